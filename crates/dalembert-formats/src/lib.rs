@@ -1,0 +1,1 @@
+//! Files of the dalembert engine: scenes, recordings, exports.

@@ -1,0 +1,2 @@
+//! dalembert: mechanical systems of different kinds in one scene.
+#![allow(non_snake_case)]
