@@ -1,2 +1,74 @@
 //! dalembert: mechanical systems of different kinds in one scene.
+//!
+//! **One idea.** Constraint forces do no virtual work: if a child moves with `v_child = J v_parent`, its forces reach
+//! the parent as `f_parent = Jᵀ f_child`. Everything here is that sentence, said for points, bodies and joints.
+//!
+//! **Four nouns.** [`bodies`] own coordinates and inertia. [`mapping`]s carry points. [`forces`] act on points.
+//! [`filters`] (and, as they arrive, constraints) say which motions are not allowed. A method in [`step`] is a short
+//! list of named moves over them.
+//!
+//! **The tour of one step**, `explicit` with symplectic Euler:
+//!
+//! ```text
+//! mapping::carry_all   bodies → points                  x_c = X(q),  v_c = J v
+//! forces               points → forces                  f = −∂W/∂x + dissipation
+//! mapping::gather_all  forces on points → on bodies     f_p += Jᵀ f_c
+//! bodies::solve_mass   forces → accelerations           a = M⁻¹ f
+//! filters::apply       forbidden directions drop out    a ← C a
+//! step                 kick, drift, time                v += h a,  x += h v,  t += h
+//! ```
+//!
+//! **Objects.** What a user writes is a [`scene::Scene`]. `build` checks it and returns a [`step::Simulation`]: a
+//! [`model::Model`] (constant, shared), a [`model::State`] (everything that changes), a [`step::Workspace`] (buffers
+//! that may vanish at any moment) and a [`step::Method`]. State vectors are flat arrays for the whole system:
+//! [`model::Layout`] draws the map.
+//!
+//! **Where does a new thing go?** A force: a file in `forces/unary`, `forces/nary` or `forces/spatial`. A way to carry
+//! points: `mapping/`. A method: `step/`. Mathematics without physics: `solve/`. Each adds a line to
+//! [`check::samples`], and the law tests find it there. The list below is also the direction of `use`: a module uses
+//! those above it.
+//!
+//! SI units, radians, z up. Stiffness is K = −∂f/∂x, positive for a spring.
+//!
+//! ```
+//! use dalembert::prelude::*;
+//!
+//! let mut scene = Scene { dt: 0.01, ..Scene::default() };
+//! scene.add(ParticleSet::at("stone", [0.0, 0.0, 10.0]).velocity([1.0, 0.0, 0.0]));
+//! let mut sim = scene.build()?;
+//! sim.run(1.0)?;
+//! println!("{:?} {:?}", sim.state.q, sim.energy());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![allow(non_snake_case)]
+
+pub mod math;
+pub mod solve;
+
+pub mod bodies;
+pub mod mapping;
+pub mod model;
+
+pub mod filters;
+pub mod forces;
+
+pub mod step;
+
+pub mod scene;
+
+pub mod check;
+
+/// What most users need, in one line.
+pub mod prelude {
+    pub use crate::filters::Motion;
+    pub use crate::forces::spatial::PairLaw;
+    pub use crate::forces::unary::Attraction;
+    pub use crate::forces::{Force, Points};
+    pub use crate::math::{Signal, Vec3};
+    pub use crate::model::{Model, PointId, PointSet, Quantity, State};
+    pub use crate::scene::{
+        AngularSpringSet, Arrangement, AttractorSet, CustomForce, DragSet, Edges, Expectation, Fix, MappedPoints,
+        Masses, MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SpringSet, Velocities,
+    };
+    pub use crate::step::{Explicit, Integrator, Method, Simulation, StepError, StepReport, Workspace};
+}

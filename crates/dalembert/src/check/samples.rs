@@ -1,0 +1,228 @@
+//! One registry of samples: the law tests loop over it, and a new force, mapping or filter adds itself here.
+
+use std::sync::Arc;
+
+use crate::filters::{Filters, Motion};
+use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs, TupleClosure};
+use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
+use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, PointClosure, Push};
+use crate::forces::{Force, Points};
+use crate::mapping::{Identity, Mapping, Subset};
+use crate::math::{Random, Signal, Vec3};
+use crate::model::{Layout, PointId, PointSet};
+
+/// Twelve points in general position with velocities and masses, for forces to act on.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// Positions [m].
+    pub x: Vec<f64>,
+    /// Velocities [m/s].
+    pub v: Vec<f64>,
+    /// Masses [kg].
+    pub mass: Vec<f64>,
+}
+
+impl Cluster {
+    /// Points on a jittered lattice, so that no two are close to each other.
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let n = 12;
+        let mut x = Vec::new();
+        for i in 0..n {
+            for k in [i % 3, i / 3 % 2, i / 6] {
+                x.push(0.8 * k as f64 + random.between(-0.15, 0.15));
+            }
+        }
+        let v = (0..3 * n).map(|_| random.between(-1.0, 1.0)).collect();
+        let mass = (0..n).map(|_| random.between(0.5, 2.0)).collect();
+        Self { x, v, mass }
+    }
+
+    /// The view that forces take.
+    pub fn points(&self) -> Points<'_> {
+        Points { time: 0.37, first: 0, x: &self.x, v: &self.v, mass: &self.mass }
+    }
+}
+
+/// A force and what is special about it.
+pub struct ForceSample {
+    /// Name, for messages.
+    pub name: &'static str,
+    /// The batch.
+    pub force: Box<dyn Force>,
+    /// It obeys the turning law: its force turns with the scene.
+    pub turns: bool,
+}
+
+/// One sample of every force.
+pub fn forces() -> Vec<ForceSample> {
+    let on = || PointSet::new([0, 1, 2, 5, 7, 11]);
+    let all = || (0..12u32).collect::<Vec<_>>();
+    let id = |i: u32| PointId(i);
+    let spring = |a, b, damping| Spring { ends: [id(a), id(b)], stiffness: 40.0, rest_length: 0.6, damping };
+    let sample = |name, force: Box<dyn Force>, turns| ForceSample { name, force, turns };
+    vec![
+        sample("gravity", Box::new(Gravity { acceleration: Vec3::new(0.3, -1.0, -9.81) }), false),
+        sample("viscous drag", Box::new(Drag { on: on(), linear: 0.4, quadratic: 0.0, wind: Vec3::zeros() }), true),
+        sample("quadratic drag", Box::new(Drag { on: on(), linear: 0.1, quadratic: 0.7, wind: Vec3::zeros() }), true),
+        sample(
+            "constant push",
+            Box::new(Push { on: on(), force: Vec3::new(1.0, 2.0, 3.0), signal: Signal::Constant }),
+            false,
+        ),
+        sample(
+            "push over time",
+            Box::new(Push {
+                on: on(),
+                force: Vec3::new(1.0, 2.0, 3.0),
+                signal: Signal::Sine { frequency: 2.0, phase: 0.1 },
+            }),
+            false,
+        ),
+        sample(
+            "inverse attractor",
+            Box::new(Attractor {
+                on: on(),
+                center: Vec3::new(0.4, 0.3, -1.0),
+                law: Attraction::Inverse { mu: 3.0, softening: 0.1 },
+            }),
+            false,
+        ),
+        sample(
+            "spring attractor",
+            Box::new(Attractor { on: on(), center: Vec3::zeros(), law: Attraction::Spring { stiffness: 7.0 } }),
+            true,
+        ),
+        sample(
+            "user closure on points",
+            Box::new(PointClosure {
+                on: on(),
+                force: Box::new(|_, x, _, m| -m * x * x.norm_squared()),
+                energy: Some(Box::new(|_, x, m| 0.25 * m * x.norm_squared().powi(2))),
+            }),
+            true,
+        ),
+        sample(
+            "springs",
+            Box::new(Springs::new(vec![spring(0, 1, 0.0), spring(1, 2, 0.0), spring(5, 11, 0.0)])),
+            true,
+        ),
+        sample(
+            "damped springs",
+            Box::new(Springs::new(vec![spring(0, 1, 3.0), spring(1, 2, 1.5), spring(5, 11, 0.2)])),
+            true,
+        ),
+        sample(
+            "springs of no rest length",
+            Box::new(Springs::new(vec![Spring {
+                ends: [id(3), id(4)],
+                stiffness: 5.0,
+                rest_length: 0.0,
+                damping: 0.0,
+            }])),
+            true,
+        ),
+        sample(
+            "angular springs",
+            Box::new(AngularSprings {
+                springs: vec![
+                    AngularSpring { points: [id(0), id(1), id(2)], stiffness: 2.0, rest_angle: std::f64::consts::PI },
+                    AngularSpring { points: [id(3), id(7), id(11)], stiffness: 3.0, rest_angle: 1.1 },
+                    AngularSpring { points: [id(4), id(5), id(8)], stiffness: 1.0, rest_angle: 0.0 },
+                ],
+            }),
+            true,
+        ),
+        sample(
+            "user closure on tuples",
+            Box::new(TupleClosure {
+                points: [0, 1, 2, 6, 7, 8].map(id).to_vec(),
+                k: 3,
+                force: Box::new(|_, x, _, f| {
+                    let c = (x[0] + x[1] + x[2]) / 3.0;
+                    for i in 0..3 {
+                        f[i] = -2.0 * (x[i] - c);
+                    }
+                }),
+                energy: Some(Box::new(|_, x| {
+                    let c = (x[0] + x[1] + x[2]) / 3.0;
+                    x.iter().map(|x| (x - c).norm_squared()).sum()
+                })),
+                internal: true,
+            }),
+            true,
+        ),
+        sample(
+            "Lennard-Jones within a radius",
+            Box::new(NearPairs::new(all(), PairLaw::LennardJones { epsilon: 0.3, sigma: 0.7 }, 1.3)),
+            true,
+        ),
+        sample(
+            "soft repulsion",
+            Box::new(NearPairs::new(all(), PairLaw::SoftRepulsion { stiffness: 20.0, diameter: 0.9 }, 0.9)),
+            true,
+        ),
+        sample(
+            "gravitation within a radius",
+            Box::new(NearPairs::new(all(), PairLaw::Gravitation { constant: 2.0, softening: 0.05 }, 1.1)),
+            true,
+        ),
+        sample(
+            "gravitation of all pairs",
+            Box::new(AllPairs { on: all(), law: PairLaw::Gravitation { constant: 2.0, softening: 0.0 } }),
+            true,
+        ),
+        sample(
+            "user pair law",
+            Box::new(AllPairs {
+                on: vec![1, 4, 9],
+                law: PairLaw::Custom(Arc::new(|r| ((-r).exp(), -(-r).exp(), (-r).exp()))),
+            }),
+            true,
+        ),
+    ]
+}
+
+/// A mapping with the layout it lives in.
+pub struct MappingSample {
+    /// Name, for messages.
+    pub name: &'static str,
+    /// The mapping.
+    pub mapping: Box<dyn Mapping>,
+    /// Sizes.
+    pub layout: Layout,
+    /// Its child's place in velocity-like vectors.
+    pub child: std::ops::Range<usize>,
+}
+
+/// One sample of every mapping: 12 particles and 5 carried points.
+pub fn mappings() -> Vec<MappingSample> {
+    let layout = Layout { nq: 36, nv: 36, particles: 12, points: 17 };
+    let parents = [3, 3, 0, 11, 7].map(PointId).to_vec();
+    vec![
+        MappingSample {
+            name: "identity",
+            mapping: Box::new(Identity::new(layout, 4..9, 12)),
+            layout,
+            child: 36..51,
+        },
+        MappingSample { name: "subset", mapping: Box::new(Subset::new(layout, parents, 12)), layout, child: 36..51 },
+    ]
+}
+
+/// One sample of every filter, over 12 points.
+pub fn filters() -> Vec<(&'static str, Filters)> {
+    let (a, b) = (Vec3::new(1.0, 2.0, -0.5), Vec3::new(0.3, -1.0, 2.0));
+    let mut fixed = Filters::default();
+    fixed.forbid(3, &[]);
+    let mut plane = Filters::default();
+    plane.forbid(0, &[a]);
+    plane.forbid(11, &[b]);
+    let mut line = Filters::default();
+    line.forbid(5, &[a]);
+    line.forbid(5, &[b]);
+    let mut told = Filters::default();
+    told.prescribe(2, Vec3::zeros(), Motion::Velocity(Vec3::x()));
+    told.forbid(2, &[a]);
+    vec![("fixed points", fixed), ("fixed directions", plane), ("two filters at one point", line), ("prescribed", told)]
+}

@@ -1,0 +1,173 @@
+//! Filters: directions in which a point may not move, and points that move as told.
+//!
+//! The filter C is an orthogonal projector on velocity space, block-diagonal with one 3×3 block per filtered point:
+//! $C_i = I - N_i N_i^T$ with the columns of $N_i$ an orthonormal basis of all directions that any filter forbids
+//! at point i. Because the blocks are made from the *span* of the forbidden directions, filters compose in any
+//! order, and $C^2 = C$, $C^T = C$ hold to rounding. Book: "Mappings and filters".
+//!
+//! A point with prescribed motion is fully filtered, and its position and velocity are given functions of time.
+
+use std::sync::Arc;
+
+use crate::math::{Mat3, Signal, Vec3, across, set_triple, triple};
+
+/// Displacement [m] and velocity [m/s] as functions of time [s].
+pub type MotionClosure = dyn Fn(f64) -> (Vec3, Vec3) + Send + Sync;
+
+/// How a prescribed point moves relative to where the scene put it.
+#[derive(Clone)]
+pub enum Motion {
+    /// Constant velocity [m/s].
+    Velocity(Vec3),
+    /// Displacement `amplitude`·s(t) [m].
+    Signal {
+        /// Displacement at s = 1 [m].
+        amplitude: Vec3,
+        /// Factor s(t).
+        signal: Signal,
+    },
+    /// A user's function.
+    Closure(Arc<MotionClosure>),
+}
+
+impl std::fmt::Debug for Motion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Motion::Velocity(v) => write!(f, "Velocity({v:?})"),
+            Motion::Signal { amplitude, signal } => write!(f, "Signal({amplitude:?}, {signal:?})"),
+            Motion::Closure(_) => write!(f, "Closure(..)"),
+        }
+    }
+}
+
+impl Motion {
+    /// Displacement [m] and velocity [m/s] at time t.
+    pub fn at(&self, t: f64) -> (Vec3, Vec3) {
+        match self {
+            Motion::Velocity(v) => (v * t, *v),
+            Motion::Signal { amplitude, signal } => (amplitude * signal.value(t), amplitude * signal.rate(t)),
+            Motion::Closure(f) => f(t),
+        }
+    }
+}
+
+/// A point that moves as told.
+#[derive(Debug, Clone)]
+struct Prescribed {
+    point: u32,
+    start: Vec3,
+    motion: Motion,
+}
+
+/// All filters of a model.
+#[derive(Debug, Clone, Default)]
+pub struct Filters {
+    /// Point and its block C_i, sorted by point.
+    blocks: Vec<(u32, Mat3)>,
+    /// Sorted by point.
+    prescribed: Vec<Prescribed>,
+}
+
+impl Filters {
+    /// Forbids the directions spanned by `directions` at a point; none given means all.
+    pub fn forbid(&mut self, point: usize, directions: &[Vec3]) {
+        let at = match self.blocks.binary_search_by_key(&(point as u32), |b| b.0) {
+            Ok(at) => at,
+            Err(at) => {
+                self.blocks.insert(at, (point as u32, Mat3::identity()));
+                at
+            }
+        };
+        let block = &mut self.blocks[at].1;
+        if directions.is_empty() {
+            *block = Mat3::zeros();
+        }
+        for d in directions {
+            // What is left of the direction after the ones already forbidden; C (C n) twice for orthogonality.
+            let rest = *block * (*block * d.normalize());
+            if rest.norm() > 1e-9 {
+                *block = *block * across(&rest.normalize()) * *block;
+            }
+        }
+        // A projector onto less than a line is zero exactly.
+        if block.trace() < 0.5 {
+            *block = Mat3::zeros();
+        }
+    }
+
+    /// Lets a point move as told, starting from `start` [m].
+    pub fn prescribe(&mut self, point: usize, start: Vec3, motion: Motion) {
+        self.forbid(point, &[]);
+        let at = self.prescribed.partition_point(|p| p.point < point as u32);
+        self.prescribed.insert(at, Prescribed { point: point as u32, start, motion });
+    }
+
+    /// Points with a prescribed motion, in rising order; a point may appear twice if it was told twice.
+    pub fn prescribed_points(&self) -> impl Iterator<Item = usize> + '_ {
+        self.prescribed.iter().map(|p| p.point as usize)
+    }
+
+    /// Number of filtered points.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// True if nothing is filtered.
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Number of directions taken away from the motion.
+    pub fn directions(&self) -> usize {
+        self.blocks.iter().map(|(_, c)| (3.0 - c.trace()).round() as usize).sum()
+    }
+
+    /// y ← C y on a velocity-like slice over points `first`, `first + 1`, ….
+    pub fn apply(&self, first: usize, y: &mut [f64]) {
+        let end = first + y.len() / 3;
+        let from = self.blocks.partition_point(|b| (b.0 as usize) < first);
+        for (i, block) in self.blocks[from..].iter().take_while(|b| (b.0 as usize) < end) {
+            let i = *i as usize - first;
+            let value = block * triple(y, i);
+            set_triple(y, i, &value);
+        }
+    }
+
+    /// Puts prescribed points where they are at time t; x and v are slices over all points.
+    pub fn prescribe_at(&self, t: f64, x: &mut [f64], v: &mut [f64]) {
+        for p in &self.prescribed {
+            let (shift, velocity) = p.motion.at(t);
+            set_triple(x, p.point as usize, &(p.start + shift));
+            set_triple(v, p.point as usize, &velocity);
+        }
+    }
+
+    /// y ← 0 at prescribed points: the rate of a coordinate that is not a state.
+    pub fn clear_prescribed(&self, y: &mut [f64]) {
+        for p in &self.prescribed {
+            set_triple(y, p.point as usize, &Vec3::zeros());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_compose_in_any_order_and_are_projectors() {
+        let n = [Vec3::new(1.0, 2.0, -0.5), Vec3::new(0.3, -1.0, 2.0)];
+        let (mut a, mut b) = (Filters::default(), Filters::default());
+        a.forbid(4, &n);
+        b.forbid(4, &[n[1]]);
+        b.forbid(4, &[n[0]]);
+        b.forbid(4, &[n[0] + n[1]]);
+        let (ca, cb) = (a.blocks[0].1, b.blocks[0].1);
+        assert!((ca - cb).norm() < 1e-14);
+        assert!((ca * ca - ca).norm() < 1e-15 && (ca - ca.transpose()).norm() < 1e-15);
+        assert!((ca * n[0]).norm() < 1e-14 && (ca * n[1]).norm() < 1e-14);
+        assert_eq!(a.directions(), 2);
+        a.forbid(4, &[Vec3::new(0.0, 0.0, 1.0)]);
+        assert_eq!(a.blocks[0].1, Mat3::zeros());
+    }
+}

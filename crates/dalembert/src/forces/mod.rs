@@ -1,0 +1,134 @@
+//! Forces: they own nothing and push on points.
+//!
+//! A batch holds all forces of one kind ([`nary::Springs`], [`unary::Drag`], …), so the price of a dynamic call
+//! is paid once per kind and not once per spring. With $W$ the energy, a conservative batch obeys
+//! $f = -\partial W/\partial x$ and $K = -\partial f/\partial x$ (positive for a spring); dissipative parts have
+//! $B = -\partial f/\partial v$. The three families are
+//!
+//! * [`unary`]: gravity, drag, pushes, attractors. The force on a point depends on that point alone.
+//! * [`nary`]: springs, angular springs. A fixed list of tuples of points.
+//! * [`spatial`]: attraction and repulsion between whichever points are near each other now.
+//!
+//! Book: "Forces".
+
+pub mod nary;
+pub mod spatial;
+pub mod unary;
+
+use crate::math::{Mat3, Vec3, add_triple, triple};
+
+/// What a force may look at: points `first`, `first + 1`, … with positions, velocities and masses.
+#[derive(Debug, Clone, Copy)]
+pub struct Points<'a> {
+    /// Time t [s].
+    pub time: f64,
+    /// Number of the first point in the slices; 0 except for a window shown to a [local](Force::is_local) force.
+    pub first: usize,
+    /// Positions [m], three numbers per point.
+    pub x: &'a [f64],
+    /// Velocities [m/s], three numbers per point.
+    pub v: &'a [f64],
+    /// Masses [kg], one number per point; 0 for a point carried by something else.
+    pub mass: &'a [f64],
+}
+
+impl Points<'_> {
+    /// Number of points in view.
+    pub fn len(&self) -> usize {
+        self.mass.len()
+    }
+
+    /// True if no point is in view.
+    pub fn is_empty(&self) -> bool {
+        self.mass.is_empty()
+    }
+
+    /// Position of point `i`, counted from `first` [m].
+    #[inline(always)]
+    pub fn position(&self, i: usize) -> Vec3 {
+        triple(self.x, i)
+    }
+
+    /// Velocity of point `i`, counted from `first` [m/s].
+    #[inline(always)]
+    pub fn velocity(&self, i: usize) -> Vec3 {
+        triple(self.v, i)
+    }
+}
+
+/// A batch of forces of one kind.
+///
+/// Only `kind` and `add_force` must be written; the others say "no such part" by default. `f`, `dx`, `df` are flat
+/// slices parallel to `points.x`.
+pub trait Force: Send + Sync {
+    /// Name of the kind, as in scene files.
+    fn kind(&self) -> &'static str;
+
+    /// Stored energy W [J]; 0 for a force that stores none.
+    fn energy(&self, _points: &Points) -> f64 {
+        0.0
+    }
+
+    /// f += −∂W/∂x + dissipative part [N].
+    fn add_force(&self, points: &Points, f: &mut [f64]);
+
+    /// df += K dx with K = −∂f/∂x [N/m].
+    fn add_stiffness_times(&self, _points: &Points, _dx: &[f64], _df: &mut [f64]) {}
+
+    /// Adds the 3×3 blocks of K = −∂f/∂x [N/m].
+    fn add_stiffness_blocks(&self, _points: &Points, _out: &mut Blocks) {}
+
+    /// df += B dv with B = −∂f/∂v [N·s/m].
+    fn add_damping_times(&self, _points: &Points, _dv: &[f64], _df: &mut [f64]) {}
+
+    /// Adds the 3×3 blocks of B = −∂f/∂v [N·s/m].
+    fn add_damping_blocks(&self, _points: &Points, _out: &mut Blocks) {}
+
+    /// True if the force on a point depends on that point alone. A step may then show it any window of points, one
+    /// window per thread, in any order.
+    fn is_local(&self) -> bool {
+        false
+    }
+
+    /// True if the forces of the batch are internal, so that they and their torques sum to zero.
+    fn is_internal(&self) -> bool {
+        false
+    }
+
+    /// True if `add_force` is −∂W/∂x and nothing else.
+    fn is_conservative(&self) -> bool {
+        true
+    }
+}
+
+/// A sparse matrix of 3×3 blocks as a list; blocks with the same place add up.
+#[derive(Debug, Clone, Default)]
+pub struct Blocks {
+    /// Row point, column point, block.
+    pub entries: Vec<(u32, u32, Mat3)>,
+}
+
+impl Blocks {
+    /// Adds a block at row point `i`, column point `j`.
+    #[inline]
+    pub fn add(&mut self, i: usize, j: usize, block: Mat3) {
+        self.entries.push((i as u32, j as u32, block));
+    }
+
+    /// Adds `block` as it appears between two points that are pulled together: + on the diagonal, − off it.
+    #[inline]
+    pub fn add_pair(&mut self, i: usize, j: usize, block: Mat3) {
+        self.add(i, i, block);
+        self.add(j, j, block);
+        self.add(i, j, -block);
+        self.add(j, i, -block);
+    }
+
+    /// df += A dx.
+    pub fn add_times(&self, dx: &[f64], df: &mut [f64]) {
+        for (i, j, block) in &self.entries {
+            let y = block * triple(dx, *j as usize);
+            add_triple(df, *i as usize, &y);
+        }
+    }
+}

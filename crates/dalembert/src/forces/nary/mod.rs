@@ -1,0 +1,9 @@
+//! Forces on fixed tuples of points.
+
+mod angular_spring;
+mod closure;
+mod spring;
+
+pub use angular_spring::{AngularSpring, AngularSprings};
+pub use closure::TupleClosure;
+pub use spring::{Spring, Springs};

@@ -1,0 +1,96 @@
+//! Small vectors and matrices, and their life inside flat arrays.
+//!
+//! State vectors are flat `f64` slices in which point `i` owns the three numbers from `3 i`. The helpers here
+//! read and write one such triple; everything larger is a plain loop over the slice.
+
+mod random;
+mod signal;
+
+pub use random::Random;
+pub use signal::Signal;
+
+/// A vector in space: position [m], velocity [m/s], force [N], …
+pub type Vec3 = nalgebra::Vector3<f64>;
+/// A 3×3 matrix, for instance one block of a stiffness matrix [N/m].
+pub type Mat3 = nalgebra::Matrix3<f64>;
+
+/// Triple number `i` of a flat slice.
+#[inline(always)]
+pub fn triple(a: &[f64], i: usize) -> Vec3 {
+    let s = &a[3 * i..3 * i + 3];
+    Vec3::new(s[0], s[1], s[2])
+}
+
+/// Writes triple number `i` of a flat slice.
+#[inline(always)]
+pub fn set_triple(a: &mut [f64], i: usize, value: &Vec3) {
+    a[3 * i..3 * i + 3].copy_from_slice(value.as_slice());
+}
+
+/// Adds to triple number `i` of a flat slice.
+#[inline(always)]
+pub fn add_triple(a: &mut [f64], i: usize, value: &Vec3) {
+    let s = &mut a[3 * i..3 * i + 3];
+    s[0] += value.x;
+    s[1] += value.y;
+    s[2] += value.z;
+}
+
+/// Outer product a bᵀ.
+#[inline(always)]
+pub fn outer(a: &Vec3, b: &Vec3) -> Mat3 {
+    a * b.transpose()
+}
+
+/// I − n nᵀ, the projector across the unit vector n.
+#[inline(always)]
+pub fn across(n: &Vec3) -> Mat3 {
+    Mat3::identity() - outer(n, n)
+}
+
+/// Dot product of two flat slices, summed in one fixed order.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    debug_assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// Euclidean norm of a flat slice.
+pub fn norm(a: &[f64]) -> f64 {
+    dot(a, a).sqrt()
+}
+
+/// True if every number of the slice is finite.
+///
+/// 0·x is 0 for a finite x and NaN otherwise, so one multiply-add per number decides.
+pub fn all_finite(a: &[f64]) -> bool {
+    let mut lanes = [0.0f64; 8];
+    let chunks = a.chunks_exact(8);
+    let rest = chunks.remainder();
+    for c in chunks {
+        for k in 0..8 {
+            lanes[k] += c[k] * 0.0;
+        }
+    }
+    let tail: f64 = rest.iter().map(|x| x * 0.0).sum();
+    (lanes.iter().sum::<f64>() + tail) == 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_bad_number_is_found_anywhere() {
+        for n in 1..40 {
+            let mut a = vec![1e300; n];
+            assert!(all_finite(&a));
+            for i in 0..n {
+                for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                    a[i] = bad;
+                    assert!(!all_finite(&a));
+                    a[i] = -0.0;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Where each body lives in the flat state vectors.
+//!
+//! One vector q of coordinates and one vector v of velocities hold the whole system. Order: bodies with
+//! coordinates of their own that are not points, then particles, then mapped points:
+//!
+//! ```text
+//!        free degrees of freedom                mapped
+//! q = [ other bodies … | particles 3n ] [ mapped points 3p ]
+//!                      └──────────── points ────────────────┘
+//! ```
+//!
+//! So the free part is a prefix (what a solver iterates on) and the points are a suffix (what forces act on), and
+//! a particle needs no copying to be a point.
+
+use std::ops::Range;
+
+/// Sizes and offsets of the flat state vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Layout {
+    /// Free coordinates: length of the prefix of q that a method integrates.
+    pub nq: usize,
+    /// Free velocities: length of the prefix of v that a method solves for.
+    pub nv: usize,
+    /// Number of particles.
+    pub particles: usize,
+    /// Number of points: particles, then mapped points.
+    pub points: usize,
+}
+
+impl Layout {
+    /// Position of the first point's coordinates in q.
+    pub fn points_q(&self) -> usize {
+        self.nq - 3 * self.particles
+    }
+
+    /// Position of the first point's velocity in v (and of its force in f).
+    pub fn points_v(&self) -> usize {
+        self.nv - 3 * self.particles
+    }
+
+    /// Length of q with the mapped points.
+    pub fn len_q(&self) -> usize {
+        self.points_q() + 3 * self.points
+    }
+
+    /// Length of v, and of every force vector, with the mapped points.
+    pub fn len_v(&self) -> usize {
+        self.points_v() + 3 * self.points
+    }
+}
+
+/// What a block of the state vectors is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockKind {
+    /// Free particles, three coordinates each.
+    Particles,
+    /// Points carried by other points through a mapping.
+    Mapped,
+}
+
+/// A named piece of the state vectors: one body, or one set of points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The name that the scene gave it.
+    pub name: String,
+    /// What lives there.
+    pub kind: BlockKind,
+    /// Its coordinates in q.
+    pub q: Range<usize>,
+    /// Its velocities in v.
+    pub v: Range<usize>,
+    /// Its points, counted over all points of the model.
+    pub points: Range<usize>,
+}

@@ -1,0 +1,152 @@
+//! The model (constant, shared between threads) and the state (everything that changes).
+
+mod ids;
+mod layout;
+mod quantity;
+mod state;
+
+pub use ids::{PointId, PointSet};
+pub use layout::{Block, BlockKind, Layout};
+pub(crate) use quantity::split_index;
+pub use quantity::{Quantity, UnknownQuantity};
+pub use state::{State, StateMismatch};
+
+use crate::bodies::Particles;
+use crate::filters::Filters;
+use crate::forces::{Force, Points};
+use crate::mapping::{Mapping, gather_all};
+use crate::math::{Vec3, triple};
+
+/// A batch of forces under the name that the scene gave it.
+pub struct NamedForce {
+    /// Name, for energies by term and for messages.
+    pub name: String,
+    /// The batch.
+    pub force: Box<dyn Force>,
+}
+
+/// What does not change while a scene runs.
+///
+/// Made by [`Scene::build`](crate::scene::Scene::build); `Send + Sync`, so that many states can be stepped with it
+/// at once.
+pub struct Model {
+    /// Title of the scene.
+    pub title: String,
+    /// Sizes and offsets of the state vectors.
+    pub layout: Layout,
+    /// Named pieces of the state vectors, in the order of the points.
+    pub blocks: Vec<Block>,
+    /// Inertia of the particles.
+    pub particles: Particles,
+    /// Carried points, parents before children.
+    pub mappings: Vec<Box<dyn Mapping>>,
+    /// Forces, in the order of summation.
+    pub forces: Vec<NamedForce>,
+    /// Directions that may not move, and prescribed motion.
+    pub filters: Filters,
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model")
+            .field("title", &self.title)
+            .field("layout", &self.layout)
+            .field("forces", &self.forces.iter().map(|f| &f.name).collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Energy of a state.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Energy {
+    /// Kinetic energy ½ vᵀ M v [J].
+    pub kinetic: f64,
+    /// Sum of the energies stored in forces [J].
+    pub potential: f64,
+}
+
+impl Energy {
+    /// Kinetic plus potential [J].
+    pub fn total(&self) -> f64 {
+        self.kinetic + self.potential
+    }
+}
+
+impl Model {
+    /// The block with the given name.
+    pub fn block(&self, name: &str) -> Option<&Block> {
+        self.blocks.iter().find(|b| b.name == name)
+    }
+
+    /// The view of all points that forces see, at time t.
+    pub fn points<'a>(&'a self, time: f64, q: &'a [f64], v: &'a [f64]) -> Points<'a> {
+        Points {
+            time,
+            first: 0,
+            x: &q[self.layout.points_q()..],
+            v: &v[self.layout.points_v()..],
+            mass: &self.particles.mass,
+        }
+    }
+
+    /// f ← the sum of all forces on the free degrees of freedom [N]; carried points must be up to date in q and v.
+    pub fn forces_into(&self, time: f64, q: &[f64], v: &[f64], f: &mut [f64]) {
+        f.fill(0.0);
+        let points = self.points(time, q, v);
+        for batch in &self.forces {
+            batch.force.add_force(&points, &mut f[self.layout.points_v()..]);
+        }
+        gather_all(&self.mappings, q, f);
+    }
+
+    /// Kinetic and potential energy [J].
+    pub fn energy(&self, state: &State) -> Energy {
+        let points = self.points(state.time, &state.q, &state.v);
+        Energy {
+            kinetic: self.particles.kinetic(points.v),
+            potential: self.forces.iter().map(|f| f.force.energy(&points)).sum(),
+        }
+    }
+
+    /// Energy stored in each batch of forces [J], by name.
+    pub fn energy_terms(&self, state: &State) -> Vec<(&str, f64)> {
+        let points = self.points(state.time, &state.q, &state.v);
+        self.forces.iter().map(|f| (f.name.as_str(), f.force.energy(&points))).collect()
+    }
+
+    /// Linear momentum [kg·m/s] and angular momentum about the origin [kg·m²/s].
+    pub fn momentum(&self, state: &State) -> (Vec3, Vec3) {
+        let points = self.points(state.time, &state.q, &state.v);
+        let (mut linear, mut angular) = (Vec3::zeros(), Vec3::zeros());
+        for i in 0..self.layout.particles {
+            let p = triple(points.v, i) * points.mass[i];
+            linear += p;
+            angular += triple(points.x, i).cross(&p);
+        }
+        (linear, angular)
+    }
+
+    /// Total mass [kg].
+    pub fn mass(&self) -> f64 {
+        self.particles.mass.iter().sum()
+    }
+
+    /// Carries points and applies filters and prescribed motion, so that a state set by hand is consistent.
+    pub fn settle(&self, state: &mut State) {
+        let (pq, pv) = (self.layout.points_q(), self.layout.points_v());
+        self.filters.apply(0, &mut state.v[pv..]);
+        self.filters.prescribe_at(state.time, &mut state.q[pq..], &mut state.v[pv..]);
+        crate::mapping::carry_all(&self.mappings, &mut state.q, &mut state.v);
+    }
+
+    /// Name of the block, and the number within it, of the first number in q or v that is not finite.
+    pub(crate) fn culprit(&self, q: &[f64], v: &[f64]) -> (String, usize) {
+        for b in &self.blocks {
+            let bad = |a: &[f64]| a.iter().position(|x| !x.is_finite());
+            if let Some(i) = bad(&q[b.q.clone()]).or_else(|| bad(&v[b.v.clone()])) {
+                return (b.name.clone(), i / 3);
+            }
+        }
+        (String::from("?"), 0)
+    }
+}

@@ -1,0 +1,60 @@
+//! Mistakes in a scene, with the place they were made at.
+
+use std::fmt;
+
+/// Where in a scene: the `index`-th entry of `table`, its key `key`. A reader of files turns it into a line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Name of the list in the scene, such as `springs`; empty for the scene itself.
+    pub table: &'static str,
+    /// Which entry of the list, from 0.
+    pub index: usize,
+    /// Field or key; empty for the entry as a whole.
+    pub key: &'static str,
+    /// Name of the entry, if it has one.
+    pub name: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.table, self.name.as_str()) {
+            ("", _) => write!(f, "scene")?,
+            (table, "") => write!(f, "{table} number {}", self.index + 1)?,
+            (table, name) => write!(f, "{table} `{name}`")?,
+        }
+        if self.key.is_empty() { Ok(()) } else { write!(f, ", `{}`", self.key) }
+    }
+}
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct SceneError {
+    /// Where.
+    pub place: Place,
+    /// What is wrong, with the name and the number.
+    pub message: String,
+    /// A misspelt name and the names that exist, for a suggestion.
+    pub misspelt: Option<(String, Vec<String>)>,
+}
+
+/// All mistakes found in a scene.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildError {
+    /// At least one.
+    pub errors: Vec<SceneError>,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, e) in self.errors.iter().enumerate() {
+            if k > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{e}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for BuildError {}

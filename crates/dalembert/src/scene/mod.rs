@@ -1,0 +1,138 @@
+//! Scenes: what a user writes, and `build`, which validates and compiles it.
+//!
+//! A [`Scene`] is plain data with public fields; scene files have the same names. [`Scene::build`] looks at
+//! everything, collects every mistake that it finds with the place it was made at, and otherwise returns a
+//! [`Simulation`].
+//!
+//! ```
+//! use dalembert::prelude::*;
+//!
+//! let mut scene = Scene { title: "A ball on a spring".into(), dt: 1e-3, ..Scene::default() };
+//! scene.add(ParticleSet::at("hook", [0.0, 0.0, 1.0]));
+//! scene.add(ParticleSet::at("ball", [0.2, 0.0, 0.5]).mass(0.5));
+//! scene.add(SpringSet::between("band", "hook", "ball").stiffness(50.0).damping(0.1));
+//! scene.add(Fix::points("hook"));
+//! let mut sim = scene.build()?;
+//! sim.run(2.0)?;
+//! let z = Quantity::parse(&sim.model, "ball.z")?.value(&sim.model, &sim.state);
+//! assert!(z < 0.5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod arrange;
+mod build;
+mod error;
+mod items;
+
+pub use arrange::{Arrangement, Edges};
+pub use error::{BuildError, Place, SceneError};
+pub use items::{
+    AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
+    MotionSet, PairForce, ParticleSet, PushSet, Reach, SpringSet, Velocities,
+};
+
+use crate::math::Vec3;
+use crate::step::{Method, Simulation};
+
+/// Most points that a scene may have; more would need gigabytes before the first step.
+pub const MOST_POINTS: usize = 16_000_000;
+
+/// What a user wrote.
+#[derive(Debug)]
+pub struct Scene {
+    /// Title, for people.
+    pub title: String,
+    /// A sentence or two, for people.
+    pub description: String,
+    /// How time advances.
+    pub method: Method,
+    /// Step size h [s], > 0.
+    pub dt: f64,
+    /// How long the program runs it [s], ≥ 0.
+    pub duration: f64,
+    /// Gravity [m/s²].
+    pub gravity: Vec3,
+    /// Seed of everything random in the scene.
+    pub seed: u64,
+    /// Sets of particles.
+    pub particles: Vec<ParticleSet>,
+    /// Points carried by other points.
+    pub points: Vec<MappedPoints>,
+    /// Springs.
+    pub springs: Vec<SpringSet>,
+    /// Angular springs.
+    pub angular_springs: Vec<AngularSpringSet>,
+    /// Drag.
+    pub drag: Vec<DragSet>,
+    /// Given forces.
+    pub push: Vec<PushSet>,
+    /// Fixed centres of attraction.
+    pub attractor: Vec<AttractorSet>,
+    /// Forces between near or all points.
+    pub pair_force: Vec<PairForce>,
+    /// Forces that the user wrote in Rust.
+    pub custom: Vec<CustomForce>,
+    /// Directions that may not move.
+    pub fix: Vec<Fix>,
+    /// Prescribed motion.
+    pub motion: Vec<MotionSet>,
+    /// What must be true when the scene has run.
+    pub expect: Vec<Expectation>,
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            description: String::new(),
+            method: Method::default(),
+            dt: 1e-3,
+            duration: 1.0,
+            gravity: Vec3::new(0.0, 0.0, -9.81),
+            seed: 0,
+            particles: Vec::new(),
+            points: Vec::new(),
+            springs: Vec::new(),
+            angular_springs: Vec::new(),
+            drag: Vec::new(),
+            push: Vec::new(),
+            attractor: Vec::new(),
+            pair_force: Vec::new(),
+            custom: Vec::new(),
+            fix: Vec::new(),
+            motion: Vec::new(),
+            expect: Vec::new(),
+        }
+    }
+}
+
+impl Scene {
+    /// An empty scene with the defaults: z up, gravity (0, 0, −9.81) m/s², h = 1 ms.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds anything that a scene can hold.
+    pub fn add(&mut self, item: impl Into<Item>) -> &mut Self {
+        match item.into() {
+            Item::Particles(x) => self.particles.push(x),
+            Item::Points(x) => self.points.push(x),
+            Item::Springs(x) => self.springs.push(x),
+            Item::AngularSprings(x) => self.angular_springs.push(x),
+            Item::Drag(x) => self.drag.push(x),
+            Item::Push(x) => self.push.push(x),
+            Item::Attractor(x) => self.attractor.push(x),
+            Item::PairForce(x) => self.pair_force.push(x),
+            Item::Custom(x) => self.custom.push(x),
+            Item::Fix(x) => self.fix.push(x),
+            Item::Motion(x) => self.motion.push(x),
+            Item::Expect(x) => self.expect.push(x),
+        }
+        self
+    }
+
+    /// Validates and compiles; on failure tells every mistake it found.
+    pub fn build(self) -> Result<Simulation, BuildError> {
+        build::build(self)
+    }
+}

@@ -1,0 +1,167 @@
+//! Methods: how a state moves on by h seconds.
+//!
+//! A method is a short list of named moves over bodies, mappings, forces and filters. All of them share one contract:
+//! on success the state is at t + h; on failure it is as it was, bit for bit.
+
+pub mod explicit;
+
+pub use explicit::{Explicit, Integrator};
+
+use std::sync::Arc;
+
+use crate::model::{Energy, Model, State};
+use crate::solve::ode::OdeWork;
+
+/// What a step did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StepReport {
+    /// Time after the step [s].
+    pub time: f64,
+    /// Inner steps that were accepted; 1 for a fixed-step integrator.
+    pub substeps: u32,
+    /// Inner steps that were tried and rejected.
+    pub rejected: u32,
+    /// Evaluations of all forces.
+    pub evaluations: u32,
+    /// Size of the last inner step [s].
+    pub last_substep: f64,
+}
+
+/// Why a step failed. The state is as it was before the step.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StepError {
+    /// Numbers overflowed.
+    #[error(
+        "`{object}` (point {index}) stopped being finite in the step from t = {time} s with h = {h} s under `{method}`; a smaller dt or softer forces would help"
+    )]
+    NonFinite {
+        /// Name of the body.
+        object: String,
+        /// Point within it.
+        index: usize,
+        /// Time before the step [s].
+        time: f64,
+        /// Step size [s].
+        h: f64,
+        /// Method and integrator.
+        method: String,
+    },
+    /// An adaptive integrator could not go on.
+    #[error("the adaptive step failed: {0}")]
+    Adaptive(#[from] crate::solve::ode::OdeError),
+    /// The caller asked for a step that is none.
+    #[error("the step size must be a positive, finite number of seconds, but is {0}")]
+    BadStepSize(f64),
+}
+
+/// The way a scene is advanced in time.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Method {
+    /// Explicit integration of M v̇ = f.
+    Explicit(Explicit),
+}
+
+impl Default for Method {
+    fn default() -> Self {
+        Method::Explicit(Explicit::default())
+    }
+}
+
+impl Method {
+    /// Names of all methods, as in scene files.
+    pub const NAMES: &'static [&'static str] = &["explicit"];
+
+    /// Name of the method, as in scene files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Method::Explicit(_) => "explicit",
+        }
+    }
+
+    /// Advances `state` by `h` seconds.
+    pub fn step(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
+        if !(h.is_finite() && h > 0.0) {
+            return Err(StepError::BadStepSize(h));
+        }
+        match self {
+            Method::Explicit(explicit) => explicit.step(model, state, h, work),
+        }
+    }
+}
+
+/// Buffers of a step. May be dropped at any moment without changing a result.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    /// Next coordinates.
+    pub(crate) q: Vec<f64>,
+    /// Next velocities.
+    pub(crate) v: Vec<f64>,
+    /// Forces on all velocities, free and carried.
+    pub(crate) f: Vec<f64>,
+    /// Both, one after the other, for first-order integrators.
+    pub(crate) y: Vec<f64>,
+    pub(crate) ode: OdeWork,
+}
+
+impl Workspace {
+    /// Empty; grows at the first step.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// A model, a state and a method: the plain bundle for users.
+///
+/// All fields are public; nothing is kept elsewhere.
+#[derive(Debug)]
+pub struct Simulation {
+    /// What does not change.
+    pub model: Arc<Model>,
+    /// What changes.
+    pub state: State,
+    /// Buffers.
+    pub workspace: Workspace,
+    /// How a step is taken.
+    pub method: Method,
+    /// Step size h [s].
+    pub dt: f64,
+    /// Report of the last step.
+    pub report: StepReport,
+    /// Energy at the start, for drift.
+    pub start_energy: Energy,
+}
+
+impl Simulation {
+    /// Advances by one step of `dt` seconds.
+    pub fn step(&mut self) -> Result<StepReport, StepError> {
+        self.report = self.method.step(&self.model, &mut self.state, self.dt, &mut self.workspace)?;
+        Ok(self.report)
+    }
+
+    /// Takes as many steps as fit into `duration` seconds (rounded to the nearest whole number).
+    pub fn run(&mut self, duration: f64) -> Result<(), StepError> {
+        for _ in 0..(duration / self.dt).round() as u64 {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Kinetic and potential energy now [J].
+    pub fn energy(&self) -> Energy {
+        self.model.energy(&self.state)
+    }
+
+    /// Change of the total energy since the start, as a fraction of the larger of the energies seen at the start and
+    /// of kinetic energy now; 0 for a system without energy.
+    pub fn energy_drift(&self) -> f64 {
+        let now = self.energy();
+        let scale = self.start_energy.kinetic.abs().max(self.start_energy.potential.abs()).max(now.kinetic);
+        if scale == 0.0 { 0.0 } else { (now.total() - self.start_energy.total()) / scale }
+    }
+}
