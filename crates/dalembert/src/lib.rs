@@ -1,2 +1,4 @@
 //! dalembert: mechanical systems of different kinds in one scene.
 #![allow(non_snake_case)]
+
+pub mod solve;
