@@ -1,0 +1,7 @@
+//! Maths without physics: ordinary differential equations and minimisation.
+//!
+//! Nothing here knows what a body or a force is. A solver takes closures, works in buffers that the
+//! caller keeps, and says in a report or an error how it ended. Book: "Solvers".
+
+pub mod newton;
+pub mod ode;
