@@ -130,6 +130,16 @@ mod tests {
     }
 
     #[test]
+    fn the_weights_of_the_fourth_term_pick_the_fourth_derivative() {
+        // h Σ dᵢ kᵢ = h⁴ u⁗ / 24: Σ dᵢ cᵢ^q = 0, 0, 0, 1/4.
+        for (q, expected) in [(0, 0.0), (1, 0.0), (2, 0.0), (3, 0.25)] {
+            let c = super::super::DORMAND_PRINCE.c;
+            let sum: f64 = D.iter().zip(c).map(|(d, c)| d * c.powi(q)).sum();
+            assert!((sum - expected).abs() < 1e-13, "{q}: {sum}");
+        }
+    }
+
+    #[test]
     fn the_interpolant_has_at_least_order_four_and_small_errors() {
         let rate = |t: f64, y: &mut [f64], dy: &mut [f64]| dy[0] = -2.0 * t * y[0] * y[0];
         let error = |h: f64| {
