@@ -67,8 +67,9 @@ pub mod prelude {
     pub use crate::math::{Signal, Vec3};
     pub use crate::model::{Model, PointId, PointSet, Quantity, State};
     pub use crate::scene::{
-        AngularSpringSet, Arrangement, AttractorSet, CustomForce, DragSet, Edges, Expectation, Fix, MappedPoints,
-        Masses, MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SpringSet, Velocities,
+        AngularSpringSet, Arrangement, AttractorSet, CustomForce, DragSet, Edges, Expectation, Fix,
+        MappedPoints, Masses, MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SpringSet,
+        Velocities,
     };
     pub use crate::step::{Explicit, Integrator, Method, Simulation, StepError, StepReport, Workspace};
 }

@@ -81,7 +81,8 @@ pub fn stiffness_against_force(force: &dyn Force, p: &Points) -> f64 {
     let mut worst = 0.0f64;
     for y in directions(p.x.len()) {
         let wanted = slope(|e| forces(&Points { x: &moved(p.x, e, &y), ..*p }), scale_of(p));
-        worst = worst.max(tangent_error(&wanted, &y, p, &blocks, |y, df| force.add_stiffness_times(p, y, df)));
+        worst =
+            worst.max(tangent_error(&wanted, &y, p, &blocks, |y, df| force.add_stiffness_times(p, y, df)));
     }
     worst
 }
@@ -160,7 +161,12 @@ pub fn turning_error(force: &dyn Force, p: &Points) -> f64 {
 
 /// |f·(J v) − (Jᵀ f)·v| relative to |f| |J v|, over the given vector of coordinates; `free` velocities and the
 /// carried ones after them.
-pub fn mapping_power_error(mapping: &dyn Mapping, q: &[f64], len_v: usize, child: std::ops::Range<usize>) -> f64 {
+pub fn mapping_power_error(
+    mapping: &dyn Mapping,
+    q: &[f64],
+    len_v: usize,
+    child: std::ops::Range<usize>,
+) -> f64 {
     let mut worst = 0.0f64;
     for y in directions(2 * len_v) {
         let (mut v, mut f) = (y[..len_v].to_vec(), vec![0.0; len_v]);

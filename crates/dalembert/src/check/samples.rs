@@ -63,8 +63,16 @@ pub fn forces() -> Vec<ForceSample> {
     let sample = |name, force: Box<dyn Force>, turns| ForceSample { name, force, turns };
     vec![
         sample("gravity", Box::new(Gravity { acceleration: Vec3::new(0.3, -1.0, -9.81) }), false),
-        sample("viscous drag", Box::new(Drag { on: on(), linear: 0.4, quadratic: 0.0, wind: Vec3::zeros() }), true),
-        sample("quadratic drag", Box::new(Drag { on: on(), linear: 0.1, quadratic: 0.7, wind: Vec3::zeros() }), true),
+        sample(
+            "viscous drag",
+            Box::new(Drag { on: on(), linear: 0.4, quadratic: 0.0, wind: Vec3::zeros() }),
+            true,
+        ),
+        sample(
+            "quadratic drag",
+            Box::new(Drag { on: on(), linear: 0.1, quadratic: 0.7, wind: Vec3::zeros() }),
+            true,
+        ),
         sample(
             "constant push",
             Box::new(Push { on: on(), force: Vec3::new(1.0, 2.0, 3.0), signal: Signal::Constant }),
@@ -90,7 +98,11 @@ pub fn forces() -> Vec<ForceSample> {
         ),
         sample(
             "spring attractor",
-            Box::new(Attractor { on: on(), center: Vec3::zeros(), law: Attraction::Spring { stiffness: 7.0 } }),
+            Box::new(Attractor {
+                on: on(),
+                center: Vec3::zeros(),
+                law: Attraction::Spring { stiffness: 7.0 },
+            }),
             true,
         ),
         sample(
@@ -126,7 +138,11 @@ pub fn forces() -> Vec<ForceSample> {
             "angular springs",
             Box::new(AngularSprings {
                 springs: vec![
-                    AngularSpring { points: [id(0), id(1), id(2)], stiffness: 2.0, rest_angle: std::f64::consts::PI },
+                    AngularSpring {
+                        points: [id(0), id(1), id(2)],
+                        stiffness: 2.0,
+                        rest_angle: std::f64::consts::PI,
+                    },
                     AngularSpring { points: [id(3), id(7), id(11)], stiffness: 3.0, rest_angle: 1.1 },
                     AngularSpring { points: [id(4), id(5), id(8)], stiffness: 1.0, rest_angle: 0.0 },
                 ],
@@ -206,7 +222,12 @@ pub fn mappings() -> Vec<MappingSample> {
             layout,
             child: 36..51,
         },
-        MappingSample { name: "subset", mapping: Box::new(Subset::new(layout, parents, 12)), layout, child: 36..51 },
+        MappingSample {
+            name: "subset",
+            mapping: Box::new(Subset::new(layout, parents, 12)),
+            layout,
+            child: 36..51,
+        },
     ]
 }
 
@@ -224,5 +245,10 @@ pub fn filters() -> Vec<(&'static str, Filters)> {
     let mut told = Filters::default();
     told.prescribe(2, Vec3::zeros(), Motion::Velocity(Vec3::x()));
     told.forbid(2, &[a]);
-    vec![("fixed points", fixed), ("fixed directions", plane), ("two filters at one point", line), ("prescribed", told)]
+    vec![
+        ("fixed points", fixed),
+        ("fixed directions", plane),
+        ("two filters at one point", line),
+        ("prescribed", told),
+    ]
 }

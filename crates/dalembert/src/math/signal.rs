@@ -45,9 +45,7 @@ impl Signal {
     pub fn rate(&self, t: f64) -> f64 {
         match self {
             Signal::Constant | Signal::Pulse { .. } => 0.0,
-            Signal::Sine { frequency, phase } => {
-                TAU * frequency * (TAU * frequency * t + phase).cos()
-            }
+            Signal::Sine { frequency, phase } => TAU * frequency * (TAU * frequency * t + phase).cos(),
             Signal::Table { times, values } => table(times, values, t).1,
         }
     }

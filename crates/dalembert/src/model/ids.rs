@@ -77,8 +77,7 @@ mod tests {
         assert_eq!(set.len(), all.len());
         for first in 0..35 {
             for count in 0..20 {
-                let seen: Vec<usize> =
-                    set.within(first, count).flat_map(|r| r.map(|i| i + first)).collect();
+                let seen: Vec<usize> = set.within(first, count).flat_map(|r| r.map(|i| i + first)).collect();
                 let wanted: Vec<usize> =
                     all.iter().copied().filter(|&i| i >= first && i < first + count).collect();
                 assert_eq!(seen, wanted);

@@ -105,9 +105,9 @@ impl Quantity {
             "momentum" => What::Momentum(axis(part).ok_or_else(axes)?),
             "angular_momentum" => What::AngularMomentum(axis(part).ok_or_else(axes)?),
             _ => {
-                let points = model.select(name).map_err(|reason| {
-                    fail(&reason, model.blocks.iter().map(|b| b.name.clone()).collect())
-                })?;
+                let points = model
+                    .select(name)
+                    .map_err(|reason| fail(&reason, model.blocks.iter().map(|b| b.name.clone()).collect()))?;
                 match part {
                     "x" | "y" | "z" => What::Position(points, axis(part).ok_or_else(axes)?),
                     "vx" => What::Velocity(points, Part::Component(0)),

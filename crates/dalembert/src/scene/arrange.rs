@@ -101,12 +101,22 @@ impl Arrangement {
             }
             Arrangement::Grid { size, count } => {
                 if !finite(size) || size.iter().any(|&s| s < 0.0) {
-                    Some(("grid", format!("the size ({}, {}, {}) must not be negative", size.x, size.y, size.z)))
+                    Some((
+                        "grid",
+                        format!("the size ({}, {}, {}) must not be negative", size.x, size.y, size.z),
+                    ))
                 } else if count.contains(&0) {
                     Some(("grid", format!("the count {count:?} holds a zero")))
                 } else {
                     (0..3).find(|&d| count[d] > 1 && size[d] == 0.0).map(|d| {
-                        ("grid", format!("{} particles share a length of 0 m along {}", count[d], ["x", "y", "z"][d]))
+                        (
+                            "grid",
+                            format!(
+                                "{} particles share a length of 0 m along {}",
+                                count[d],
+                                ["x", "y", "z"][d]
+                            ),
+                        )
                     })
                 }
             }
@@ -123,7 +133,10 @@ impl Arrangement {
                 if *count == 0 {
                     Some(("cloud", "a cloud needs at least one particle".into()))
                 } else if !finite(size) || size.iter().any(|&s| s < 0.0) {
-                    Some(("cloud", format!("the size ({}, {}, {}) must not be negative", size.x, size.y, size.z)))
+                    Some((
+                        "cloud",
+                        format!("the size ({}, {}, {}) must not be negative", size.x, size.y, size.z),
+                    ))
                 } else {
                     None
                 }

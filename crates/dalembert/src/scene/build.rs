@@ -6,19 +6,22 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Arrangement, BuildError, Masses, MOST_POINTS, Place, Reach, Scene, SceneError, Velocities};
+use super::{Arrangement, BuildError, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities};
 use crate::bodies::Particles;
 use crate::filters::{Filters, Motion};
+use crate::forces::Force;
 use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs};
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, Push};
-use crate::forces::Force;
 use crate::mapping::{Identity, Mapping, Subset};
 use crate::math::{Vec3, set_triple};
 use crate::model::{
     Block, BlockKind, Layout, Model, NamedForce, PointId, PointSet, Quantity, State, split_index,
 };
 use crate::step::{Method, Simulation, StepReport, Workspace};
+
+/// A name that was not found, and the names that exist.
+type Misspelt = Option<(String, Vec<String>)>;
 
 /// Mistakes found so far, and where the next ones belong.
 #[derive(Default)]
@@ -41,7 +44,7 @@ impl Notes {
         self.misspelt(key, message, None);
     }
 
-    fn misspelt(&mut self, key: &'static str, message: impl Into<String>, names: Option<(String, Vec<String>)>) {
+    fn misspelt(&mut self, key: &'static str, message: impl Into<String>, names: Misspelt) {
         if self.errors.len() < MOST_ERRORS {
             let place = Place { table: self.table, index: self.index, key, name: self.name.clone() };
             self.errors.push(SceneError { place, message: message.into(), misspelt: names });
@@ -83,7 +86,7 @@ struct Names {
 
 impl Names {
     /// Points of one text such as `rope[3]`.
-    fn points(&self, text: &str) -> Result<Range<usize>, (String, Option<(String, Vec<String>)>)> {
+    fn points(&self, text: &str) -> Result<Range<usize>, (String, Misspelt)> {
         let (name, index) = split_index(text).map_err(|m| (m, None))?;
         let Some((_, range)) = self.sets.iter().find(|(n, _)| n == name) else {
             let known = self.sets.iter().map(|(n, _)| n.clone()).collect();
@@ -188,7 +191,8 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
     notes.not_negative("duration", scene.duration);
     notes.finite3("gravity", &scene.gravity);
     if scene.dt > 0.0 && scene.duration / scene.dt > 1e12 {
-        notes.error("dt", format!("{} s in steps of {} s is more than 10^12 steps", scene.duration, scene.dt));
+        notes
+            .error("dt", format!("{} s in steps of {} s is more than 10^12 steps", scene.duration, scene.dt));
     }
     match &scene.method {
         Method::Explicit(e) => {
@@ -210,7 +214,8 @@ fn points(scene: &Scene, notes: &mut Notes) -> Option<Points> {
         if name.is_empty() {
             notes.error("name", "needs a name");
         } else if name.contains(['[', ']', '.', ':']) || name.trim() != name {
-            notes.error("name", format!("`{name}` must not contain `[`, `]`, `.`, `:` or blanks at its ends"));
+            notes
+                .error("name", format!("`{name}` must not contain `[`, `]`, `.`, `:` or blanks at its ends"));
         } else if ["energy", "momentum", "angular_momentum", "time", "world"].contains(&name) {
             notes.error("name", format!("`{name}` is reserved; choose another name"));
         } else if names.sets.iter().any(|(n, _)| n == name) {
@@ -351,7 +356,10 @@ fn carried(
             scene.points[k..].iter().any(|p| p.name == name)
         };
         if let Some(text) = set.of.iter().find(|t| later(t)) {
-            notes.error("of", format!("`{text}` is defined here or later; carried points must follow what carries them"));
+            notes.error(
+                "of",
+                format!("`{text}` is defined here or later; carried points must follow what carries them"),
+            );
             continue;
         }
         let list = names.list(notes, "of", &set.of);
@@ -458,10 +466,13 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
             }
         }
         let on = names.set(notes, "on", &set.on);
-        if let Attraction::Inverse { softening: 0.0, .. } = set.law {
-            if let Some(i) = on.iter().find(|&i| points.x[i] == set.center) {
-                notes.error("center", format!("point {i} lies in the centre, where the force is infinite; give a softening"));
-            }
+        if let Attraction::Inverse { softening: 0.0, .. } = set.law
+            && let Some(i) = on.iter().find(|&i| points.x[i] == set.center)
+        {
+            notes.error(
+                "center",
+                format!("point {i} lies in the centre, where the force is infinite; give a softening"),
+            );
         }
         push(notes, "attractor", &set.name, Box::new(Attractor { on, center: set.center, law: set.law }));
     }
@@ -502,11 +513,8 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
     }
     for (k, set) in scene.custom.into_iter().enumerate() {
         notes.at("custom", k, &set.name);
-        let list = if set.on.is_empty() {
-            (0..names.particles).collect()
-        } else {
-            names.list(notes, "on", &set.on)
-        };
+        let list =
+            if set.on.is_empty() { (0..names.particles).collect() } else { names.list(notes, "on", &set.on) };
         push(notes, "custom", &set.name, (set.make)(list));
     }
     out
@@ -583,10 +591,10 @@ fn angular_springs(
     notes: &mut Notes,
 ) -> Vec<AngularSpring> {
     notes.not_negative("stiffness", set.stiffness);
-    if let Some(angle) = set.rest_angle {
-        if !(0.0..=std::f64::consts::PI).contains(&angle) {
-            notes.error("rest_angle", format!("must lie between 0 and π, but is {angle}"));
-        }
+    if let Some(angle) = set.rest_angle
+        && !(0.0..=std::f64::consts::PI).contains(&angle)
+    {
+        notes.error("rest_angle", format!("must lie between 0 and π, but is {angle}"));
     }
     let mut triples = match &set.along {
         Some(name) => along(name, sets, points, notes, Arrangement::corners),
@@ -644,7 +652,10 @@ fn pair_force(set: &super::PairForce, on: Vec<u32>, notes: &mut Notes) -> Option
         Reach::All => {
             const MOST: usize = 200_000;
             if on.len() > MOST {
-                notes.error("", format!("all pairs of {} points would take hours a step; give a radius", on.len()));
+                notes.error(
+                    "",
+                    format!("all pairs of {} points would take hours a step; give a radius", on.len()),
+                );
             }
             (notes.errors.len() == before)
                 .then(|| Box::new(AllPairs { on, law: set.law.clone() }) as Box<dyn Force>)
@@ -655,11 +666,11 @@ fn pair_force(set: &super::PairForce, on: Vec<u32>, notes: &mut Notes) -> Option
 fn expectations(expect: &[super::Expectation], model: &Model, notes: &mut Notes) {
     for (k, e) in expect.iter().enumerate() {
         notes.at("expect", k, "");
-        if e.quantity != "energy.drift" {
-            if let Err(unknown) = Quantity::parse(model, &e.quantity) {
-                let word = e.quantity.rsplit('.').next().unwrap_or_default().to_string();
-                notes.misspelt("quantity", unknown.to_string(), Some((word, unknown.candidates)));
-            }
+        if e.quantity != "energy.drift"
+            && let Err(unknown) = Quantity::parse(model, &e.quantity)
+        {
+            let word = e.quantity.rsplit('.').next().unwrap_or_default().to_string();
+            notes.misspelt("quantity", unknown.to_string(), Some((word, unknown.candidates)));
         }
         notes.not_negative("tolerance", e.tolerance);
         if e.value.is_none() && e.below.is_none() && e.above.is_none() {
@@ -676,6 +687,10 @@ fn expectations(expect: &[super::Expectation], model: &Model, notes: &mut Notes)
 /// `rope[3]` for a point.
 fn describe(points: &Points, i: usize) -> String {
     points.blocks.iter().find(|b| b.points.contains(&i)).map_or(format!("point {i}"), |b| {
-        if b.points.len() == 1 { format!("`{}`", b.name) } else { format!("`{}[{}]`", b.name, i - b.points.start) }
+        if b.points.len() == 1 {
+            format!("`{}`", b.name)
+        } else {
+            format!("`{}[{}]`", b.name, i - b.points.start)
+        }
     })
 }

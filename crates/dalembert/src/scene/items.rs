@@ -19,7 +19,6 @@ pub enum Masses {
     Total(f64),
 }
 
-
 /// Velocities of the particles of a set.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Velocities {

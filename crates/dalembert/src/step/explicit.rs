@@ -15,7 +15,7 @@ use crate::forces::Points;
 use crate::mapping::{carry_all, gather_all};
 use crate::math::all_finite;
 use crate::model::{Model, State};
-use crate::solve::ode::{self, Flat, Tolerance};
+use crate::solve::ode::{self, AdaptiveMethod, AdaptiveOptions, Flat};
 
 /// The explicit integrators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,25 +115,31 @@ impl Explicit {
         let Workspace { y, ode, .. } = work;
         let (t, end) = (state.time, state.time_after(h));
         let scheme = match self.integrator {
-            Integrator::EulerDoubling => ode::Adaptive::EulerDoubling,
-            _ => ode::Adaptive::DormandPrince,
+            Integrator::EulerDoubling => AdaptiveMethod::EulerDoubling,
+            _ => AdaptiveMethod::DormandPrince,
         };
-        let options = ode::AdaptiveOptions {
-            tolerance: Tolerance::both(self.tolerance),
-            min_step: self.min_step,
-            ..Default::default()
-        };
+        let options =
+            AdaptiveOptions { min_step: self.min_step, ..AdaptiveOptions::new(scheme, self.tolerance) };
         let mut controller = state.controller;
         let mut rate = |t: f64, y: &mut [f64], dy: &mut [f64]| rates(model, t, y, dy);
-        let report =
-            ode::integrate_adaptive(scheme, &mut rate, &Flat, t, end, y, &mut controller, &options, ode)?;
+        let report = ode::integrate_adaptive(
+            &options,
+            &mut rate,
+            &mut ode::flat_magnitude,
+            &Flat,
+            t,
+            end,
+            y,
+            &mut controller,
+            ode,
+        )?;
         commit(model, state, h, work, self.integrator)?;
         state.controller = controller;
         Ok(StepReport {
             time: state.time,
-            substeps: report.accepted,
-            rejected: report.rejected,
-            evaluations: report.evaluations,
+            substeps: report.accepted as u32,
+            rejected: report.rejected as u32,
+            evaluations: report.evaluations as u32,
             last_substep: report.last_step,
         })
     }
@@ -189,7 +195,14 @@ fn commit(
     Ok(())
 }
 
-fn not_finite(model: &Model, state: &State, h: f64, q: &[f64], v: &[f64], integrator: Integrator) -> StepError {
+fn not_finite(
+    model: &Model,
+    state: &State,
+    h: f64,
+    q: &[f64],
+    v: &[f64],
+    integrator: Integrator,
+) -> StepError {
     let (object, index) = model.culprit(q, v);
     let method = format!("explicit, {}", integrator.name());
     StepError::NonFinite { object, index, time: state.time, h, method }
@@ -230,7 +243,12 @@ fn verlet(model: &Model, state: &mut State, h: f64, work: &mut Workspace) -> Res
 }
 
 /// One pass over windows of points: f, then a = C M⁻¹ f, then v' = v + h a, then x' = x + h v'.
-fn symplectic_euler(model: &Model, state: &mut State, h: f64, work: &mut Workspace) -> Result<StepReport, StepError> {
+fn symplectic_euler(
+    model: &Model,
+    state: &mut State,
+    h: f64,
+    work: &mut Workspace,
+) -> Result<StepReport, StepError> {
     let particles = model.layout.particles;
     let (pq, pv) = (model.layout.points_q(), model.layout.points_v());
     let fused = model.layout.points == particles;

@@ -41,7 +41,13 @@ impl TupleClosure {
     }
 
     /// The blocks −∂f_i/∂y_j of one tuple, handed out one by one; y is x or v.
-    fn slopes(&self, p: &Points, tuple: &[PointId], along_velocity: bool, mut out: impl FnMut(usize, usize, Mat3)) {
+    fn slopes(
+        &self,
+        p: &Points,
+        tuple: &[PointId],
+        along_velocity: bool,
+        mut out: impl FnMut(usize, usize, Mat3),
+    ) {
         let k = tuple.len();
         let (x, v) = (Self::view(tuple, p.x), Self::view(tuple, p.v));
         for j in 0..k {
@@ -94,7 +100,12 @@ impl Force for TupleClosure {
         for tuple in self.tuples() {
             let k = tuple.len();
             let mut forces = [Vec3::zeros(); MOST];
-            (self.force)(p.time, &Self::view(tuple, p.x)[..k], &Self::view(tuple, p.v)[..k], &mut forces[..k]);
+            (self.force)(
+                p.time,
+                &Self::view(tuple, p.x)[..k],
+                &Self::view(tuple, p.v)[..k],
+                &mut forces[..k],
+            );
             for (i, force) in tuple.iter().zip(&forces) {
                 add_triple(f, i.index(), force);
             }

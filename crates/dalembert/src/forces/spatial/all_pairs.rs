@@ -33,10 +33,10 @@ impl AllPairs {
         let mut sum = Vec3::zeros();
         for &j in &self.on {
             let j = j as usize;
-            if j != i {
-                if let Some((_, d, slope, _)) = self.pair(p, i, j) {
-                    sum -= d * slope;
-                }
+            if j != i
+                && let Some((_, d, slope, _)) = self.pair(p, i, j)
+            {
+                sum -= d * slope;
             }
         }
         sum

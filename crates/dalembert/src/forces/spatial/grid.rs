@@ -99,11 +99,8 @@ impl Grid {
         for dz in -1..=1 {
             for dy in -1..=1 {
                 for dx in -1..=1 {
-                    let cell = self.cell([
-                        c[0].wrapping_add(dx),
-                        c[1].wrapping_add(dy),
-                        c[2].wrapping_add(dz),
-                    ]);
+                    let cell =
+                        self.cell([c[0].wrapping_add(dx), c[1].wrapping_add(dy), c[2].wrapping_add(dz)]);
                     for k in self.starts[cell]..self.starts[cell + 1] {
                         visit(k as usize);
                     }
@@ -125,7 +122,9 @@ mod tests {
             (seed >> 11) as f64 / (1u64 << 53) as f64
         };
         let mut grid = Grid::default();
-        for (n, spread, far) in [(1, 1.0, 0.0), (300, 3.0, 0.0), (300, 0.5, 0.0), (400, 3.0, 1e4), (200, 50.0, 0.0)] {
+        for (n, spread, far) in
+            [(1, 1.0, 0.0), (300, 3.0, 0.0), (300, 0.5, 0.0), (400, 3.0, 1e4), (200, 50.0, 0.0)]
+        {
             let x: Vec<Vec3> = (0..n)
                 .map(|i| {
                     let offset = if i % 2 == 0 { far } else { -far };

@@ -32,11 +32,7 @@ impl PointClosure {
             high[k] += e;
             low[k] -= e;
             let f = |y: &Vec3| {
-                if along_velocity {
-                    (self.force)(p.time, &x, y, m)
-                } else {
-                    (self.force)(p.time, y, &v, m)
-                }
+                if along_velocity { (self.force)(p.time, &x, y, m) } else { (self.force)(p.time, y, &v, m) }
             };
             out.set_column(k, &(-(f(&high) - f(&low)) / (high[k] - low[k])));
         }

@@ -68,7 +68,7 @@ impl Manifold for Flat {
 }
 
 /// Buffers of the integrators. It may be dropped between calls without changing a result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct OdeWork {
     ny: usize,
     nt: usize,

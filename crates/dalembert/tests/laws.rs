@@ -1,0 +1,130 @@
+//! Laws that every force, mapping and filter obeys; new ones join by adding themselves to `check::samples`.
+
+use dalembert::check::{self, samples};
+
+#[test]
+fn every_force_is_the_slope_of_its_energy() {
+    for seed in 0..5 {
+        let cluster = samples::Cluster::new(seed);
+        for s in samples::forces().iter().filter(|s| s.force.is_conservative()) {
+            let worst = check::force_against_energy(&*s.force, &cluster.points());
+            assert!(worst < 1e-7, "{}: relative error {worst:e}", s.name);
+        }
+    }
+}
+
+#[test]
+fn every_stiffness_is_the_slope_of_its_force() {
+    for seed in 0..5 {
+        let cluster = samples::Cluster::new(seed);
+        for s in samples::forces() {
+            let worst = check::stiffness_against_force(&*s.force, &cluster.points());
+            assert!(worst < 1e-7, "{}: relative error {worst:e}", s.name);
+        }
+    }
+}
+
+#[test]
+fn every_damping_is_the_slope_of_its_force_in_velocity() {
+    for seed in 0..5 {
+        let cluster = samples::Cluster::new(seed);
+        for s in samples::forces() {
+            let worst = check::damping_against_force(&*s.force, &cluster.points());
+            assert!(worst < 1e-7, "{}: relative error {worst:e}", s.name);
+        }
+    }
+}
+
+#[test]
+fn forces_that_are_not_slopes_only_take_energy_out() {
+    for seed in 0..20 {
+        let cluster = samples::Cluster::new(seed);
+        for s in samples::forces().iter().filter(|s| !s.force.is_conservative()) {
+            let power = check::dissipated_power(&*s.force, &cluster.points());
+            assert!(power < 0.0, "{}: {power} W", s.name);
+        }
+    }
+}
+
+#[test]
+fn internal_forces_and_torques_sum_to_zero() {
+    for seed in 0..5 {
+        let cluster = samples::Cluster::new(seed);
+        for s in samples::forces().iter().filter(|s| s.force.is_internal()) {
+            let (force, torque) = check::internal_balance(&*s.force, &cluster.points());
+            assert!(force < 1e-14 && torque < 1e-12, "{}: {force:e} {torque:e}", s.name);
+        }
+    }
+}
+
+#[test]
+fn turning_the_scene_turns_the_force() {
+    let cluster = samples::Cluster::new(3);
+    for s in samples::forces().iter().filter(|s| s.turns) {
+        let error = check::turning_error(&*s.force, &cluster.points());
+        assert!(error < 1e-12, "{}: {error:e}", s.name);
+    }
+}
+
+#[test]
+fn the_stiffness_of_an_energy_is_symmetric() {
+    let cluster = samples::Cluster::new(1);
+    let p = cluster.points();
+    let n = p.x.len();
+    for s in samples::forces().iter().filter(|s| s.force.is_conservative()) {
+        let (y, z): (Vec<f64>, Vec<f64>) =
+            (0..n).map(|i| ((i as f64).sin(), (1.7 * i as f64).cos())).unzip();
+        let (mut ky, mut kz) = (vec![0.0; n], vec![0.0; n]);
+        s.force.add_stiffness_times(&p, &y, &mut ky);
+        s.force.add_stiffness_times(&p, &z, &mut kz);
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let size = dot(&ky, &ky).sqrt() * dot(&z, &z).sqrt() + 1e-300;
+        // Closures have difference quotients for a stiffness, good to nine digits.
+        let closure = s.name.starts_with("user closure");
+        let limit = if closure { 1e-8 } else { 1e-13 };
+        assert!((dot(&ky, &z) - dot(&kz, &y)).abs() / size < limit, "{}", s.name);
+    }
+}
+
+#[test]
+fn a_local_force_is_the_same_through_any_window() {
+    let cluster = samples::Cluster::new(2);
+    let p = cluster.points();
+    for s in samples::forces().iter().filter(|s| s.force.is_local()) {
+        let mut whole = vec![0.0; p.x.len()];
+        s.force.add_force(&p, &mut whole);
+        for (first, count) in [(0, 3), (2, 5), (7, 5), (11, 1)] {
+            let part = 3 * first..3 * (first + count);
+            let window = dalembert::forces::Points {
+                first,
+                x: &p.x[part.clone()],
+                v: &p.v[part.clone()],
+                mass: &p.mass[first..first + count],
+                ..p
+            };
+            let mut f = vec![0.0; 3 * count];
+            s.force.add_force(&window, &mut f);
+            assert_eq!(f, whole[part], "{} from {first}", s.name);
+        }
+    }
+}
+
+#[test]
+fn mappings_pass_on_the_same_power() {
+    for s in samples::mappings() {
+        let q: Vec<f64> = (0..s.layout.len_q()).map(|i| (i as f64 * 0.7).sin()).collect();
+        let power = check::mapping_power_error(&*s.mapping, &q, s.layout.len_v(), s.child.clone());
+        assert!(power < 1e-14, "{}: {power:e}", s.name);
+        let rate = check::mapping_velocity_error(&*s.mapping, &q, s.child.clone());
+        assert!(rate < 1e-9, "{}: {rate:e}", s.name);
+    }
+}
+
+#[test]
+fn filtering_twice_is_filtering_once() {
+    for (name, filter) in samples::filters() {
+        let error = check::filter_error(&filter, 12);
+        assert!(error < 1e-15, "{name}: {error:e}");
+        assert!(filter.directions() > 0, "{name} filters nothing");
+    }
+}
