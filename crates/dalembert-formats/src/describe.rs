@@ -452,7 +452,11 @@ impl Check<'_> {
                     self.table(table, item);
                 }
             }
-            (Kind::Either(kinds), _) => match kinds.iter().find(|kind| has_shape(kind, node)) {
+            (Kind::Either(kinds), _) => match kinds.iter().find(|kind| has_shape(kind, node)).or_else(|| {
+                // An unknown word beside no free text: misspelt.
+                let is_text = matches!(node.value, Value::Text(_));
+                kinds.iter().find(|kind| is_text && matches!(kind, Kind::Word(_)))
+            }) {
                 Some(kind) => self.value(kind, node, key),
                 None => self.wrong_kind(node, kind, key),
             },

@@ -519,7 +519,8 @@ impl Problems {
 /// The candidate that `word` was probably meant to be, if any comes near.
 ///
 /// Upper and lower case are equal, and so are `-`, `_` and space. Beyond that a third of the
-/// letters, at least one, may be wrong, missing, added or swapped with their neighbour.
+/// letters, at least one, may be wrong, missing, added or swapped with their neighbour; half of them
+/// if the beginning is right (Jaro-Winkler likeness above 0.9).
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // The distance takes time in proportion to both lengths; no key is as long as this.
     if word.is_empty() || word.len() > 100 {
@@ -535,10 +536,11 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         let plain_candidate = plain(candidate);
         let wrong = strsim::damerau_levenshtein(&wanted, &plain_candidate);
         let length = wanted.chars().count().max(plain_candidate.chars().count());
-        if wrong > (length / 3).max(1) || wrong >= length {
+        let likeness = strsim::jaro_winkler(&wanted, &plain_candidate);
+        let near = wrong <= (length / 3).max(1) || (wrong <= length / 2 && likeness > 0.9);
+        if !near || wrong >= length {
             continue;
         }
-        let likeness = strsim::jaro_winkler(&wanted, &plain_candidate);
         if best.is_none_or(|(w, l, _)| wrong < w || (wrong == w && likeness > l)) {
             best = Some((wrong, likeness, candidate));
         }

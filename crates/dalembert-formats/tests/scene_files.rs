@@ -161,12 +161,10 @@ fn columns_count_characters() {
         None,
     );
     refuses_json(
-        "{\"dt\": 1, \"title\": \"äöü→😀\", \"x\": 1}",
-        "unknown key `x` in `scene`",
+        "{\"dt\": 1, \"title\": \"äöü→😀\", \"sed\": 1}",
+        "unknown key `sed` in `scene`",
         (1, 29),
-        Some(
-            "the keys are `include`, `title`, `method`, `dt`, `gravity`, `seed`, `watch`, `tolerance`, `rigid`, `joint`, `cloth` and `control`",
-        ),
+        Some("did you mean `seed`?"),
     );
 }
 
@@ -355,6 +353,7 @@ fn each_mistake_is_named_where_it_stands() {
         (5, 1),
         help("it belongs to kind = `hinge` or `slider`"),
     );
+    refuses("dt = 1\nfloor = \"plain\"", "`floor` cannot be `plain`", (2, 9), help("did you mean `plane`?"));
     // A wrong deciding word is reported once, and does not drag the other keys along.
     refuses(
         "dt = 1\n[[joint]]\nkind = \"henge\"\nbetween = [\"a\", \"b\"]\naxis = [0, 0, 1]",

@@ -15,6 +15,8 @@ static JOINTS: [Word; 3] = [
     Word::new("slider", "One length."),
 ];
 
+static FLOORS: [Word; 2] = [Word::new("plane", "z = 0."), Word::new("none", "None.")];
+
 pub(crate) static SHAPE: Table = Table::new(
     "shape",
     "The shape of a body.",
@@ -90,6 +92,7 @@ pub(crate) static ROOT: Table = Table::new(
         Field::optional("rigid", Kind::Tables(&RIGID), "", "Rigid bodies."),
         Field::optional("joint", Kind::Tables(&JOINT), "", "Joints."),
         Field::optional("cloth", Kind::Table(&CLOTH), "", "A cloth."),
+        Field::optional("floor", Kind::Either(&[Kind::Word(&FLOORS), Kind::Table(&SHAPE)]), "", "The floor."),
         Field::optional("control", Kind::Map(&Kind::NUMBER), "rad", "Targets by joint name."),
     ],
 );
