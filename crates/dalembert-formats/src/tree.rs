@@ -454,7 +454,7 @@ impl Json<'_> {
         let code = if (0xd800..0xdc00).contains(&high) && self.text[self.at..].starts_with("\\u") {
             self.at += 2;
             let low = self.hex4(start)?;
-            // 0 is no low surrogate and makes the conversion below fail.
+            // A high half alone is no character: the conversion below refuses it.
             if (0xdc00..0xe000).contains(&low) {
                 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)
             } else {
