@@ -1,1 +1,11 @@
 //! Files of the dalembert engine: scenes, recordings, exports.
+//!
+//! A scene file is untrusted input. It passes through four modules, each usable alone:
+//! [`source`] reads the file and those it includes, [`tree`] parses TOML or JSON into one tree of
+//! values that know their place, [`describe`] holds it against a table that says what a scene may
+//! contain, and [`error`] prints what is wrong, where, and what was probably meant.
+
+pub mod describe;
+pub mod error;
+pub mod source;
+pub mod tree;

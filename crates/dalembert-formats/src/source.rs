@@ -1,0 +1,354 @@
+//! Loading of scene files and of the files that they include.
+//!
+//! `include = ["other.toml", …]` at the top of a file adds other files, whose paths are relative to
+//! it. The lists of tables (`[[rigid]]`) of an included file are appended to those of the including
+//! one. Any other key of the including file replaces that of the included one; if two included files
+//! disagree about a key that the including file leaves open, that is an error. A file is included
+//! once only.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::describe::{Field, Kind};
+use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, quote};
+use crate::tree::{self, Entry, Format, Node, Value};
+
+/// Largest file \[bytes\]. Meshes and recordings are files of their own, so a scene stays small.
+pub const MAX_FILE: usize = 16 << 20;
+/// Largest sum over a file and all that it includes \[bytes\].
+pub const MAX_TOTAL: usize = 64 << 20;
+/// Longest chain of includes.
+pub const MAX_INCLUDE_DEPTH: usize = 16;
+/// Most files in one scene.
+pub const MAX_FILES: usize = 256;
+
+/// The key that the loader takes out of a file, for the description of its format.
+pub const INCLUDE: Field = Field::optional(
+    "include",
+    Kind::SELECTION,
+    "",
+    "Other scene files to add, with paths relative to this file. Their lists of tables are appended to those of \
+     this file; any other key of this file replaces theirs.",
+);
+
+/// A file, all that it includes, and what they say together.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The files; the first is the one that was asked for.
+    pub files: Files,
+    /// The tree, a table, without its `include` keys.
+    pub root: Node,
+}
+
+/// Where the includes of a text are looked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Includes<'a> {
+    /// Nowhere: an include is an error.
+    None,
+    /// Relative to a directory.
+    Directory(&'a Path),
+    /// In a list of names and texts.
+    Embedded(&'a [(&'a str, &'a str)]),
+}
+
+impl Source {
+    /// Reads a file. JSON if its name ends in `.json`, else TOML.
+    pub fn from_path(path: impl AsRef<Path>) -> Result<Self, SceneFileError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let bytes = read_limited(path)
+            .map_err(|reason| Diagnostic::error(format!("cannot read {}: {reason}", quote(&name))))?;
+        Loader::new(Includes::Directory(Path::new(""))).load(name, path.to_owned(), bytes)
+    }
+
+    /// Reads a text that includes nothing. `name` is used in messages, and decides the language.
+    pub fn from_text(name: impl Into<String>, text: impl Into<String>) -> Result<Self, SceneFileError> {
+        Self::from_text_with(name, text, Includes::None)
+    }
+
+    /// Reads a text whose includes are looked for in `includes`.
+    pub fn from_text_with(
+        name: impl Into<String>,
+        text: impl Into<String>,
+        includes: Includes<'_>,
+    ) -> Result<Self, SceneFileError> {
+        Self::from_bytes_with(name, text.into().into_bytes(), includes)
+    }
+
+    /// Reads bytes that ought to be text, whose includes are looked for in `includes`.
+    pub fn from_bytes_with(
+        name: impl Into<String>,
+        bytes: Vec<u8>,
+        includes: Includes<'_>,
+    ) -> Result<Self, SceneFileError> {
+        let name = name.into();
+        let path = match includes {
+            Includes::Directory(directory) => directory.join(&name),
+            Includes::None | Includes::Embedded(_) => without_dots(Path::new(&name)),
+        };
+        Loader::new(includes).load(name, path, bytes)
+    }
+}
+
+/// One file that was or is being read.
+struct Visit {
+    /// The path without links and dots, by which files are compared.
+    identity: PathBuf,
+    /// The `include` that asked for it.
+    asked_by: Option<Span>,
+}
+
+/// A file between the first one and the one being read.
+struct Link {
+    /// Its place in the list of visits.
+    visit: usize,
+    /// What messages call it.
+    name: String,
+    /// Where it was found.
+    path: PathBuf,
+}
+
+struct Loader<'a> {
+    files: Files,
+    includes: Includes<'a>,
+    visits: Vec<Visit>,
+    chain: Vec<Link>,
+    total: usize,
+}
+
+impl<'a> Loader<'a> {
+    fn new(includes: Includes<'a>) -> Self {
+        Self { files: Files::default(), includes, visits: Vec::new(), chain: Vec::new(), total: 0 }
+    }
+
+    fn load(mut self, name: String, path: PathBuf, bytes: Vec<u8>) -> Result<Source, SceneFileError> {
+        let identity = self.identity_of(&path);
+        self.visits.push(Visit { identity, asked_by: None });
+        self.chain.push(Link { visit: 0, name: name.clone(), path });
+        let root = self.file(name, bytes, None)?;
+        Ok(Source { files: self.files, root })
+    }
+
+    /// What tells whether two paths are the same file.
+    fn identity_of(&self, path: &Path) -> PathBuf {
+        let on_disk = match self.includes {
+            Includes::Directory(_) => fs::canonicalize(path).ok(),
+            Includes::None | Includes::Embedded(_) => None,
+        };
+        on_disk.unwrap_or_else(|| without_dots(path))
+    }
+
+    /// Parses a file and merges what it includes into it.
+    fn file(&mut self, name: String, bytes: Vec<u8>, asked_by: Option<Span>) -> Result<Node, Diagnostic> {
+        self.total += bytes.len();
+        let too_large = match (bytes.len() > MAX_FILE, self.total > MAX_TOTAL) {
+            (true, _) => Some(format!("{} is larger than {} MiB", quote(&name), MAX_FILE >> 20)),
+            (_, true) => {
+                Some(format!("with {} the scene is larger than {} MiB", quote(&name), MAX_TOTAL >> 20))
+            }
+            _ => None,
+        };
+        if let Some(message) = too_large {
+            return Err(self.at(asked_by, message));
+        }
+        let format = Format::of_name(&name);
+        let file = self.utf8(name, bytes)?;
+        let mut root = tree::parse(&self.files, file, format)?;
+
+        let includes = self.take_include(&mut root)?;
+        if includes.is_empty() {
+            return Ok(root);
+        }
+        let Value::Table(own) = root.value else { return Ok(root) };
+        let own_count = own.len();
+        let mut merged = Merged::new(own);
+        for (path, span) in includes {
+            let included = self.include(&path, span)?;
+            if let Value::Table(entries) = included.value {
+                for entry in entries {
+                    merged.add(entry, own_count, &self.files)?;
+                }
+            }
+        }
+        Ok(Node { value: Value::Table(merged.entries), ..root })
+    }
+
+    fn utf8(&mut self, name: String, bytes: Vec<u8>) -> Result<FileId, Diagnostic> {
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(self.files.add(File::new(name, text))),
+            Err(error) => {
+                let byte = error.utf8_error().valid_up_to();
+                // The replacement leaves the bytes before the first bad one in their places.
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let file = self.files.add(File::new(name, text));
+                let span = Span::new(file, byte..byte + 1);
+                Err(self.files.error(span, format!("the file is not UTF-8 text: bad byte at offset {byte}")))
+            }
+        }
+    }
+
+    /// Removes the key `include` from `root` and gives its paths with their places.
+    fn take_include(&self, root: &mut Node) -> Result<Vec<(String, Span)>, Diagnostic> {
+        let Value::Table(entries) = &mut root.value else { return Ok(Vec::new()) };
+        let Some(i) = entries.iter().position(|entry| entry.key == INCLUDE.key) else {
+            return Ok(Vec::new());
+        };
+        let node = entries.remove(i).node;
+        let path = |node: Node| match node.value {
+            Value::Text(text) => Ok((text, node.span)),
+            _ => Err(self.files.error(node.span, format!("`include` wants paths, found {}", node.what()))),
+        };
+        match node.value {
+            Value::List(items) => items.into_iter().map(path).collect(),
+            value => path(Node { value, ..node }).map(|one| vec![one]),
+        }
+    }
+
+    fn include(&mut self, path: &str, span: Span) -> Result<Node, Diagnostic> {
+        let refuse = |message: String| self.files.error(span, message);
+        let relative = Path::new(path);
+        if path.is_empty() || path.contains('\0') || relative.is_absolute() || relative.has_root() {
+            return Err(refuse(format!(
+                "cannot include {}: the path must be relative to this file",
+                quote(path)
+            )));
+        }
+        if self.chain.len() > MAX_INCLUDE_DEPTH {
+            return Err(refuse(format!("files include each other more than {MAX_INCLUDE_DEPTH} deep")));
+        }
+        if self.visits.len() >= MAX_FILES {
+            return Err(refuse(format!("the scene has more than {MAX_FILES} files")));
+        }
+        let beside = |path: &Path| path.parent().unwrap_or(Path::new("")).join(relative);
+        let (name, path) = match self.chain.last() {
+            Some(link) => (without_dots(&beside(Path::new(&link.name))), beside(&link.path)),
+            None => (relative.to_owned(), relative.to_owned()),
+        };
+        let name = name.to_string_lossy().replace('\\', "/");
+        let identity = self.identity_of(&path);
+        self.refuse_repeated(&identity, &name, span)?;
+        let bytes = match self.includes {
+            Includes::None => {
+                return Err(refuse(format!(
+                    "cannot include {}: this text has no place among files",
+                    quote(&name)
+                )));
+            }
+            Includes::Embedded(list) => match list.iter().find(|(known, _)| Path::new(known) == identity) {
+                Some((_, text)) => text.as_bytes().to_vec(),
+                None => {
+                    let error = refuse(format!("there is no file {} to include", quote(&name)));
+                    return Err(error.with_suggestion(&name, list.iter().map(|(known, _)| *known)));
+                }
+            },
+            Includes::Directory(_) => {
+                // A device or pipe may never end.
+                let bytes = match fs::metadata(&path) {
+                    Ok(data) if !data.is_file() => Err("it is not a regular file".to_owned()),
+                    Ok(_) => read_limited(&path),
+                    Err(error) => Err(error.to_string()),
+                };
+                bytes.map_err(|reason| refuse(format!("cannot read {}: {reason}", quote(&name))))?
+            }
+        };
+        self.chain.push(Link { visit: self.visits.len(), name: name.clone(), path });
+        self.visits.push(Visit { identity, asked_by: Some(span) });
+        let node = self.file(name, bytes, Some(span));
+        self.chain.pop();
+        node
+    }
+
+    fn refuse_repeated(&self, identity: &Path, name: &str, span: Span) -> Result<(), Diagnostic> {
+        let Some(i) = self.visits.iter().position(|visit| visit.identity == identity) else { return Ok(()) };
+        if let Some(start) = self.chain.iter().position(|link| link.visit == i) {
+            let mut names: Vec<&str> = self.chain[start..].iter().map(|link| &*link.name).collect();
+            names.push(name);
+            return Err(self
+                .files
+                .error(span, format!("files include each other in a loop: {}", names.join(" -> "))));
+        }
+        let first = self.visits[i].asked_by.and_then(|span| self.files.place(span));
+        Err(self
+            .files
+            .error(span, format!("{} is included twice", quote(name)))
+            .with_note("first included here", first))
+    }
+
+    fn at(&self, span: Option<Span>, message: String) -> Diagnostic {
+        match span {
+            Some(span) => self.files.error(span, message),
+            None => Diagnostic::error(message),
+        }
+    }
+}
+
+/// The entries of the including file, and behind them those that the included files add.
+struct Merged {
+    entries: Vec<Entry>,
+    /// Position of each key; a file can have a million of them.
+    index: BTreeMap<String, usize>,
+}
+
+impl Merged {
+    fn new(entries: Vec<Entry>) -> Self {
+        let index = entries.iter().enumerate().map(|(i, entry)| (entry.key.clone(), i)).collect();
+        Self { entries, index }
+    }
+
+    /// Adds an entry of an included file; the first `own_count` entries are the including file's.
+    fn add(&mut self, entry: Entry, own_count: usize, files: &Files) -> Result<(), Diagnostic> {
+        let Some(&i) = self.index.get(&entry.key) else {
+            self.index.insert(entry.key.clone(), self.entries.len());
+            self.entries.push(entry);
+            return Ok(());
+        };
+        let known = &mut self.entries[i];
+        if both_append(&known.node, &entry.node) {
+            if let (Value::List(known), Value::List(more)) = (&mut known.node.value, entry.node.value) {
+                known.extend(more);
+            }
+        } else if i >= own_count && !known.node.says_the_same_as(&entry.node) {
+            let message = format!("two included files disagree about {}", quote(&entry.key));
+            return Err(files
+                .error(entry.key_span, message)
+                .with_note("the other stands here", files.place(known.key_span))
+                .with_help(format!("give {} in the including file", quote(&entry.key))));
+        }
+        Ok(())
+    }
+}
+
+/// Whether both are lists of tables.
+fn both_append(a: &Node, b: &Node) -> bool {
+    let appends = |node: &Node| match &node.value {
+        Value::List(items) => items.iter().all(|item| matches!(item.value, Value::Table(_))),
+        _ => false,
+    };
+    appends(a) && appends(b)
+}
+
+/// At most one byte more than [`MAX_FILE`].
+fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(|error| error.to_string())?;
+    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+/// The path with `.` and `x/..` removed, by its letters alone.
+fn without_dots(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(clean.components().next_back(), Some(Component::Normal(_))) => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    clean
+}
