@@ -1,1 +1,3 @@
 //! Files of the dalembert engine: scenes, recordings, exports.
+
+pub mod recording;
