@@ -251,6 +251,10 @@ fn an_unfinished_recording_continues_under_its_own_name() {
     writer.finish().unwrap();
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, ["run.mcap"]);
+    // Once more, now from the finished file to its own name.
+    let mut writer = Writer::continue_from(&Recording::open(&path).unwrap(), 6, &path).unwrap();
+    write_some(&mut writer, 7..10, 5);
+    writer.finish().unwrap();
     let other = folder.path().join("other.mcap");
     write_file(&other, 10, 5);
     let [a, b] = [&path, &other].map(|path| Recording::open(path).unwrap());
