@@ -1,2 +1,50 @@
-//! Chores of the workspace.
-fn main() {}
+//! Chores of the workspace: `cargo xtask help` lists them.
+
+mod book;
+mod conformance;
+mod peers;
+mod run;
+mod schema;
+mod suite;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Chores of the dalembert workspace.
+
+  cargo xtask test              format, book, lints, tests, docs, schema, scenes, verify
+  cargo xtask conformance       tests against the shared data (DALEMBERT_SHARED, or ../shared)
+  cargo xtask peers             our speed beside that of others
+  cargo xtask schema [--check]  write (or compare) scenes/schema.json and book/src/scene-reference.md
+  cargo xtask help              this text
+";
+
+/// What a chore says when it fails: one plain message.
+pub(crate) type Outcome<T = ()> = Result<T, String>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        ["test"] => suite::run(),
+        ["conformance"] => conformance::run(),
+        ["peers"] => peers::run(),
+        ["schema"] => schema::write(),
+        ["schema", "--check"] => schema::check(),
+        ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

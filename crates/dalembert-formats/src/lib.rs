@@ -4,8 +4,11 @@
 //! [`source`] reads the file and those it includes, [`tree`] parses TOML or JSON into one tree of
 //! values that know their place, [`describe`] holds it against a table that says what a scene may
 //! contain, and [`error`] prints what is wrong, where, and what was probably meant.
+//!
+//! What a simulation leaves behind is a [`recording`].
 
 pub mod describe;
 pub mod error;
+pub mod recording;
 pub mod source;
 pub mod tree;
