@@ -3,9 +3,11 @@
 //! State vectors are flat `f64` slices in which point `i` owns the three numbers from `3 i`. The helpers here
 //! read and write one such triple; everything larger is a plain loop over the slice.
 
+mod jet;
 mod random;
 mod signal;
 
+pub use jet::{Jet, Scalar};
 pub use random::Random;
 pub use signal::Signal;
 

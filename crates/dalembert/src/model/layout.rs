@@ -5,8 +5,9 @@
 //!
 //! ```text
 //!        free degrees of freedom                mapped
-//! q = [ other bodies … | particles 3n ] [ mapped points 3p ]
-//!                      └──────────── points ────────────────┘
+//! q = [ rigid 7r | generalized | particles 3n ] [ mapped points 3p ]
+//! v = [ rigid 6r | generalized | particles 3n ] [ mapped points 3p ]
+//!                                └──────────── points ────────────┘
 //! ```
 //!
 //! So the free part is a prefix (what a solver iterates on) and the points are a suffix (what forces act on), and
@@ -21,10 +22,18 @@ pub struct Layout {
     pub nq: usize,
     /// Free velocities: length of the prefix of v that a method solves for.
     pub nv: usize,
+    /// Number of rigid bodies; they come first, 7 coordinates and 6 velocities each.
+    pub rigid: usize,
     /// Number of particles.
     pub particles: usize,
     /// Number of points: particles, then mapped points.
     pub points: usize,
+    /// Number of constraints.
+    pub constraints: usize,
+    /// Number of joint coordinates that need a memory.
+    pub turns: usize,
+    /// Number of joints (a joint may have several constraints: its own, limits, motors).
+    pub joints: usize,
 }
 
 impl Layout {
@@ -52,6 +61,10 @@ impl Layout {
 /// What a block of the state vectors is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockKind {
+    /// A rigid body: centre of mass and quaternion (w, x, y, z); velocity and angular velocity in world axes.
+    Rigid,
+    /// Generalized coordinates u.
+    Generalized,
     /// Free particles, three coordinates each.
     Particles,
     /// Points carried by other points through a mapping.

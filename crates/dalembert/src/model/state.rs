@@ -4,7 +4,7 @@ use super::Layout;
 use crate::solve::ode::Controller;
 
 /// Time, coordinates, velocities, and the memory of adaptive step sizes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
     /// Time t [s].
     pub time: f64,
@@ -18,6 +18,12 @@ pub struct State {
     pub v: Vec<f64>,
     /// Step size and error that an adaptive integrator remembers.
     pub controller: Controller,
+    /// Multipliers λ of the last step, six per constraint [N or N·m]; unused rows are 0.
+    pub lambda: Vec<f64>,
+    /// Where each unwrapped joint coordinate stood last [rad or m].
+    pub turns: Vec<f64>,
+    /// Which joints have broken.
+    pub broken: Vec<bool>,
 }
 
 /// A packed state does not fit the model.
@@ -43,7 +49,21 @@ impl State {
             q: vec![0.0; layout.len_q()],
             v: vec![0.0; layout.len_v()],
             controller: Controller::default(),
+            lambda: vec![0.0; 6 * layout.constraints],
+            turns: vec![0.0; layout.turns],
+            broken: vec![false; layout.joints],
         }
+    }
+
+    /// Becomes equal to another state without taking memory if it has enough.
+    pub fn copy_from(&mut self, other: &State) {
+        (self.time, self.time_rest, self.steps) = (other.time, other.time_rest, other.steps);
+        self.controller = other.controller;
+        self.q.clone_from(&other.q);
+        self.v.clone_from(&other.v);
+        self.lambda.clone_from(&other.lambda);
+        self.turns.clone_from(&other.turns);
+        self.broken.clone_from(&other.broken);
     }
 
     /// Moves time on by `h` seconds (compensated sum) and counts the step.
@@ -62,10 +82,11 @@ impl State {
 
     /// Length of a packed state.
     pub fn packed_len(layout: &Layout) -> usize {
-        HEAD + layout.nq + layout.nv
+        HEAD + layout.nq + layout.nv + 6 * layout.constraints + layout.turns + layout.joints
     }
 
-    /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, free q, free v.
+    /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, free q, free v,
+    /// λ, turns, broken joints.
     pub fn pack(&self, layout: &Layout, out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(&[
@@ -77,6 +98,9 @@ impl State {
         ]);
         out.extend_from_slice(&self.q[..layout.nq]);
         out.extend_from_slice(&self.v[..layout.nv]);
+        out.extend_from_slice(&self.lambda);
+        out.extend_from_slice(&self.turns);
+        out.extend(self.broken.iter().map(|&b| f64::from(u8::from(b))));
     }
 
     /// Reads what [`pack`](Self::pack) wrote. Carried points are not in it:
@@ -92,7 +116,18 @@ impl State {
         state.steps = packed[2] as u64;
         state.controller = Controller { h: packed[3], previous_error: packed[4] };
         state.q[..layout.nq].copy_from_slice(&packed[HEAD..HEAD + layout.nq]);
-        state.v[..layout.nv].copy_from_slice(&packed[HEAD + layout.nq..]);
+        let mut rest = &packed[HEAD + layout.nq..];
+        let mut take = |out: &mut [f64]| {
+            let (now, later) = rest.split_at(out.len());
+            out.copy_from_slice(now);
+            rest = later;
+        };
+        take(&mut state.v[..layout.nv]);
+        take(&mut state.lambda);
+        take(&mut state.turns);
+        for (b, x) in state.broken.iter_mut().zip(rest) {
+            *b = *x != 0.0;
+        }
         Ok(state)
     }
 

@@ -1,0 +1,301 @@
+//! Joints: constraints $C(q, t) = 0$ that hold bodies together.
+//!
+//! A constraint gives its violation C, its Jacobian $A = \partial C/\partial q$ (so that $\dot C = A v + C_t$), and
+//! $\dot A v + \dots$, the part of $\ddot C$ that does not depend on accelerations. By d'Alembert's principle the force
+//! that holds it is $F = A^T\lambda$: it does no work along any motion with $A v = 0$. Methods decide what λ is: a
+//! spring-damper (`explicit`), the multiplier that makes $\ddot C = 0$ (`lagrange`) or the soft velocity-level one
+//! (`impulse`).
+//!
+//! Joints are written with *ends*: a point and three axes (t, n, b) fixed to each of two bodies, a and b; b may be a
+//! particle (no axes) and either may be the world. One file per joint; each puts rows together from the four kinds in
+//! [`rows`]. λ of a row with $C = x_a - x_b$ is the force on a. Book: "Joints".
+
+mod axis;
+mod ball;
+mod cylindrical;
+mod distance;
+mod fixed;
+mod gear;
+mod hinge;
+mod planar;
+mod point_on_line;
+mod point_on_plane;
+pub mod rows;
+mod screw;
+mod slider;
+mod softness;
+mod universal;
+pub mod user;
+
+pub use axis::{Axis, AxisRow, Role};
+pub use softness::Softness;
+
+use crate::math::{Mat3, Vec3};
+
+/// What one end of a constraint holds on to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    /// The world: does not move.
+    World,
+    /// Rigid body number k.
+    Rigid(u32),
+    /// Particle number k.
+    Particle(u32),
+}
+
+/// Pose and velocity of a holder, as constraints see it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Body {
+    /// Centre of mass (particle: position) [m].
+    pub x: Vec3,
+    /// Rotation body → world; identity for a particle.
+    pub R: Mat3,
+    /// Velocity of the centre of mass [m/s].
+    pub v: Vec3,
+    /// Angular velocity in world axes [rad/s].
+    pub w: Vec3,
+}
+
+impl Body {
+    /// The world.
+    pub const WORLD: Body = Body {
+        x: Vec3::new(0.0, 0.0, 0.0),
+        R: Mat3::new(1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
+        v: Vec3::new(0.0, 0.0, 0.0),
+        w: Vec3::new(0.0, 0.0, 0.0),
+    };
+}
+
+/// A point and three axes fixed to a holder.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct End {
+    /// What it is fixed to.
+    pub holder: Holder,
+    /// The point, from the centre of mass, in body axes [m].
+    pub anchor: Vec3,
+    /// Columns t, n, b = t × n in body axes.
+    pub axes: Mat3,
+}
+
+/// Most bodies that one constraint may touch.
+pub const MOST_HOLDERS: usize = 4;
+/// Most rows of one constraint.
+pub const MOST_ROWS: usize = 6;
+/// A 6×6 block, row-major: row i of the constraint, columns (linear, angular) of one body.
+pub type Block = [f64; 36];
+
+/// What a constraint says about itself at one state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    /// Violation C [m or rad, by row].
+    pub violation: [f64; MOST_ROWS],
+    /// ∂C/∂t: nonzero only for constraints that move by themselves.
+    pub drift: [f64; MOST_ROWS],
+    /// J̇q̇ and the time terms: C̈ = A a + bias.
+    pub bias: [f64; MOST_ROWS],
+    /// ∂C/∂q for each body.
+    pub jacobian: [Block; MOST_HOLDERS],
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self {
+            violation: [0.0; MOST_ROWS],
+            drift: [0.0; MOST_ROWS],
+            bias: [0.0; MOST_ROWS],
+            jacobian: [[0.0; 36]; MOST_HOLDERS],
+        }
+    }
+}
+
+impl Rows {
+    /// All zero again.
+    pub fn clear(&mut self, holders: usize) {
+        self.violation = [0.0; MOST_ROWS];
+        self.drift = [0.0; MOST_ROWS];
+        self.bias = [0.0; MOST_ROWS];
+        for block in &mut self.jacobian[..holders] {
+            *block = [0.0; 36];
+        }
+    }
+
+    /// Adds to row `row` what multiplies the velocity and the angular velocity of body `slot`.
+    #[inline(always)]
+    pub fn add(&mut self, row: usize, slot: usize, linear: &Vec3, angular: &Vec3) {
+        let r = &mut self.jacobian[slot][6 * row..6 * row + 6];
+        for k in 0..3 {
+            r[k] += linear[k];
+            r[3 + k] += angular[k];
+        }
+    }
+
+    /// (A v)ᵢ for the velocities of the bodies.
+    pub fn rate(&self, row: usize, bodies: &[Body]) -> f64 {
+        let mut sum = 0.0;
+        for (block, b) in self.jacobian.iter().zip(bodies) {
+            let r = &block[6 * row..6 * row + 6];
+            for k in 0..3 {
+                sum += r[k] * b.v[k] + r[3 + k] * b.w[k];
+            }
+        }
+        sum
+    }
+}
+
+/// Holds bodies together.
+pub trait Constraint: Send + Sync {
+    /// Name of the kind, as in scene files.
+    fn kind(&self) -> &'static str;
+
+    /// Number of rows, 1 … 6.
+    fn rows(&self) -> usize;
+
+    /// The bodies it touches, 1 … 4, in the order of the Jacobian's blocks.
+    fn holders(&self) -> &[Holder];
+
+    /// Fills `out`, which comes cleared, at time t. `turns` is where each coordinate of the constraint stood last
+    /// (see [`coordinates`](Self::coordinates)), so that angles go on beyond ±π.
+    fn evaluate(&self, t: f64, bodies: &[Body], turns: &[f64], out: &mut Rows);
+
+    /// Joint coordinates [rad or m] that need a memory to be unwrapped; `turns` gives their last values.
+    fn coordinates(&self, _bodies: &[Body], _turns: &[f64]) -> [Option<f64>; 2] {
+        [None, None]
+    }
+
+    /// True if one of its two bodies alone can take up all rows, so that a solver may pivot on it early.
+    fn pivots_on_one(&self) -> bool {
+        true
+    }
+}
+
+/// The joints between two ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum JointKind {
+    /// The anchors stay together.
+    Ball,
+    /// Anchors together, t axes aligned: one turn about t is left.
+    Hinge,
+    /// One slide along t is left.
+    Slider,
+    /// Nothing is left.
+    Fixed,
+    /// Anchors together, t of a stays across n of b: two turns are left.
+    Universal,
+    /// Slide along and turn about t are left.
+    Cylindrical,
+    /// Motion in the plane across t, and turn about t, are left.
+    Planar,
+    /// Slide along t by `pitch` metres per turn.
+    Screw {
+        /// Advance per turn [m].
+        pitch: f64,
+    },
+    /// The anchors keep their distance.
+    Distance {
+        /// Distance [m], > 0.
+        length: f64,
+    },
+    /// The anchor of b stays on the line through the anchor of a along t.
+    PointOnLine,
+    /// The anchor of b stays in the plane through the anchor of a across t.
+    PointOnPlane,
+}
+
+impl JointKind {
+    /// Name in scene files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            JointKind::Ball => "ball",
+            JointKind::Hinge => "hinge",
+            JointKind::Slider => "slider",
+            JointKind::Fixed => "fixed",
+            JointKind::Universal => "universal",
+            JointKind::Cylindrical => "cylindrical",
+            JointKind::Planar => "planar",
+            JointKind::Screw { .. } => "screw",
+            JointKind::Distance { .. } => "distance",
+            JointKind::PointOnLine => "point_on_line",
+            JointKind::PointOnPlane => "point_on_plane",
+        }
+    }
+
+    /// True if the joint holds directions, which a particle does not have.
+    pub fn needs_axes(&self) -> bool {
+        !matches!(
+            self,
+            JointKind::Ball | JointKind::Distance { .. } | JointKind::PointOnLine | JointKind::PointOnPlane
+        )
+    }
+}
+
+/// A joint between two ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Joint {
+    /// Which joint.
+    pub kind: JointKind,
+    /// Ends on a and b.
+    pub ends: [End; 2],
+    holders: [Holder; 2],
+}
+
+impl Joint {
+    /// A joint between two ends.
+    pub fn new(kind: JointKind, ends: [End; 2]) -> Self {
+        Self { kind, ends, holders: ends.map(|e| e.holder) }
+    }
+}
+
+impl Constraint for Joint {
+    fn kind(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    fn rows(&self) -> usize {
+        match self.kind {
+            JointKind::Ball => ball::ROWS,
+            JointKind::Hinge => hinge::ROWS,
+            JointKind::Slider => slider::ROWS,
+            JointKind::Fixed => fixed::ROWS,
+            JointKind::Universal => universal::ROWS,
+            JointKind::Cylindrical => cylindrical::ROWS,
+            JointKind::Planar => planar::ROWS,
+            JointKind::Screw { .. } => screw::ROWS,
+            JointKind::Distance { .. } => distance::ROWS,
+            JointKind::PointOnLine => point_on_line::ROWS,
+            JointKind::PointOnPlane => point_on_plane::ROWS,
+        }
+    }
+
+    fn holders(&self) -> &[Holder] {
+        &self.holders
+    }
+
+    fn evaluate(&self, _t: f64, bodies: &[Body], turns: &[f64], out: &mut Rows) {
+        let e = rows::Ends::new(&self.ends, bodies);
+        match self.kind {
+            JointKind::Ball => ball::evaluate(&e, out),
+            JointKind::Hinge => hinge::evaluate(&e, out),
+            JointKind::Slider => slider::evaluate(&e, out),
+            JointKind::Fixed => fixed::evaluate(&e, out),
+            JointKind::Universal => universal::evaluate(&e, out),
+            JointKind::Cylindrical => cylindrical::evaluate(&e, out),
+            JointKind::Planar => planar::evaluate(&e, out),
+            JointKind::Screw { pitch } => screw::evaluate(&e, pitch, turns, out),
+            JointKind::Distance { length } => distance::evaluate(&e, length, out),
+            JointKind::PointOnLine => point_on_line::evaluate(&e, out),
+            JointKind::PointOnPlane => point_on_plane::evaluate(&e, out),
+        }
+    }
+
+    fn coordinates(&self, bodies: &[Body], turns: &[f64]) -> [Option<f64>; 2] {
+        match self.kind {
+            JointKind::Screw { .. } => {
+                let e = rows::Ends::new(&self.ends, bodies);
+                [Some(rows::unwrap_angle(e.angle().0, turns[0])), None]
+            }
+            _ => [None, None],
+        }
+    }
+}
+
+pub use gear::{Coupler, Coupling};

@@ -1,0 +1,158 @@
+//! The four kinds of rows from which joints are put together.
+//!
+//! Notation, all in world axes: end a has anchor $p_a = x_a + r_a$ with $r_a = R_a \bar r_a$, so
+//! $\dot p_a = v_a + \omega_a\times r_a$ and $\ddot p_a = \dots + \omega_a\times(\omega_a\times r_a)$; likewise b.
+//! An axis e fixed to a has $\dot e = \omega_a\times e$. With $d = p_b - p_a$:
+//!
+//! | row | C | Ċ = A v | C̈ without accelerations |
+//! |---|---|---|---|
+//! | together | $p_a - p_b$ | $\dot p_a - \dot p_b$ | $\omega_a\times(\omega_a\times r_a) - \omega_b\times(\omega_b\times r_b)$ |
+//! | across | $d\cdot e$, e on a | $\dot d\cdot e + \omega_a\cdot(e\times d)$ | $\ddot d_q\cdot e + 2\dot d\cdot(\omega_a\times e) + d\cdot(\omega_a\times(\omega_a\times e))$ |
+//! | square | $e\cdot f$, e on a, f on b | $(\omega_b-\omega_a)\cdot(f\times e)$ | $e_q\cdot f + 2\,\dot e\cdot\dot f + e\cdot f_q$ |
+//! | angle | θ, see [`Ends::angle`] | $(\omega_b-\omega_a)\cdot g$ | see there |
+//!
+//! where $e_q = \omega_a\times(\omega_a\times e)$ and so on.
+
+use super::{Body, End, Rows};
+use crate::math::Vec3;
+
+/// Two ends in world axes.
+#[derive(Debug, Clone, Copy)]
+pub struct Ends {
+    /// Arms r_a, r_b from the centres of mass to the anchors.
+    pub arm: [Vec3; 2],
+    /// Axes t, n, b of both ends.
+    pub axes: [[Vec3; 3]; 2],
+    /// d = p_b − p_a.
+    pub d: Vec3,
+    /// ḋ.
+    pub d_rate: Vec3,
+    /// d̈ without accelerations.
+    pub d_bias: Vec3,
+    /// Angular velocities.
+    pub w: [Vec3; 2],
+}
+
+/// Numbers of the axes.
+pub const T: usize = 0;
+/// Second axis.
+pub const N: usize = 1;
+/// Third axis.
+pub const B: usize = 2;
+
+impl Ends {
+    /// Turns both ends into world axes.
+    #[inline]
+    pub fn new(ends: &[End; 2], bodies: &[Body]) -> Self {
+        let (a, b) = (&bodies[0], &bodies[1]);
+        let arm = [a.R * ends[0].anchor, b.R * ends[1].anchor];
+        let (pa, pb) = (a.x + arm[0], b.x + arm[1]);
+        let (ta, tb) = (a.w.cross(&arm[0]), b.w.cross(&arm[1]));
+        let turn = |k: usize| {
+            let m = bodies[k].R * ends[k].axes;
+            [m.column(0).into_owned(), m.column(1).into_owned(), m.column(2).into_owned()]
+        };
+        Self {
+            arm,
+            axes: [turn(0), turn(1)],
+            d: pb - pa,
+            d_rate: b.v + tb - a.v - ta,
+            d_bias: b.w.cross(&tb) - a.w.cross(&ta),
+            w: [a.w, b.w],
+        }
+    }
+
+    /// Rows `row` … `row + 2`: the anchors stay together, C = p_a − p_b.
+    #[inline]
+    pub fn together(&self, row: usize, out: &mut Rows) {
+        for k in 0..3 {
+            let mut e = Vec3::zeros();
+            e[k] = 1.0;
+            out.violation[row + k] = -self.d[k];
+            out.bias[row + k] = -self.d_bias[k];
+            out.add(row + k, 0, &e, &self.arm[0].cross(&e));
+            out.add(row + k, 1, &-e, &-self.arm[1].cross(&e));
+        }
+    }
+
+    /// C = d·e with e an axis of a: b's anchor does not leave a's along e.
+    #[inline]
+    pub fn across(&self, row: usize, axis: usize, out: &mut Rows) {
+        let e = self.axes[0][axis];
+        self.add_slide(row, &e, 1.0, out);
+        out.violation[row] += self.d.dot(&e);
+        out.bias[row] += self.slide_bias(&e);
+    }
+
+    fn add_slide(&self, row: usize, e: &Vec3, factor: f64, out: &mut Rows) {
+        let ang_a = -(self.arm[0] + self.d).cross(e);
+        out.add(row, 0, &(-factor * e), &(factor * ang_a));
+        out.add(row, 1, &(factor * e), &(factor * self.arm[1].cross(e)));
+    }
+
+    fn slide_bias(&self, e: &Vec3) -> f64 {
+        let we = self.w[0].cross(e);
+        self.d_bias.dot(e) + 2.0 * self.d_rate.dot(&we) + self.d.dot(&self.w[0].cross(&we))
+    }
+
+    /// C = e·f with e an axis of a and f one of b: they stay square to each other.
+    #[inline]
+    pub fn square(&self, row: usize, axis_a: usize, axis_b: usize, out: &mut Rows) {
+        let (e, f) = (self.axes[0][axis_a], self.axes[1][axis_b]);
+        let g = f.cross(&e);
+        out.add(row, 0, &Vec3::zeros(), &-g);
+        out.add(row, 1, &Vec3::zeros(), &g);
+        out.violation[row] += e.dot(&f);
+        out.bias[row] += self.dot_bias(&e, &f);
+    }
+
+    fn dot_bias(&self, e: &Vec3, f: &Vec3) -> f64 {
+        let (we, wf) = (self.w[0].cross(e), self.w[1].cross(f));
+        self.w[0].cross(&we).dot(f) + 2.0 * we.dot(&wf) + e.dot(&self.w[1].cross(&wf))
+    }
+
+    /// The slide s = d·t_a: value, and its row times `factor` added to `row` (Jacobian and bias).
+    pub fn add_position(&self, row: usize, factor: f64, out: &mut Rows) -> f64 {
+        let t = self.axes[0][T];
+        self.add_slide(row, &t, factor, out);
+        out.bias[row] += factor * self.slide_bias(&t);
+        self.d.dot(&t)
+    }
+
+    /// The angle of b against a about t, in (−π, π], its gradient g (θ̇ = (ω_b − ω_a)·g) and θ̈ without accelerations.
+    ///
+    /// cos θ = (n_a·n_b + b_a·b_b)/2 =: c and sin θ = (b_a·n_b − n_a·b_b)/2 =: s for exactly aligned t axes; in
+    /// general θ = atan2(s, c), ρ = c² + s², θ̇ = (c ṡ − s ċ)/ρ and
+    /// θ̈ = (c s̈ − s c̈)/ρ − θ̇ ρ̇/ρ. A turn of b by +0.7 rad about t reads +0.7.
+    pub fn angle(&self) -> (f64, Vec3, f64) {
+        let ([_, na, ba], [_, nb, bb]) = (self.axes[0], self.axes[1]);
+        let c = 0.5 * (na.dot(&nb) + ba.dot(&bb));
+        let s = 0.5 * (ba.dot(&nb) - na.dot(&bb));
+        let gc = 0.5 * (nb.cross(&na) + bb.cross(&ba));
+        let gs = 0.5 * (nb.cross(&ba) - bb.cross(&na));
+        let rho = c * c + s * s;
+        let g = (gs * c - gc * s) / rho;
+        let w = self.w[1] - self.w[0];
+        let (c1, s1) = (w.dot(&gc), w.dot(&gs));
+        let c2 = 0.5 * (self.dot_bias(&na, &nb) + self.dot_bias(&ba, &bb));
+        let s2 = 0.5 * (self.dot_bias(&ba, &nb) - self.dot_bias(&na, &bb));
+        let rate = (c * s1 - s * c1) / rho;
+        let bias = (c * s2 - s * c2) / rho - rate * 2.0 * (c * c1 + s * s1) / rho;
+        (s.atan2(c), g, bias)
+    }
+
+    /// The angle unwrapped near `last`; its row times `factor` added to `row` (Jacobian and bias).
+    pub fn add_angle(&self, row: usize, factor: f64, last: f64, out: &mut Rows) -> f64 {
+        let (angle, g, bias) = self.angle();
+        out.add(row, 0, &Vec3::zeros(), &(-factor * g));
+        out.add(row, 1, &Vec3::zeros(), &(factor * g));
+        out.bias[row] += factor * bias;
+        unwrap_angle(angle, last)
+    }
+}
+
+/// The angle equal to `angle` up to whole turns that lies nearest to `last` [rad].
+pub fn unwrap_angle(angle: f64, last: f64) -> f64 {
+    use std::f64::consts::TAU;
+    angle + TAU * ((last - angle) / TAU).round()
+}

@@ -1,0 +1,14 @@
+//! Slider: no turn, and no motion across t; the slide along t is left.
+
+use super::Rows;
+use super::rows::{B, Ends, N, T};
+
+pub(super) const ROWS: usize = 5;
+
+pub(super) fn evaluate(e: &Ends, out: &mut Rows) {
+    e.across(0, N, out);
+    e.across(1, B, out);
+    e.square(2, N, T, out);
+    e.square(3, B, T, out);
+    e.square(4, B, N, out);
+}

@@ -1,0 +1,500 @@
+//! Method `impulse`: constraints at the velocity level.
+//!
+//! Forces act at the start of the step, then the joints correct the velocities so that each row meets
+//! $\dot C^+ = -(\epsilon/h) C - r\lambda$. With $v^+ = v + h M^{-1}(F + A^T\lambda)$ this is
+//!
+//! $$ D\lambda = d,\quad D = h A M^{-1} A^T + r,\quad d = -\big(A v + h A M^{-1} F + (\epsilon/h) C\big), $$
+//!
+//! solved directly in its saddle-point form (see `system`) with R = r/h and unknowns v⁺, hλ. Limits, motors and friction
+//! are rows whose force has bounds: an active-set iteration finds which of them stand at a bound. Then bodies drift:
+//! x by v⁺, rotations by the energy-momentum step, which keeps the spin's momentum and energy. A hard joint on a fast
+//! link then gapes by about r(ωh)²/2; a mass-weighted projection with the same factors closes it. Book: "Impulse".
+
+use super::system::System;
+use super::{StepError, StepReport, Workspace};
+use crate::joints::{Role, Softness};
+use crate::math::{all_finite, set_triple, triple};
+use crate::model::{Hold, Model, NamedConstraint, State};
+
+/// How the rows are solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowSolver {
+    /// Sparse factorisation: exact, O(n) for trees.
+    #[default]
+    Direct,
+    /// Projected Gauss–Seidel with this many sweeps: for comparison.
+    Pgs {
+        /// Sweeps over all rows.
+        sweeps: u32,
+    },
+}
+
+/// Settings of the method `impulse`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Impulse {
+    /// Solver of the rows.
+    pub solver: RowSolver,
+    /// Equal inner steps per step, ≥ 1.
+    pub substeps: u32,
+    /// Project positions onto C = 0 after each inner step.
+    pub projection: bool,
+}
+
+impl Default for Impulse {
+    fn default() -> Self {
+        Self { solver: RowSolver::Direct, substeps: 1, projection: true }
+    }
+}
+
+/// Where a row with bounds stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    /// The row holds; its force is unknown.
+    Free,
+    /// The force is at its lower bound.
+    Low,
+    /// The force is at its upper bound.
+    High,
+}
+
+/// A row whose force has bounds.
+#[derive(Debug, Clone, Copy)]
+struct Bounded {
+    constraint: usize,
+    low: f64,
+    high: f64,
+    stand: Stand,
+}
+
+/// Buffers of the method.
+#[derive(Debug, Default)]
+pub(crate) struct ImpulseWork {
+    pub(crate) system: System,
+    bounded: Vec<Bounded>,
+    /// Target rate of each row.
+    target: Vec<[f64; 6]>,
+    /// r of each row.
+    regularization: Vec<[f64; 6]>,
+    /// M v + h F of the nodes.
+    momentum: Vec<f64>,
+    /// Jacobian blocks of bounded rows, kept while they are switched off.
+    kept: Vec<[f64; 36]>,
+    /// hλ, six per constraint.
+    impulse: Vec<f64>,
+    delta: Vec<f64>,
+}
+
+/// More rounds than this mean that bounds and rows contradict each other.
+const MOST_ROUNDS: u32 = 60;
+/// Newton steps of the projection.
+const MOST_PROJECTIONS: u32 = 12;
+/// A joint counts as closed when it gapes by less than this [m or rad].
+const CLOSED: f64 = 1e-10;
+
+impl Impulse {
+    pub(super) fn step(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
+        let n = self.substeps.max(1);
+        let mut next = std::mem::take(&mut work.next);
+        next.copy_from(state);
+        let mut report = StepReport::default();
+        for _ in 0..n {
+            if let Err(e) = self.substep(model, &mut next, h / f64::from(n), work, &mut report) {
+                work.next = next;
+                return Err(e);
+            }
+        }
+        (next.time, next.time_rest, next.steps) = (state.time, state.time_rest, state.steps);
+        next.advance_time(h);
+        std::mem::swap(state, &mut next);
+        work.next = next;
+        report.time = state.time;
+        report.substeps = n;
+        report.evaluations = n;
+        report.last_substep = h / f64::from(n);
+        Ok(report)
+    }
+
+    fn substep(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        let Workspace { f, impulse: own, .. } = work;
+        f.resize(model.layout.len_v(), 0.0);
+        model.forces_into(state.time, &state.q, &state.v, f);
+
+        own.system.prepare(model);
+        own.system.load_bodies(model, &state.q, &state.v);
+        own.system.evaluate(model, state.time, &state.turns, &state.broken);
+        own.gather_momentum(state, f, h);
+        own.choose_rows(model, state, h, self.projection);
+        match self.solver {
+            RowSolver::Direct => own.solve_direct(h, report),
+            RowSolver::Pgs { sweeps } => own.solve_sweeps(model, h, sweeps, report),
+        }
+
+        kick(model, state, f, h);
+        own.system.scatter(&own.system.x, &mut state.v);
+        own.store_forces(model, state, h);
+        state.time += h;
+        drift(model, state, h);
+        if self.projection {
+            own.project(model, state, report);
+        }
+        model.settle(state);
+        model.update_turns(&state.q, &state.v, &mut state.turns);
+        if !all_finite(&state.q) || !all_finite(&state.v) {
+            let (object, index) = model.culprit(&state.q, &state.v);
+            return Err(StepError::NonFinite { object, index, time: state.time - h, h, method: "impulse".into() });
+        }
+        Ok(())
+    }
+}
+
+/// v += h C M⁻¹ F for every body; those that joints hold are overwritten afterwards.
+fn kick(model: &Model, state: &mut State, f: &mut [f64], h: f64) {
+    model.solve_mass(&state.q, f);
+    let n = 6 * model.layout.rigid;
+    for (v, a) in state.v[..n].iter_mut().zip(&*f) {
+        *v += h * a;
+    }
+    let pv = model.layout.points_v();
+    model.filters.apply(0, &mut f[pv..]);
+    let end = pv + 3 * model.layout.particles;
+    for (v, a) in state.v[pv..end].iter_mut().zip(&f[pv..end]) {
+        *v += h * a;
+    }
+}
+
+/// x += h v, and rotations by the energy-momentum step.
+pub(super) fn drift(model: &Model, state: &mut State, h: f64) {
+    let n = model.layout.rigid;
+    model.rigid.free_flight(&mut state.q[..7 * n], &mut state.v[..6 * n], h);
+    let (pq, pv) = (model.layout.points_q(), model.layout.points_v());
+    let n = 3 * model.layout.particles;
+    for (x, v) in state.q[pq..pq + n].iter_mut().zip(&state.v[pv..pv + n]) {
+        *x += h * v;
+    }
+}
+
+impl ImpulseWork {
+    /// M v + h F of the bodies that joints hold.
+    fn gather_momentum(&mut self, state: &State, f: &[f64], h: f64) {
+        let s = &mut self.system;
+        self.momentum.resize(s.x.len(), 0.0);
+        s.gather(&state.v, &mut self.momentum);
+        s.mass_times(&mut self.momentum);
+        let mut x = std::mem::take(&mut s.x);
+        s.gather(f, &mut x);
+        for (m, f) in self.momentum.iter_mut().zip(&x) {
+            *m += h * f;
+        }
+        s.x = x;
+        // A filtered particle moves only where it may; the rest of its velocity is not an unknown.
+        for (n, node) in s.nodes.iter().enumerate() {
+            if let Some(filter) = node.filter {
+                let p = filter * triple(&self.momentum, 2 * n);
+                set_triple(&mut self.momentum, 2 * n, &p);
+            }
+        }
+    }
+
+    /// Target rate, regularization and bounds of every row.
+    fn choose_rows(&mut self, model: &Model, state: &State, h: f64, projection: bool) {
+        let n = model.constraints.len();
+        self.target.resize(n, [0.0; 6]);
+        self.regularization.resize(n, [0.0; 6]);
+        self.bounded.clear();
+        self.kept.clear();
+        for (c, entry) in model.constraints.iter().enumerate() {
+            let rows = entry.constraint.rows();
+            let (violation, drift) = (self.system.violation[c], self.system.drift[c]);
+            // A row of a broken joint, or none at all: no Jacobian, multiplier 0.
+            self.regularization[c] = [h; 6];
+            self.target[c] = [0.0; 6];
+            if state.broken[entry.joint] {
+                continue;
+            }
+            for row in 0..rows {
+                let now = self.system.row_rate(c, row);
+                let r = row_rule(entry, violation[row], now, h, projection);
+                self.target[c][row] = r.target - drift[row];
+                self.regularization[c][row] = r.regularization;
+                if r.low > f64::NEG_INFINITY || r.high < f64::INFINITY {
+                    let last = state.lambda[6 * c];
+                    let stand = if r.low == r.high {
+                        Stand::Low
+                    } else if last <= r.low {
+                        Stand::Low
+                    } else if last >= r.high {
+                        Stand::High
+                    } else {
+                        Stand::Free
+                    };
+                    self.bounded.push(Bounded { constraint: c, low: r.low, high: r.high, stand });
+                }
+            }
+        }
+        for b in &self.bounded {
+            self.kept.extend(self.system.blocks(b.constraint).map(|k| self.system.jacobian[k]));
+        }
+    }
+
+    /// Switches the Jacobians of bounded rows on or off.
+    fn show_bounded(&mut self, stand: impl Fn(&Bounded) -> bool) {
+        let mut at = 0;
+        for b in &self.bounded {
+            for k in self.system.blocks(b.constraint) {
+                self.system.jacobian[k] = if stand(b) { self.kept[at] } else { [0.0; 36] };
+                at += 1;
+            }
+        }
+    }
+
+    /// Active-set iteration over the bounded rows, each round a direct solve.
+    fn solve_direct(&mut self, h: f64, report: &mut StepReport) {
+        let n = self.target.len();
+        self.impulse.resize(6 * n, 0.0);
+        let mut fewest = usize::MAX;
+        let mut patience = 4;
+        let mut round = 0;
+        loop {
+            round += 1;
+            self.show_bounded(|_| true);
+            self.system.x.copy_from_slice(&self.momentum);
+            for b in self.bounded.iter().filter(|b| b.stand != Stand::Free) {
+                let force = if b.stand == Stand::Low { b.low } else { b.high };
+                let mut x = std::mem::take(&mut self.system.x);
+                self.system.add_row_force(b.constraint, 0, h * force, &mut x);
+                self.system.x = x;
+            }
+            self.show_bounded(|b| b.stand == Stand::Free);
+            for c in 0..n {
+                for row in 0..6 {
+                    self.system.softness[c][row] = self.regularization[c][row] / h;
+                    self.system.y[6 * c + row] = self.target[c][row];
+                }
+            }
+            for b in self.bounded.iter().filter(|b| b.stand != Stand::Free) {
+                self.system.softness[b.constraint][0] = 1.0;
+                self.system.y[6 * b.constraint] = 0.0;
+            }
+            let factor = self.system.factor();
+            report.weak_rows = factor.weak_rows as u32;
+            self.system.solve();
+            for (i, y) in self.impulse.iter_mut().zip(&self.system.y) {
+                *i = -y;
+            }
+            self.show_bounded(|_| true);
+            let wrong = self.wrong_stands(h);
+            if wrong.0 == 0 || round >= MOST_ROUNDS {
+                report.iterations = round;
+                report.converged = wrong.0 == 0;
+                break;
+            }
+            // Flip all wrong ones while their number falls; otherwise only the last one, which always ends (Murty 1974).
+            let all = if wrong.0 < fewest {
+                (fewest, patience) = (wrong.0, 4);
+                true
+            } else {
+                patience -= 1;
+                patience > 0
+            };
+            self.flip(h, if all { None } else { Some(wrong.1) });
+        }
+        for b in self.bounded.iter().filter(|b| b.stand != Stand::Free) {
+            let force = if b.stand == Stand::Low { b.low } else { b.high };
+            self.impulse[6 * b.constraint] = h * force;
+        }
+    }
+
+    /// The stand that a bounded row should take, given the solution.
+    fn better_stand(&self, b: &Bounded, h: f64) -> Stand {
+        let c = b.constraint;
+        match b.stand {
+            Stand::Free => {
+                let force = self.impulse[6 * c] / h;
+                let slack = 1e-12 * (1.0 + force.abs());
+                if force < b.low - slack {
+                    Stand::Low
+                } else if force > b.high + slack {
+                    Stand::High
+                } else {
+                    Stand::Free
+                }
+            }
+            Stand::Low | Stand::High if b.low == b.high => b.stand,
+            Stand::Low | Stand::High => {
+                let force = if b.stand == Stand::Low { b.low } else { b.high };
+                let rate = self.system.row_times(c, 0, &self.system.x);
+                // Positive: the row runs ahead of its target, so it asks for less force.
+                let ahead = rate + self.regularization[c][0] * force - self.target[c][0];
+                let slack = 1e-11 * (1.0 + rate.abs() + self.target[c][0].abs());
+                match b.stand {
+                    Stand::Low if ahead < -slack => Stand::Free,
+                    Stand::High if ahead > slack => Stand::Free,
+                    stand => stand,
+                }
+            }
+        }
+    }
+
+    fn wrong_stands(&self, h: f64) -> (usize, usize) {
+        let mut count = 0;
+        let mut last = 0;
+        for (k, b) in self.bounded.iter().enumerate() {
+            if self.better_stand(b, h) != b.stand {
+                count += 1;
+                last = k;
+            }
+        }
+        (count, last)
+    }
+
+    fn flip(&mut self, h: f64, only: Option<usize>) {
+        for k in 0..self.bounded.len() {
+            if only.is_none_or(|o| o == k) {
+                self.bounded[k].stand = self.better_stand(&self.bounded[k], h);
+            }
+        }
+    }
+
+    /// Projected Gauss–Seidel on D λ = d, row by row.
+    fn solve_sweeps(&mut self, model: &Model, h: f64, sweeps: u32, report: &mut StepReport) {
+        let n = self.target.len();
+        self.impulse.clear();
+        self.impulse.resize(6 * n, 0.0);
+        let s = &mut self.system;
+        // v = M⁻¹ (M v + h F), then each row adds M⁻¹ Aᵀ of its impulse.
+        s.inverse_masses();
+        s.x.copy_from_slice(&self.momentum);
+        s.inverse_mass_times_x();
+        let mut worst = 0.0f64;
+        for _ in 0..sweeps {
+            worst = 0.0;
+            for c in 0..n {
+                for row in 0..model.constraints[c].constraint.rows() {
+                    let diagonal = s.row_diagonal(c, row) + self.regularization[c][row] / h;
+                    if diagonal <= 0.0 {
+                        continue;
+                    }
+                    let old = self.impulse[6 * c + row];
+                    let rate = s.row_times(c, row, &s.x) + self.regularization[c][row] / h * old;
+                    let mut new = old + (self.target[c][row] - rate) / diagonal;
+                    if let Some(b) = self.bounded.iter().find(|b| b.constraint == c) {
+                        new = new.clamp(h * b.low, h * b.high);
+                    }
+                    worst = worst.max((new - old).abs() * diagonal);
+                    self.impulse[6 * c + row] = new;
+                    s.add_row_kick(c, row, new - old);
+                }
+            }
+        }
+        report.iterations = sweeps;
+        report.residual = worst;
+        report.converged = worst < 1e-6;
+    }
+
+    /// λ into the state; joints that were pulled too hard break.
+    fn store_forces(&mut self, model: &Model, state: &mut State, h: f64) {
+        for (l, i) in state.lambda.iter_mut().zip(&self.impulse) {
+            *l = i / h;
+        }
+        for (c, entry) in model.constraints.iter().enumerate() {
+            let Some(limit) = entry.breaks_at else { continue };
+            let force = crate::math::norm(&state.lambda[6 * c..6 * c + entry.constraint.rows()]);
+            if force > limit {
+                state.broken[entry.joint] = true;
+            }
+        }
+    }
+
+    /// Moves bodies by the smallest mass-weighted step onto C = 0, with the factors of the velocity solve.
+    fn project(&mut self, model: &Model, state: &mut State, report: &mut StepReport) {
+        let exact = |c: &NamedConstraint, broken: &[bool]| c.is_exact() && !broken[c.joint];
+        if !model.constraints.iter().any(|c| exact(c, &state.broken)) {
+            return;
+        }
+        self.delta.resize(self.system.x.len(), 0.0);
+        let mut last = f64::INFINITY;
+        for k in 0..MOST_PROJECTIONS {
+            self.system.load_bodies(model, &state.q, &state.v);
+            self.system.evaluate(model, state.time, &state.turns, &state.broken);
+            let worst = self.system.worst_violation(model, |c| exact(&model.constraints[c], &state.broken));
+            report.gap = worst;
+            report.projections = k;
+            if worst < CLOSED || worst.is_nan() || worst > 0.5 * last && k > 2 {
+                break;
+            }
+            last = worst;
+            for (c, entry) in model.constraints.iter().enumerate() {
+                let take = exact(entry, &state.broken);
+                for row in 0..6 {
+                    let used = take && row < entry.constraint.rows();
+                    self.system.y[6 * c + row] = if used { -self.system.violation[c][row] } else { 0.0 };
+                }
+            }
+            self.system.x.fill(0.0);
+            self.system.solve();
+            self.delta.copy_from_slice(&self.system.x);
+            for (n, node) in self.system.nodes.iter().enumerate() {
+                model.nudge(node, &self.delta[6 * n..6 * n + 6], &mut state.q);
+            }
+        }
+    }
+}
+
+/// What one row asks for.
+struct Rule {
+    target: f64,
+    regularization: f64,
+    low: f64,
+    high: f64,
+}
+
+/// The rule of a row with violation C that moves at rate `now`.
+fn row_rule(entry: &NamedConstraint, C: f64, now: f64, h: f64, projection: bool) -> Rule {
+    let free = |target: f64, regularization: f64| Rule {
+        target,
+        regularization,
+        low: f64::NEG_INFINITY,
+        high: f64::INFINITY,
+    };
+    let soft = |kp: f64, kd: f64| {
+        let s = Softness::from_gains(kp, kd, h);
+        free(-s.error_reduction / h * C, s.regularization)
+    };
+    match entry.hold {
+        // With the projection the velocity level has nothing to mend; without it a fifth of the gap per step, which is
+        // stable where the whole gap is not.
+        Hold::Hard => free(if projection { 0.0 } else { -0.2 / h * C }, 0.0),
+        Hold::Gains { kp, kd } => soft(kp, kd),
+        Hold::Given(s) => free(-s.error_reduction / h * C, s.regularization),
+        Hold::Axis { role, kp, kd } => match role {
+            Role::Lower(_) | Role::Upper(_) => {
+                // Not reached yet: may close the distance within the step. Beyond: come back.
+                let mut rule = if C > 0.0 || kp.is_infinite() {
+                    free(if C > 0.0 { -C / h } else { -0.2 / h * C }, 0.0)
+                } else {
+                    soft(kp, kd)
+                };
+                rule.low = 0.0;
+                rule
+            }
+            Role::Velocity { target, max } => Rule { low: -max, high: max, ..free(target, 0.0) },
+            Role::Servo { kp, kd, max, .. } => Rule { low: -max, high: max, ..soft(kp, kd) },
+            Role::Friction(max) => Rule { low: -max, high: max, ..free(0.0, 0.0) },
+            Role::Effort(effort) => Rule { low: effort, high: effort, ..free(0.0, 0.0) },
+            Role::Armature(inertia) => free(now, h / inertia),
+        },
+    }
+}

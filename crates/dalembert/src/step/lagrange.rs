@@ -1,0 +1,290 @@
+//! Method `lagrange`: constraints at the acceleration level.
+//!
+//! The multipliers make $\ddot C = A a + \dot A v = 0$: with $M a = Q + A^T\lambda$,
+//!
+//! $$ (A M^{-1} A^T)\,\lambda = -\dot A v - A M^{-1} Q, $$
+//!
+//! at every stage of any integrator of [`ode`]. What the integrator's error lets drift is removed after the step: the
+//! smallest mass-weighted motion onto C = 0, then the smallest change of velocity onto $A v + C_t = 0$.
+//! (Baumgarte's $\ddot C = -2\alpha\dot C - \alpha^2 C$ is an option instead.)
+//!
+//! Redundant rows make $A M^{-1} A^T$ singular, yet consistent. A regularised factorisation with proximal refinement from
+//! λ = 0 then finds the λ of least norm; the motion is the same for any of them. Book: "Lagrange".
+
+use super::explicit::Integrator;
+use super::phase::{self, PhaseSpace};
+use super::system::System;
+use super::{StepError, StepReport, Workspace};
+use crate::math::{norm, triple};
+use crate::model::{Model, State};
+use crate::solve::ode::{self, AdaptiveMethod, AdaptiveOptions};
+
+/// Settings of the method `lagrange`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lagrange {
+    /// The integrator: any but the symplectic ones.
+    pub integrator: Integrator,
+    /// Error allowed per inner step of an adaptive integrator, absolute and relative alike.
+    pub tolerance: f64,
+    /// Smallest inner step of an adaptive integrator [s].
+    pub min_step: f64,
+    /// Project positions and velocities after each step.
+    pub projection: bool,
+    /// Baumgarte rate α [1/s]; 0 for none.
+    pub baumgarte: f64,
+}
+
+impl Default for Lagrange {
+    fn default() -> Self {
+        Self {
+            integrator: Integrator::Rk4,
+            tolerance: 1e-9,
+            min_step: 1e-12,
+            projection: true,
+            baumgarte: 0.0,
+        }
+    }
+}
+
+/// Regularization relative to the diagonal of A M⁻¹ Aᵀ.
+const REGULARIZATION: f64 = 1e-9;
+/// Rounds of proximal refinement: each divides the residual by about 1/REGULARIZATION for well-posed rows.
+const REFINEMENTS: u32 = 3;
+/// Newton steps of the position projection.
+const MOST_PROJECTIONS: u32 = 10;
+
+impl Lagrange {
+    pub(super) fn step(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
+        phase::load(model, state, work);
+        work.next.copy_from(state);
+        let Workspace { y, v, f, ode, lagrange: system, next, .. } = work;
+        system.prepare(model);
+        let mut worst = LagrangeReport::default();
+        let alpha = self.baumgarte;
+        let (turns, broken) = (&next.turns, &next.broken);
+        let mut hold = |model: &Model, t: f64, q: &[f64], v: &[f64], f: &mut [f64]| {
+            add_multiplier_forces(model, system, t, q, v, turns, broken, alpha, f, &mut worst);
+        };
+        let mut rate =
+            |t: f64, y: &mut [f64], dy: &mut [f64]| phase::rates(model, t, y, dy, v, f, &mut hold);
+        let space = PhaseSpace { model };
+        let (t, end) = (state.time, state.time_after(h));
+        let mut controller = state.controller;
+        let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
+        match self.integrator.tableau() {
+            Some(tableau) => {
+                ode::runge_kutta_step(tableau, &mut rate, &space, t, h, y, ode);
+                report.evaluations = tableau.b.len() as u32;
+            }
+            None => {
+                let scheme = match self.integrator {
+                    Integrator::EulerDoubling => AdaptiveMethod::EulerDoubling,
+                    _ => AdaptiveMethod::DormandPrince,
+                };
+                let options =
+                    AdaptiveOptions { min_step: self.min_step, ..AdaptiveOptions::new(scheme, self.tolerance) };
+                let mut magnitude = |y: &[f64], m: &mut [f64]| model.magnitudes(y, m);
+                let r = ode::integrate_adaptive(
+                    &options,
+                    &mut rate,
+                    &mut magnitude,
+                    &space,
+                    t,
+                    end,
+                    y,
+                    &mut controller,
+                    ode,
+                )?;
+                report.substeps = r.accepted as u32;
+                report.rejected = r.rejected as u32;
+                report.evaluations = r.evaluations as u32;
+                report.last_substep = r.last_step;
+            }
+        }
+        report.weak_rows = worst.weak_rows;
+        report.residual = worst.residual;
+        phase::commit(model, state, h, work, || format!("lagrange, {}", self.integrator.name()))?;
+        state.controller = controller;
+        if self.projection && !model.constraints.is_empty() {
+            project(model, state, &mut work.lagrange, &mut report);
+            model.settle(state);
+        }
+        read_multipliers(model, state, work);
+        model.update_turns(&state.q, &state.v, &mut state.turns);
+        report.time = state.time;
+        if state.q.iter().chain(&state.v).any(|x| !x.is_finite()) {
+            let (object, index) = model.culprit(&state.q, &state.v);
+            state.copy_from(&work.next);
+            let method = "lagrange, projection".into();
+            return Err(StepError::NonFinite { object, index, time: state.time, h, method });
+        }
+        Ok(report)
+    }
+}
+
+#[derive(Debug, Default)]
+struct LagrangeReport {
+    weak_rows: u32,
+    residual: f64,
+}
+
+/// f += Aᵀ λ with λ from C̈ = 0 (or Baumgarte's rule).
+fn add_multiplier_forces(
+    model: &Model,
+    s: &mut System,
+    t: f64,
+    q: &[f64],
+    v: &[f64],
+    turns: &[f64],
+    broken: &[bool],
+    alpha: f64,
+    f: &mut [f64],
+    worst: &mut LagrangeReport,
+) {
+    if model.constraints.is_empty() {
+        return;
+    }
+    s.load_bodies(model, q, v);
+    s.evaluate(model, t, turns, broken);
+    s.add_explicit_forces(model, broken, f);
+    solve_multipliers(model, s, broken, alpha, f, worst);
+    let mut pull = std::mem::take(&mut s.x);
+    pull.fill(0.0);
+    for (c, entry) in model.constraints.iter().enumerate() {
+        for row in 0..entry.constraint.rows() {
+            s.add_row_force(c, row, -s.y[6 * c + row], &mut pull);
+        }
+    }
+    for (n, node) in s.nodes.iter().enumerate() {
+        for k in 0..node.dofs {
+            f[node.v + k] += pull[6 * n + k];
+        }
+    }
+    s.x = pull;
+}
+
+/// −λ into `s.y`, accelerations into `s.x`; constraints are evaluated, f holds all other forces.
+fn solve_multipliers(
+    model: &Model,
+    s: &mut System,
+    broken: &[bool],
+    alpha: f64,
+    f: &[f64],
+    worst: &mut LagrangeReport,
+) {
+    let mut x = std::mem::take(&mut s.x);
+    s.gather(f, &mut x);
+    for (n, node) in s.nodes.iter().enumerate() {
+        if node.dofs == 6 {
+            // M ω̇ = τ − ω × I ω
+            let w = s.bodies[n].w;
+            let I = |i: usize, j: usize| s.mass[n][6 * (3 + i) + 3 + j];
+            let L = crate::math::Vec3::from_fn(|i, _| (0..3).map(|j| I(i, j) * w[j]).sum());
+            let gyro = w.cross(&L);
+            for k in 0..3 {
+                x[6 * n + 3 + k] -= gyro[k];
+            }
+        }
+        if let Some(filter) = node.filter {
+            let a = filter * triple(&x, 2 * n);
+            crate::math::set_triple(&mut x, 2 * n, &a);
+        }
+    }
+    s.x = x;
+    for (c, entry) in model.constraints.iter().enumerate() {
+        let softness = entry.acceleration_softness().filter(|_| !broken[entry.joint]);
+        for row in 0..6 {
+            let (mut soft, mut g) = (1.0, 0.0);
+            match softness {
+                Some(r) if row < entry.constraint.rows() => {
+                    soft = r;
+                    g = -s.bias[c][row];
+                    if entry.is_exact() {
+                        let rate = s.row_rate(c, row) + s.drift[c][row];
+                        g -= 2.0 * alpha * rate + alpha * alpha * s.violation[c][row];
+                    }
+                }
+                _ => s.clear_row(c, row),
+            }
+            s.softness[c][row] = soft;
+            s.y[6 * c + row] = g;
+        }
+    }
+    let solved = s.solve_least_norm(REGULARIZATION, REFINEMENTS);
+    worst.weak_rows = worst.weak_rows.max(solved.weak_rows);
+    worst.residual = worst.residual.max(solved.residual);
+}
+
+/// Positions onto C = 0, then velocities onto A v + C_t = 0, both by the smallest change in the metric of the masses.
+fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepReport) {
+    let exact = |c: usize, broken: &[bool]| model.constraints[c].is_exact() && !broken[model.constraints[c].joint];
+    let mut last = f64::INFINITY;
+    for k in 0..=MOST_PROJECTIONS {
+        s.load_bodies(model, &state.q, &state.v);
+        s.evaluate(model, state.time, &state.turns, &state.broken);
+        let worst = s.worst_violation(model, |c| exact(c, &state.broken));
+        report.gap = worst;
+        report.projections = k;
+        if worst < 1e-14 || k == MOST_PROJECTIONS || worst > 0.5 * last || worst.is_nan() {
+            break;
+        }
+        last = worst;
+        s.x.fill(0.0);
+        rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -s.violation[c][row]));
+        s.solve_least_norm(REGULARIZATION, 2);
+        for n in 0..s.nodes.len() {
+            let (node, delta): (_, [f64; 6]) = (s.nodes[n], std::array::from_fn(|i| s.x[6 * n + i]));
+            model.nudge(&node, &delta, &mut state.q);
+        }
+    }
+    s.x.fill(0.0);
+    rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -(s.row_rate(c, row) + s.drift[c][row])));
+    s.solve_least_norm(REGULARIZATION, 2);
+    for (n, node) in s.nodes.iter().enumerate() {
+        for k in 0..node.dofs {
+            state.v[node.v + k] += s.x[6 * n + k];
+        }
+    }
+}
+
+/// Right-hand sides of the rows that take part; the others are switched off.
+fn rows(model: &Model, s: &mut System, value: impl Fn(&System, usize, usize) -> Option<f64>) {
+    for (c, entry) in model.constraints.iter().enumerate() {
+        for row in 0..6 {
+            let g = if row < entry.constraint.rows() { value(s, c, row) } else { None };
+            s.softness[c][row] = if g.is_some() { 0.0 } else { 1.0 };
+            s.y[6 * c + row] = g.unwrap_or(0.0);
+            if g.is_none() {
+                s.clear_row(c, row);
+            }
+        }
+    }
+}
+
+/// λ at the end of the step into the state.
+fn read_multipliers(model: &Model, state: &mut State, work: &mut Workspace) {
+    if model.constraints.is_empty() {
+        return;
+    }
+    let Workspace { f, lagrange: s, .. } = work;
+    model.forces_into(state.time, &state.q, &state.v, f);
+    s.load_bodies(model, &state.q, &state.v);
+    s.evaluate(model, state.time, &state.turns, &state.broken);
+    s.add_explicit_forces(model, &state.broken, f);
+    solve_multipliers(model, s, &state.broken, 0.0, f, &mut LagrangeReport::default());
+    for (l, y) in state.lambda.iter_mut().zip(&s.y) {
+        *l = -y;
+    }
+    for (c, entry) in model.constraints.iter().enumerate() {
+        let force = norm(&state.lambda[6 * c..6 * c + entry.constraint.rows()]);
+        if entry.breaks_at.is_some_and(|limit| force > limit) {
+            state.broken[entry.joint] = true;
+        }
+    }
+}

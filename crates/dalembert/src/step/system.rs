@@ -1,0 +1,440 @@
+//! The constraint system of a model: all joints at once, as a saddle-point system over the bodies they hold.
+//!
+//! Every method with exact constraints asks the same question: given right-hand sides f (per body) and g (per row),
+//! find x and λ with
+//!
+//! $$ M x - A^T \lambda = f, \qquad A x + R\lambda = g. $$
+//!
+//! * `impulse`: x = v⁺, f = M v + h F, g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
+//! * `lagrange`: x = a, f = Q, g = −J̇q̇.
+//! * projection: x = Δq, f = 0, g = −C: the smallest motion, in the metric of the masses, onto C = 0.
+//!
+//! Eliminating x gives the textbook form D λ = d with D = A M⁻¹ Aᵀ + R. Here bodies and joints are eliminated together
+//! ([`Kkt`]), which costs O(n) for tree-shaped joint graphs, hubs included.
+//!
+//! A particle that a filter holds, wholly or along some directions, keeps the columns of A that it may still move in.
+
+use crate::bodies::Rigid;
+use crate::joints::{Block, Body, Holder, MOST_HOLDERS, Rows};
+use crate::math::{Mat3, Vec3, set_triple, triple};
+use crate::model::{Model, State};
+use crate::solve::kkt::{Coupling, FactorReport, Kkt};
+
+/// What a least-norm solve reports.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LeastNorm {
+    pub weak_rows: u32,
+    pub residual: f64,
+}
+
+/// One body that constraints hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Node {
+    pub holder: Holder,
+    /// Where its velocities begin in v.
+    pub v: usize,
+    /// Rigid bodies have 6 of them, particles 3.
+    pub dofs: usize,
+    /// Filter block of a particle that may not move freely.
+    pub filter: Option<Mat3>,
+}
+
+/// Constraints, bodies and their blocks.
+#[derive(Debug, Default)]
+pub(crate) struct System {
+    pub nodes: Vec<Node>,
+    /// For each constraint, for each of its holders: place in its list of nodes, or `NONE` for the world.
+    slots: Vec<[u8; MOST_HOLDERS]>,
+    /// Blocks of constraint c: `first[c]..first[c + 1]`, one for each of its distinct nodes.
+    first: Vec<u32>,
+    /// Node of each block.
+    block_node: Vec<u32>,
+    kkt: Option<Kkt>,
+    /// Per node.
+    pub bodies: Vec<Body>,
+    pub mass: Vec<Block>,
+    /// Per block: ∂C/∂q with filters applied.
+    pub jacobian: Vec<Block>,
+    /// Per constraint.
+    pub violation: Vec<[f64; 6]>,
+    pub bias: Vec<[f64; 6]>,
+    /// Ċ by motions that are not unknowns: C_t, and what prescribed points contribute.
+    pub drift: Vec<[f64; 6]>,
+    /// R, per row; 1 for rows that are not used.
+    pub softness: Vec<[f64; 6]>,
+    /// Right-hand sides, then solutions: per node, per constraint.
+    pub x: Vec<f64>,
+    pub y: Vec<f64>,
+    rows: Rows,
+}
+
+const NONE: u8 = u8::MAX;
+
+impl System {
+    /// True if the system was made for this model.
+    fn fits(&self, model: &Model) -> bool {
+        self.kkt.is_some() && self.slots.len() == model.constraints.len()
+    }
+
+    /// Lists the bodies and analyses the pattern, once.
+    pub(crate) fn prepare(&mut self, model: &Model) {
+        if self.fits(model) {
+            return;
+        }
+        let mut holders: Vec<Holder> = model
+            .constraints
+            .iter()
+            .flat_map(|c| c.constraint.holders())
+            .copied()
+            .filter(|h| *h != Holder::World)
+            .collect();
+        holders.sort_unstable();
+        holders.dedup();
+        self.nodes = holders
+            .iter()
+            .map(|&holder| match holder {
+                Holder::Particle(i) => Node {
+                    holder,
+                    v: model.layout.points_v() + 3 * i as usize,
+                    dofs: 3,
+                    filter: model.filters.block(i as usize),
+                },
+                Holder::Rigid(k) => Node { holder, v: 6 * k as usize, dofs: 6, filter: None },
+                Holder::World => Node { holder, v: 0, dofs: 0, filter: None },
+            })
+            .collect();
+        let mut couplings = Vec::with_capacity(model.constraints.len());
+        self.slots.clear();
+        self.block_node.clear();
+        self.first = vec![0];
+        for c in &model.constraints {
+            let mut slots = [NONE; MOST_HOLDERS];
+            let mut list: Vec<u32> = Vec::new();
+            for (slot, h) in c.constraint.holders().iter().enumerate() {
+                if *h == Holder::World {
+                    continue;
+                }
+                let node = holders.binary_search(h).unwrap_or(0) as u32;
+                let place = list.iter().position(|n| *n == node).unwrap_or_else(|| {
+                    list.push(node);
+                    list.len() - 1
+                });
+                slots[slot] = place as u8;
+            }
+            self.slots.push(slots);
+            self.block_node.extend(&list);
+            self.first.push(self.block_node.len() as u32);
+            // A particle has three directions only, and fewer under a filter: let the solver wait for all bodies.
+            let whole = list.iter().all(|n| self.nodes[*n as usize].dofs == 6);
+            let pivot_after_one = whole && c.constraint.pivots_on_one();
+            couplings.push(Coupling { nodes: list, pivot_after_one });
+        }
+        self.kkt = Some(Kkt::new(self.nodes.len(), &couplings));
+        let n = model.constraints.len();
+        self.bodies = vec![Body::WORLD; self.nodes.len()];
+        self.mass = vec![[0.0; 36]; self.nodes.len()];
+        self.jacobian = vec![[0.0; 36]; self.block_node.len()];
+        self.violation = vec![[0.0; 6]; n];
+        self.bias = vec![[0.0; 6]; n];
+        self.drift = vec![[0.0; 6]; n];
+        self.softness = vec![[1.0; 6]; n];
+        self.x = vec![0.0; 6 * self.nodes.len()];
+        self.y = vec![0.0; 6 * n];
+    }
+
+    /// Poses, velocities and masses of the bodies.
+    pub(crate) fn load_bodies(&mut self, model: &Model, q: &[f64], v: &[f64]) {
+        for ((node, body), mass) in self.nodes.iter().zip(&mut self.bodies).zip(&mut self.mass) {
+            *body = model.body(node.holder, q, v);
+            *mass = [0.0; 36];
+            match node.holder {
+                Holder::Rigid(k) => {
+                    let k = k as usize;
+                    let (m, I) = (model.rigid.mass[k], body.R * model.rigid.inertia[k] * body.R.transpose());
+                    for i in 0..3 {
+                        mass[7 * i] = m;
+                        for j in 0..3 {
+                            mass[6 * (3 + i) + 3 + j] = I[(i, j)];
+                        }
+                    }
+                }
+                Holder::Particle(i) => {
+                    for d in 0..6 {
+                        mass[7 * d] = if d < 3 { model.particles.mass[i as usize] } else { 1.0 };
+                    }
+                }
+                Holder::World => {}
+            }
+        }
+    }
+
+    /// C, A, J̇q̇ of every constraint that is not broken, at the bodies loaded last.
+    pub(crate) fn evaluate(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool]) {
+        let mut bodies = [Body::WORLD; MOST_HOLDERS];
+        for (c, entry) in model.constraints.iter().enumerate() {
+            let first = self.first[c] as usize;
+            let blocks = &mut self.jacobian[first..self.first[c + 1] as usize];
+            for b in blocks.iter_mut() {
+                *b = [0.0; 36];
+            }
+            if broken[entry.joint] {
+                (self.violation[c], self.bias[c], self.drift[c]) = ([0.0; 6], [0.0; 6], [0.0; 6]);
+                continue;
+            }
+            let holders = entry.constraint.holders();
+            for slot in 0..holders.len() {
+                let place = self.slots[c][slot];
+                bodies[slot] = if place == NONE {
+                    Body::WORLD
+                } else {
+                    self.bodies[self.block_node[first + place as usize] as usize]
+                };
+            }
+            let out = &mut self.rows;
+            out.clear(holders.len());
+            entry.constraint.evaluate(t, &bodies[..holders.len()], &turns[entry.turns.clone()], out);
+            self.violation[c] = out.violation;
+            self.bias[c] = out.bias;
+            self.drift[c] = out.drift;
+            for slot in 0..holders.len() {
+                let place = self.slots[c][slot];
+                if place == NONE {
+                    continue;
+                }
+                let node = &self.nodes[self.block_node[first + place as usize] as usize];
+                let from = &out.jacobian[slot];
+                let to = &mut blocks[place as usize];
+                match (node.dofs, node.filter) {
+                    (6, _) => to.iter_mut().zip(from).for_each(|(a, b)| *a += b),
+                    (_, None) => add_linear(from, to, |a| a),
+                    (_, Some(filter)) => {
+                        add_linear(from, to, |a| filter * a);
+                        // What the filter took away is not an unknown: it moves as told (or not at all).
+                        let v = bodies[slot].v - filter * bodies[slot].v;
+                        for row in 0..6 {
+                            self.drift[c][row] += linear(from, row).dot(&v);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Factors with the current masses, Jacobians and softness.
+    pub(crate) fn factor(&mut self) -> FactorReport {
+        match &mut self.kkt {
+            Some(kkt) => kkt.factor(&self.mass, &self.jacobian, &self.softness),
+            None => FactorReport::default(),
+        }
+    }
+
+    /// Solves for x and −λ from the right-hand sides in `x` and `y`.
+    pub(crate) fn solve(&mut self) {
+        if let Some(kkt) = &mut self.kkt {
+            kkt.solve(&mut self.x, &mut self.y);
+        }
+    }
+
+    /// (A x) of one row, with x six numbers per node.
+    pub(crate) fn row_times(&self, c: usize, row: usize, x: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for b in self.first[c] as usize..self.first[c + 1] as usize {
+            let node = self.block_node[b] as usize;
+            for k in 0..6 {
+                sum += self.jacobian[b][6 * row + k] * x[6 * node + k];
+            }
+        }
+        sum
+    }
+
+    /// f += factor · Aᵀ λ of one row, f six numbers per node.
+    pub(crate) fn add_row_force(&self, c: usize, row: usize, lambda: f64, f: &mut [f64]) {
+        for b in self.first[c] as usize..self.first[c + 1] as usize {
+            let node = self.block_node[b] as usize;
+            for k in 0..6 {
+                f[6 * node + k] += self.jacobian[b][6 * row + k] * lambda;
+            }
+        }
+    }
+
+    /// The blocks of one constraint.
+    pub(crate) fn blocks(&self, c: usize) -> std::ops::Range<usize> {
+        self.first[c] as usize..self.first[c + 1] as usize
+    }
+
+    /// Node of a block.
+    pub(crate) fn node_of(&self, block: usize) -> usize {
+        self.block_node[block] as usize
+    }
+
+    /// Copies the velocities of the nodes out of a flat vector: six numbers each, the last three 0 for a particle.
+    pub(crate) fn gather(&self, v: &[f64], x: &mut [f64]) {
+        for (n, node) in self.nodes.iter().enumerate() {
+            x[6 * n..6 * n + 6].fill(0.0);
+            x[6 * n..6 * n + node.dofs].copy_from_slice(&v[node.v..node.v + node.dofs]);
+        }
+    }
+
+    /// Writes the velocities of the nodes back into a flat vector.
+    pub(crate) fn scatter(&self, x: &[f64], v: &mut [f64]) {
+        for (n, node) in self.nodes.iter().enumerate() {
+            v[node.v..node.v + node.dofs].copy_from_slice(&x[6 * n..6 * n + node.dofs]);
+        }
+    }
+
+    /// x ← M x, six numbers per node.
+    pub(crate) fn mass_times(&self, x: &mut [f64]) {
+        for (n, m) in self.mass.iter().enumerate() {
+            let old: [f64; 6] = std::array::from_fn(|k| x[6 * n + k]);
+            for i in 0..6 {
+                x[6 * n + i] = (0..6).map(|k| m[6 * i + k] * old[k]).sum();
+            }
+        }
+    }
+
+    /// (A v) of one row, from the velocities of the bodies loaded last; filtered directions are in `drift`.
+    pub(crate) fn row_rate(&self, c: usize, row: usize) -> f64 {
+        let mut sum = 0.0;
+        for b in self.blocks(c) {
+            let body = &self.bodies[self.block_node[b] as usize];
+            let r = &self.jacobian[b][6 * row..6 * row + 6];
+            for k in 0..3 {
+                sum += r[k] * body.v[k] + r[3 + k] * body.w[k];
+            }
+        }
+        sum
+    }
+
+    /// Switches one row off.
+    pub(crate) fn clear_row(&mut self, c: usize, row: usize) {
+        for b in self.blocks(c) {
+            self.jacobian[b][6 * row..6 * row + 6].fill(0.0);
+        }
+    }
+
+    /// f += Aᵀ λ of the rows whose λ is a given function of C and Ċ: soft joints, servos, efforts.
+    pub(crate) fn add_explicit_forces(&self, model: &Model, broken: &[bool], f: &mut [f64]) {
+        for (c, entry) in model.constraints.iter().enumerate() {
+            if broken[entry.joint] {
+                continue;
+            }
+            for row in 0..entry.constraint.rows() {
+                let rate = self.row_rate(c, row) + self.drift[c][row];
+                let Some(lambda) = entry.explicit_force(self.violation[c][row], rate) else { break };
+                for b in self.blocks(c) {
+                    let node = &self.nodes[self.block_node[b] as usize];
+                    for k in 0..node.dofs {
+                        f[node.v + k] += self.jacobian[b][6 * row + k] * lambda;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Solves A x + Rλ = g, M x − Aᵀλ = f with rows that may depend on each other: the λ of least norm.
+    pub(crate) fn solve_least_norm(&mut self, regularization: f64, rounds: u32) -> LeastNorm {
+        match &mut self.kkt {
+            Some(kkt) => {
+                let r = kkt.solve_refined(
+                    &self.mass,
+                    &self.jacobian,
+                    &self.softness,
+                    regularization,
+                    rounds,
+                    &mut self.x,
+                    &mut self.y,
+                );
+                LeastNorm { weak_rows: r.weak_rows, residual: r.residual }
+            }
+            None => LeastNorm::default(),
+        }
+    }
+
+    /// Largest |C| over all rows of constraints for which `take` is true.
+    pub(crate) fn worst_violation(&self, model: &Model, take: impl Fn(usize) -> bool) -> f64 {
+        let mut worst = 0.0f64;
+        for (c, entry) in model.constraints.iter().enumerate() {
+            if take(c) {
+                let rows = &self.violation[c][..entry.constraint.rows()];
+                worst = rows.iter().fold(worst, |w, x| w.max(x.abs()));
+            }
+        }
+        worst
+    }
+}
+
+fn linear(block: &Block, row: usize) -> Vec3 {
+    Vec3::new(block[6 * row], block[6 * row + 1], block[6 * row + 2])
+}
+
+fn add_linear(from: &Block, to: &mut Block, map: impl Fn(Vec3) -> Vec3) {
+    for row in 0..6 {
+        let a = map(linear(from, row));
+        for k in 0..3 {
+            to[6 * row + k] += a[k];
+        }
+    }
+}
+
+impl Model {
+    /// Pose and velocity of a holder, as constraints see it.
+    pub fn body(&self, holder: Holder, q: &[f64], v: &[f64]) -> Body {
+        match holder {
+            Holder::World => Body::WORLD,
+            Holder::Particle(i) => {
+                let i = i as usize;
+                Body {
+                    x: triple(&q[self.layout.points_q()..], i),
+                    v: triple(&v[self.layout.points_v()..], i),
+                    ..Body::WORLD
+                }
+            }
+            Holder::Rigid(k) => {
+                let k = k as usize;
+                let R = crate::math::rotation::matrix(&crate::math::rotation::quaternion(q, 7 * k + 3));
+                Body { x: triple(&q[7 * k..], 0), R, v: triple(v, 2 * k), w: triple(v, 2 * k + 1) }
+            }
+        }
+    }
+
+    /// Moves a body by a small step Δ (linear, angular), as a projection does.
+    pub(crate) fn nudge(&self, node: &Node, delta: &[f64], q: &mut [f64]) {
+        match node.holder {
+            Holder::World => {}
+            Holder::Particle(i) => {
+                let points = &mut q[self.layout.points_q()..];
+                let x = triple(points, i as usize) + triple(delta, 0);
+                set_triple(points, i as usize, &x);
+            }
+            Holder::Rigid(k) => {
+                let k = k as usize;
+                Rigid::advance(&mut q[7 * k..7 * k + 7], &delta[..6]);
+            }
+        }
+    }
+
+    /// Brings the memory of joint angles up to date.
+    pub(crate) fn update_turns(&self, q: &[f64], v: &[f64], turns: &mut [f64]) {
+        let mut bodies = [Body::WORLD; MOST_HOLDERS];
+        for c in self.constraints.iter().filter(|c| !c.turns.is_empty()) {
+            let holders = c.constraint.holders();
+            for (b, h) in bodies.iter_mut().zip(holders) {
+                *b = self.body(*h, q, v);
+            }
+            let memory = &mut turns[c.turns.clone()];
+            let now = c.constraint.coordinates(&bodies[..holders.len()], memory);
+            for (m, n) in memory.iter_mut().zip(now) {
+                *m = n.unwrap_or(*m);
+            }
+        }
+    }
+}
+
+/// Worst |C| of the joints that must hold exactly, at a state [m or rad].
+pub fn worst_gap(model: &Model, state: &State) -> f64 {
+    let mut system = System::default();
+    system.prepare(model);
+    system.load_bodies(model, &state.q, &state.v);
+    system.evaluate(model, state.time, &state.turns, &state.broken);
+    system.worst_violation(model, |c| model.constraints[c].is_exact() && !state.broken[model.constraints[c].joint])
+}
