@@ -10,5 +10,6 @@
 pub mod describe;
 pub mod error;
 pub mod recording;
+pub mod scene;
 pub mod source;
 pub mod tree;

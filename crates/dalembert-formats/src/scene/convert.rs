@@ -1,0 +1,337 @@
+//! From a checked tree to the scene of the engine, and from a mistake in the scene back to its line.
+
+use dalembert::filters::Motion;
+use dalembert::forces::spatial::PairLaw;
+use dalembert::forces::unary::Attraction;
+use dalembert::math::{Signal, Vec3};
+use dalembert::scene::{
+    AngularSpringSet, Arrangement, AttractorSet, DragSet, Edges, Expectation, Fix, MappedPoints, Masses,
+    MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
+};
+use dalembert::step::{Explicit, Integrator, Method};
+
+use crate::describe::View;
+use crate::error::{Diagnostic, Files, Problems, SceneFileError, Span};
+use crate::tree::{Node, Value};
+
+/// The scene that a file describes, and warnings.
+pub(super) fn scene(root: &View<'_>, files: &Files) -> Result<(Scene, Vec<Diagnostic>), SceneFileError> {
+    let mut problems = Problems::default();
+    let scene = Scene {
+        title: root.text("title").to_owned(),
+        description: root.text("description").to_owned(),
+        method: method(root, files, &mut problems),
+        dt: root.number("dt"),
+        duration: root.number("duration"),
+        gravity: root.vec3("gravity").into(),
+        seed: root.integer("seed").unsigned_abs(),
+        particles: each(root, "particles", particles),
+        points: each(root, "points", |t| MappedPoints { name: name(t), of: texts(t, "of") }),
+        springs: root.tables("springs").iter().flat_map(|t| springs(t, files, &mut problems)).collect(),
+        angular_springs: each(root, "angular_springs", angular_springs),
+        drag: each(root, "drag", |t| DragSet {
+            name: name(t),
+            on: texts(t, "on"),
+            linear: t.number("linear"),
+            quadratic: t.number("quadratic"),
+            wind: t.vec3("wind").into(),
+        }),
+        push: each(root, "push", |t| PushSet {
+            name: name(t),
+            on: texts(t, "on"),
+            force: t.vec3("force").into(),
+            signal: signal(t, true),
+        }),
+        attractor: each(root, "attractor", attractor),
+        pair_force: each(root, "pair_force", pair_force),
+        custom: Vec::new(),
+        fix: each(root, "fix", |t| Fix { on: texts(t, "on"), directions: vec3s(t, "directions") }),
+        motion: each(root, "motion", motion),
+        expect: root.tables("expect").iter().map(|t| expectation(t, files, &mut problems)).collect(),
+    };
+    Ok((scene, problems.finish()?))
+}
+
+fn each<T>(root: &View<'_>, key: &str, turn: impl Fn(&View<'_>) -> T) -> Vec<T> {
+    root.tables(key).iter().map(turn).collect()
+}
+
+fn name(table: &View<'_>) -> String {
+    table.maybe_text("name").unwrap_or_default().to_owned()
+}
+
+fn texts(table: &View<'_>, key: &str) -> Vec<String> {
+    table.texts(key).into_iter().map(str::to_owned).collect()
+}
+
+fn vec3s(table: &View<'_>, key: &str) -> Vec<Vec3> {
+    table.vec3s(key).into_iter().map(Vec3::from).collect()
+}
+
+/// Counts are checked to be small and not negative.
+fn count(value: i64) -> usize {
+    usize::try_from(value).unwrap_or_default()
+}
+
+fn counts<const N: usize>(table: &View<'_>, key: &str) -> [usize; N] {
+    let mut out = [0; N];
+    for (slot, value) in out.iter_mut().zip(table.integers(key)) {
+        *slot = count(value);
+    }
+    out
+}
+
+/// Rows of N texts, such as the pairs of points of springs.
+fn text_rows<const N: usize>(table: &View<'_>, key: &str) -> Vec<[String; N]> {
+    let Some(Value::List(rows)) = table.node(key).map(|node| &node.value) else { return Vec::new() };
+    let row = |node: &Node| match &node.value {
+        Value::List(items) => std::array::from_fn(|i| match items.get(i).map(|item| &item.value) {
+            Some(Value::Text(text)) => text.clone(),
+            _ => String::new(),
+        }),
+        _ => std::array::from_fn(|_| String::new()),
+    };
+    rows.iter().map(row).collect()
+}
+
+fn method(root: &View<'_>, files: &Files, problems: &mut Problems) -> Method {
+    // One method so far; the check of the word is the description's.
+    let mut settings = Explicit::default();
+    if let Some(table) = root.table("explicit") {
+        settings.integrator = Integrator::from_name(table.text("integrator")).unwrap_or(settings.integrator);
+        settings.tolerance = table.number("tolerance");
+        settings.min_step = table.number("min_step");
+        for key in ["tolerance", "min_step"] {
+            if table.has(key) && !settings.integrator.is_adaptive() {
+                let message = format!(
+                    "`{key}` has no effect: the integrator `{}` does not adapt its steps",
+                    settings.integrator.name()
+                );
+                problems.push(files.warning(table.key_span(key), message));
+            }
+        }
+    }
+    Method::Explicit(settings)
+}
+
+fn particles(t: &View<'_>) -> ParticleSet {
+    let arrangement = if t.has("positions") {
+        Arrangement::Positions(vec3s(t, "positions"))
+    } else if let Some(chain) = t.table("chain") {
+        Arrangement::Chain {
+            from: chain.vec3("from").into(),
+            to: chain.vec3("to").into(),
+            count: count(chain.integer("count")),
+        }
+    } else if let Some(grid) = t.table("grid") {
+        Arrangement::Grid { size: grid.vec3("size").into(), count: counts(&grid, "count") }
+    } else if let Some(cloth) = t.table("cloth") {
+        let size = cloth.numbers("size");
+        let side = |i: usize| size.get(i).copied().unwrap_or_default();
+        Arrangement::Cloth { size: [side(0), side(1)], count: counts(&cloth, "count") }
+    } else if let Some(cloud) = t.table("cloud") {
+        Arrangement::Cloud {
+            size: cloud.vec3("size").into(),
+            count: count(cloud.integer("count")),
+            seed: cloud.maybe_integer("seed").map(i64::unsigned_abs),
+        }
+    } else {
+        Arrangement::default()
+    };
+    let is_list = |key: &str| matches!(t.node(key).map(|node| &node.value), Some(Value::List(_)));
+    let mass = match t.maybe_number("total_mass") {
+        Some(total) => Masses::Total(total),
+        None if is_list("mass") => Masses::List(t.numbers("mass")),
+        None => Masses::Each(t.number("mass")),
+    };
+    let velocity = match t.maybe_vec3("velocity") {
+        Some(each) => Velocities::Each(each.into()),
+        None => Velocities::List(vec3s(t, "velocity")),
+    };
+    ParticleSet { name: name(t), arrangement, position: t.vec3("position").into(), mass, velocity }
+}
+
+/// One set for each word of `edges`; pairs go with the first.
+fn springs(t: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<SpringSet> {
+    if t.has("edges") && !t.has("along") {
+        let message = "`edges` has no meaning without `along`";
+        problems.push(files.error(t.key_span("edges"), message));
+    }
+    let words = t.texts("edges");
+    let base = name(t);
+    let named = |word: &str| match (words.len(), base.as_str()) {
+        (1, _) => base.clone(),
+        (_, "") => format!("springs_{word}"),
+        (_, base) => format!("{base}_{word}"),
+    };
+    let set = |(i, word): (usize, &&str)| {
+        if words[..i].contains(word) {
+            let message = format!("`{word}` stands twice in `edges`");
+            problems.push(files.error(t.item_span("edges", i), message));
+        }
+        SpringSet {
+            name: named(word),
+            along: t.maybe_text("along").map(str::to_owned),
+            edges: Edges::ALL.iter().find(|(known, _)| known == word).map_or(Edges::default(), |(_, e)| *e),
+            pairs: if i == 0 { text_rows(t, "pairs") } else { Vec::new() },
+            stiffness: t.number("stiffness"),
+            damping: t.number("damping"),
+            rest_length: t.maybe_number("rest_length"),
+        }
+    };
+    words.iter().enumerate().map(set).collect()
+}
+
+fn angular_springs(t: &View<'_>) -> AngularSpringSet {
+    AngularSpringSet {
+        name: name(t),
+        along: t.maybe_text("along").map(str::to_owned),
+        triples: text_rows(t, "triples"),
+        stiffness: t.number("stiffness"),
+        rest_angle: t.maybe_number("rest_angle"),
+    }
+}
+
+fn signal(t: &View<'_>, with_pulse: bool) -> Signal {
+    if let Some(sine) = t.table("sine") {
+        return Signal::Sine { frequency: sine.number("frequency"), phase: sine.number("phase") };
+    }
+    if let Some(table) = t.table("table") {
+        return Signal::Table { times: table.numbers("times"), values: table.numbers("values") };
+    }
+    match with_pulse.then(|| t.table("pulse")).flatten() {
+        Some(pulse) => Signal::Pulse { from: pulse.number("from"), to: pulse.number("to") },
+        None => Signal::Constant,
+    }
+}
+
+fn attractor(t: &View<'_>) -> AttractorSet {
+    let law = match t.maybe_number("stiffness") {
+        Some(stiffness) => Attraction::Spring { stiffness },
+        None => Attraction::Inverse {
+            mu: t.maybe_number("mu").unwrap_or_default(),
+            softening: t.number("softening"),
+        },
+    };
+    AttractorSet { name: name(t), on: texts(t, "on"), center: t.vec3("center").into(), law }
+}
+
+fn pair_force(t: &View<'_>) -> PairForce {
+    let (law, reach) = if let Some(law) = t.table("lennard_jones") {
+        let sigma = law.number("sigma");
+        (PairLaw::LennardJones { epsilon: law.number("epsilon"), sigma }, Reach::Within(2.5 * sigma))
+    } else if let Some(law) = t.table("soft_repulsion") {
+        let diameter = law.number("diameter");
+        (PairLaw::SoftRepulsion { stiffness: law.number("stiffness"), diameter }, Reach::Within(diameter))
+    } else {
+        let law = t.table("gravitation");
+        let number = |key: &str| law.map_or(0.0, |law| law.number(key));
+        (PairLaw::Gravitation { constant: number("constant"), softening: number("softening") }, Reach::All)
+    };
+    let reach = t.maybe_number("radius").map_or(reach, Reach::Within);
+    PairForce { name: name(t), on: texts(t, "on"), law, reach }
+}
+
+fn motion(t: &View<'_>) -> MotionSet {
+    let motion = match t.maybe_vec3("velocity") {
+        Some(velocity) => Motion::Velocity(velocity.into()),
+        None => Motion::Signal {
+            amplitude: t.maybe_vec3("amplitude").unwrap_or_default().into(),
+            signal: signal(t, false),
+        },
+    };
+    MotionSet { on: texts(t, "on"), motion }
+}
+
+fn expectation(t: &View<'_>, files: &Files, problems: &mut Problems) -> Expectation {
+    let (below, above) = (t.maybe_number("below"), t.maybe_number("above"));
+    if let (Some(below), Some(above)) = (below, above)
+        && below < above
+    {
+        let message = format!("nothing is both below {below} and above {above}");
+        problems.push(files.error(t.span("above"), message));
+    }
+    if t.has("tolerance") && !t.has("value") {
+        let message = "`tolerance` has no effect without `value`";
+        problems.push(files.warning(t.key_span("tolerance"), message));
+    }
+    Expectation {
+        quantity: t.text("quantity").to_owned(),
+        value: t.maybe_number("value"),
+        tolerance: t.number("tolerance"),
+        below,
+        above,
+        always: t.bool("always"),
+    }
+}
+
+// ------------------------------------------------------------------------- from the scene to lines
+
+/// A mistake that the engine found, at its line.
+pub(super) fn diagnostic(root: &View<'_>, files: &Files, error: &SceneError) -> Diagnostic {
+    let out = match span(root, error) {
+        Some(span) => files.error(span, error.to_string()),
+        None => Diagnostic::error(error.to_string()),
+    };
+    match &error.misspelt {
+        Some((word, known)) => out.with_suggestion(word, known.iter().map(String::as_str)),
+        None => out,
+    }
+}
+
+/// Where a mistake was made: as near as the file allows. `None` for what was added to the scene by hand.
+fn span(root: &View<'_>, error: &SceneError) -> Option<Span> {
+    let place = &error.place;
+    let table = match place.table {
+        "" => *root,
+        table => {
+            root.description().field(table)?;
+            let tables = root.tables(table);
+            let index =
+                if table == "springs" { spring_entry(&tables, place.index) } else { Some(place.index) };
+            *tables.get(index?)?
+        }
+    };
+    Some(match home(&table, place.key) {
+        Some((home, key)) => home
+            .node(key)
+            .and_then(|node| culprit(node, error))
+            .unwrap_or_else(|| if home.has(key) { home.span(key) } else { home.place() }),
+        None => table.place(),
+    })
+}
+
+/// The entry of the file that the `index`-th set of springs of the scene came from.
+fn spring_entry(tables: &[View<'_>], index: usize) -> Option<usize> {
+    let mut sets = 0;
+    tables.iter().position(|table| {
+        sets += table.texts("edges").len();
+        index < sets
+    })
+}
+
+/// The table that gives `key`: this one, or one inside it.
+fn home<'a>(table: &View<'a>, key: &'static str) -> Option<(View<'a>, &'static str)> {
+    if key == "signal" {
+        let given = |key: &&&str| table.description().field(key).is_some() && table.has(key);
+        return ["sine", "pulse", "table"].iter().find(given).map(|key| (*table, *key));
+    }
+    if key.is_empty() || table.description().field(key).is_some() {
+        return (!key.is_empty()).then_some((*table, key));
+    }
+    let inside = table.description().fields.iter().filter_map(|field| table.table(field.key));
+    inside.into_iter().find(|inside| inside.description().field(key).is_some()).map(|inside| (inside, key))
+}
+
+/// The text inside `node` that the message is about, such as one name of a list.
+fn culprit(node: &Node, error: &SceneError) -> Option<Span> {
+    match &node.value {
+        Value::Text(text) => {
+            let base = text.split('[').next().unwrap_or_default();
+            let misspelt = error.misspelt.as_ref().is_some_and(|(word, _)| word == base);
+            (misspelt || error.message.contains(&format!("`{text}`"))).then_some(node.span)
+        }
+        Value::List(items) => items.iter().find_map(|item| culprit(item, error)),
+        _ => None,
+    }
+}

@@ -1,0 +1,501 @@
+//! What a scene file may contain, in the order of the reference.
+
+use dalembert::scene::MOST_POINTS;
+
+use crate::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
+use crate::source::INCLUDE;
+
+const POSITIVE: Kind = Kind::Number(Range::POSITIVE);
+const NOT_NEGATIVE: Kind = Kind::Number(Range::NON_NEGATIVE);
+const ORIGIN: Literal = Literal::Numbers(&[0.0, 0.0, 0.0]);
+/// At least one text: an empty list is more likely a slip than a wish.
+const SELECTION: Kind =
+    Kind::Either(&[Kind::Text, Kind::List { item: &Kind::Text, min: 1, max: usize::MAX }]);
+const SIZES: Kind = Kind::List { item: &NOT_NEGATIVE, min: 3, max: 3 };
+const NUMBERS: Kind = Kind::List { item: &Kind::NUMBER, min: 1, max: usize::MAX };
+
+const fn count(min: i64) -> Kind {
+    Kind::Integer { min, max: MOST_POINTS as i64 }
+}
+
+const FORCE_NAME: Field = Field::optional(
+    "name",
+    Kind::Name,
+    "",
+    "Name, for the quantity `energy.NAME` and for messages; made from the kind if there is none.",
+);
+const ON: Field = Field::optional(
+    "on",
+    SELECTION,
+    "",
+    "Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.",
+);
+
+pub(super) static METHODS: [Word; 1] =
+    [Word::new("explicit", "Explicit integration of M v̇ = f; its settings are in `explicit`.")];
+
+pub(super) static INTEGRATORS: [Word; 7] = [
+    Word::new("euler", "Explicit Euler, order 1; gains energy."),
+    Word::new("symplectic_euler", "Kick, then drift: order 1, symplectic; the fastest."),
+    Word::new("midpoint", "Midpoint rule, order 2."),
+    Word::new("verlet", "Velocity Verlet (leapfrog), order 2, symplectic."),
+    Word::new("rk4", "Classical Runge–Kutta, order 4."),
+    Word::new("euler_doubling", "Euler with step doubling, adaptive."),
+    Word::new("dormand_prince", "Dormand–Prince 5(4), adaptive."),
+];
+
+pub(super) static EDGES: [Word; 3] = [
+    Word::new("structural", "Nearest neighbours along the lines of the arrangement."),
+    Word::new("shear", "Diagonals of the squares of a grid or cloth."),
+    Word::new("bend", "Every other neighbour along the lines: resists bending."),
+];
+
+static EXPLICIT: Table = Table::new(
+    "explicit",
+    "Settings of the method `explicit`.",
+    &[
+        Field::default(
+            "integrator",
+            Kind::Word(&INTEGRATORS),
+            Literal::Text("symplectic_euler"),
+            "",
+            "The integrator.",
+        ),
+        Field::default(
+            "tolerance",
+            POSITIVE,
+            Literal::Number(1e-6),
+            "",
+            "Error allowed per inner step of an adaptive integrator, absolute and relative alike.",
+        ),
+        Field::default(
+            "min_step",
+            POSITIVE,
+            Literal::Number(1e-12),
+            "s",
+            "Smallest inner step of an adaptive integrator.",
+        ),
+    ],
+);
+
+static CHAIN: Table = Table::new(
+    "chain",
+    "Particles at equal distances on a straight line, both ends included.",
+    &[
+        Field::required("from", Kind::VEC3, "m", "First particle."),
+        Field::required("to", Kind::VEC3, "m", "Last particle."),
+        Field::required("count", count(2), "", "Number of particles."),
+    ],
+);
+
+static GRID: Table = Table::new(
+    "grid",
+    "A rectangular lattice centred on `position`; x runs fastest, then y, then z.",
+    &[
+        Field::required("size", SIZES, "m", "Full lengths along x, y and z."),
+        Field::required(
+            "count",
+            Kind::List { item: &count(1), min: 3, max: 3 },
+            "",
+            "Particles along x, y and z.",
+        ),
+    ],
+);
+
+static CLOTH: Table = Table::new(
+    "cloth",
+    "A rectangular patch in the xy-plane centred on `position`, to be joined by springs; x runs fastest.",
+    &[
+        Field::required(
+            "size",
+            Kind::List { item: &POSITIVE, min: 2, max: 2 },
+            "m",
+            "Full lengths along x and y.",
+        ),
+        Field::required(
+            "count",
+            Kind::List { item: &count(2), min: 2, max: 2 },
+            "",
+            "Particles along x and y.",
+        ),
+    ],
+);
+
+static CLOUD: Table = Table::new(
+    "cloud",
+    "Particles at random places, uniform in a box centred on `position`.",
+    &[
+        Field::required("size", SIZES, "m", "Full lengths of the box."),
+        Field::required("count", count(1), "", "Number of particles."),
+        Field::optional(
+            "seed",
+            Kind::COUNT,
+            "",
+            "Seed of this cloud; if absent, the seed of the scene and the place of the cloud in it decide.",
+        ),
+    ],
+);
+
+static PARTICLES: Table = Table::new(
+    "particles",
+    "A named set of particles. Without an arrangement it is a single particle at `position`.",
+    &[
+        Field::required("name", Kind::Name, "", "Name, unique in the scene."),
+        Field::optional(
+            "positions",
+            Kind::List { item: &Kind::VEC3, min: 1, max: usize::MAX },
+            "m",
+            "Where the particles lie, one by one.",
+        ),
+        Field::optional("chain", Kind::Table(&CHAIN), "", "A straight line of particles."),
+        Field::optional("grid", Kind::Table(&GRID), "", "A rectangular lattice."),
+        Field::optional("cloth", Kind::Table(&CLOTH), "", "A rectangular patch."),
+        Field::optional("cloud", Kind::Table(&CLOUD), "", "Random places in a box."),
+        Field::default("position", Kind::VEC3, ORIGIN, "m", "Added to every position."),
+        Field::default(
+            "mass",
+            Kind::Either(&[POSITIVE, Kind::List { item: &POSITIVE, min: 1, max: usize::MAX }]),
+            Literal::Number(1.0),
+            "kg",
+            "Mass of each particle, or a list with one mass for each.",
+        ),
+        Field::optional("total_mass", POSITIVE, "kg", "Mass of the whole set, divided evenly."),
+        Field::default(
+            "velocity",
+            Kind::Either(&[Kind::VEC3, Kind::List { item: &Kind::VEC3, min: 1, max: usize::MAX }]),
+            ORIGIN,
+            "m/s",
+            "Velocity of each particle at the start, or a list with one velocity for each.",
+        ),
+    ],
+)
+.with_rules(&[
+    Rule::AtMostOne(&["positions", "chain", "grid", "cloth", "cloud"]),
+    Rule::AtMostOne(&["mass", "total_mass"]),
+]);
+
+static POINTS: Table = Table::new(
+    "points",
+    "A second name for points of other sets: forces on it act on the particles that carry it.",
+    &[
+        Field::required("name", Kind::Name, "", "Name, unique in the scene."),
+        Field::required(
+            "of",
+            SELECTION,
+            "",
+            "Points that carry it: sets of particles or `points` given before, such as `rope[0:5]`.",
+        ),
+    ],
+);
+
+static SPRINGS: Table = Table::new(
+    "springs",
+    "Springs between the neighbours of a set, between given pairs of points, or both.",
+    &[
+        FORCE_NAME,
+        Field::optional("along", Kind::Text, "", "Set of particles whose neighbours are joined."),
+        Field::default(
+            "edges",
+            Kind::Either(&[
+                Kind::Word(&EDGES),
+                Kind::List { item: &Kind::Word(&EDGES), min: 1, max: EDGES.len() },
+            ]),
+            Literal::Text("structural"),
+            "",
+            "Which neighbours `along` the set are joined. A list makes one set of springs for each word, called \
+             NAME_structural, NAME_shear and NAME_bend.",
+        ),
+        Field::optional(
+            "pairs",
+            Kind::List { item: &Kind::List { item: &Kind::Text, min: 2, max: 2 }, min: 1, max: usize::MAX },
+            "",
+            "Pairs of points, such as `[[\"hook\", \"rope[0]\"]]`.",
+        ),
+        Field::default("stiffness", NOT_NEGATIVE, Literal::Number(0.0), "N/m", "Stiffness of each spring."),
+        Field::default(
+            "damping",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "N·s/m",
+            "Damping of each spring along its direction.",
+        ),
+        Field::optional(
+            "rest_length",
+            NOT_NEGATIVE,
+            "m",
+            "Length without force; the length at the start if absent.",
+        ),
+    ],
+)
+.with_rules(&[Rule::AtLeastOne(&["along", "pairs"]), Rule::AtLeastOne(&["stiffness", "damping"])]);
+
+static ANGULAR_SPRINGS: Table = Table::new(
+    "angular_springs",
+    "Springs that resist a change of the angle at a point, along the lines of a set or over given triples.",
+    &[
+        FORCE_NAME,
+        Field::optional("along", Kind::Text, "", "Set of particles along whose lines they lie."),
+        Field::optional(
+            "triples",
+            Kind::List { item: &Kind::List { item: &Kind::Text, min: 3, max: 3 }, min: 1, max: usize::MAX },
+            "",
+            "Triples of points, the one at the angle second.",
+        ),
+        Field::required("stiffness", NOT_NEGATIVE, "N·m/rad", "Stiffness of each."),
+        Field::optional(
+            "rest_angle",
+            Kind::Number(Range::between(0.0, std::f64::consts::PI)),
+            "rad",
+            "Angle without force, 0 to π; the angle at the start if absent.",
+        ),
+    ],
+)
+.with_rules(&[Rule::AtLeastOne(&["along", "triples"])]);
+
+static DRAG: Table = Table::new(
+    "drag",
+    "Resistance of a medium: f = −(linear + quadratic·|u|) u with u the velocity relative to the wind.",
+    &[
+        FORCE_NAME,
+        ON,
+        Field::default("linear", NOT_NEGATIVE, Literal::Number(0.0), "N·s/m", "Viscous coefficient."),
+        Field::default("quadratic", NOT_NEGATIVE, Literal::Number(0.0), "N·s²/m²", "Quadratic coefficient."),
+        Field::default("wind", Kind::VEC3, ORIGIN, "m/s", "Velocity of the medium."),
+    ],
+)
+.with_rules(&[Rule::AtLeastOne(&["linear", "quadratic"])]);
+
+static SINE: Table = Table::new(
+    "sine",
+    "The factor sin(2π·frequency·t + phase).",
+    &[
+        Field::required("frequency", Kind::NUMBER, "Hz", "Frequency."),
+        Field::default("phase", Kind::NUMBER, Literal::Number(0.0), "rad", "Phase at t = 0."),
+    ],
+);
+
+static PULSE: Table = Table::new(
+    "pulse",
+    "The factor 1 for `from` ≤ t < `to`, else 0.",
+    &[
+        Field::default("from", Kind::NUMBER, Literal::Number(0.0), "s", "First instant."),
+        Field::required("to", Kind::NUMBER, "s", "Last instant, excluded."),
+    ],
+);
+
+static TABLE: Table = Table::new(
+    "table",
+    "A factor given by straight lines between points; constant before the first and after the last.",
+    &[
+        Field::required("times", NUMBERS, "s", "Times, increasing."),
+        Field::required("values", NUMBERS, "", "Values, one for each time."),
+    ],
+);
+
+const SINE_FIELD: Field = Field::optional("sine", Kind::Table(&SINE), "", "Factor over time: a sine.");
+const TABLE_FIELD: Field =
+    Field::optional("table", Kind::Table(&TABLE), "", "Factor over time: straight lines between points.");
+
+static PUSH: Table = Table::new(
+    "push",
+    "A given force on each point, constant or multiplied by a factor over time.",
+    &[
+        FORCE_NAME,
+        ON,
+        Field::required("force", Kind::VEC3, "N", "Force on each point."),
+        SINE_FIELD,
+        Field::optional("pulse", Kind::Table(&PULSE), "", "Factor over time: on for a while."),
+        TABLE_FIELD,
+    ],
+)
+.with_rules(&[Rule::AtMostOne(&["sine", "pulse", "table"])]);
+
+static ATTRACTOR: Table = Table::new(
+    "attractor",
+    "A fixed centre that attracts: like a heavy body (`mu`) or like a spring of no length (`stiffness`).",
+    &[
+        FORCE_NAME,
+        ON,
+        Field::default("center", Kind::VEC3, ORIGIN, "m", "Centre."),
+        Field::optional("mu", Kind::NUMBER, "m³/s²", "Gravitational parameter G·M of a heavy body."),
+        Field::default(
+            "softening",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "m",
+            "With `mu`: length below which the force grows no further.",
+        ),
+        Field::optional("stiffness", Kind::NUMBER, "N/m", "Stiffness of a spring of no length."),
+    ],
+)
+.with_rules(&[Rule::ExactlyOne(&["mu", "stiffness"]), Rule::AtMostOne(&["softening", "stiffness"])]);
+
+static LENNARD_JONES: Table = Table::new(
+    "lennard_jones",
+    "The energy 4ε((σ/r)¹² − (σ/r)⁶) of a pair.",
+    &[
+        Field::required("epsilon", NOT_NEGATIVE, "J", "Depth ε of the well."),
+        Field::required("sigma", POSITIVE, "m", "Distance σ at which the energy is zero."),
+    ],
+);
+
+static SOFT_REPULSION: Table = Table::new(
+    "soft_repulsion",
+    "Soft balls: the energy ½·stiffness·(diameter − r)² of a pair nearer than `diameter`.",
+    &[
+        Field::required("stiffness", NOT_NEGATIVE, "N/m", "Stiffness."),
+        Field::required("diameter", POSITIVE, "m", "Distance at which the balls touch."),
+    ],
+);
+
+static GRAVITATION: Table = Table::new(
+    "gravitation",
+    "Newton's gravitation: the energy −constant·m·m′/√(r² + softening²) of a pair.",
+    &[
+        Field::required(
+            "constant",
+            Kind::NUMBER,
+            "m³/(kg·s²)",
+            "Gravitational constant; 6.6743e-11 in nature.",
+        ),
+        Field::default(
+            "softening",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "m",
+            "Length below which the force grows no further.",
+        ),
+    ],
+);
+
+static PAIR_FORCE: Table = Table::new(
+    "pair_force",
+    "A force between all points of a selection, or between those that are near each other.",
+    &[
+        FORCE_NAME,
+        ON,
+        Field::optional("lennard_jones", Kind::Table(&LENNARD_JONES), "", "Molecules."),
+        Field::optional("soft_repulsion", Kind::Table(&SOFT_REPULSION), "", "Soft balls."),
+        Field::optional("gravitation", Kind::Table(&GRAVITATION), "", "Heavy bodies."),
+        Field::optional(
+            "radius",
+            POSITIVE,
+            "m",
+            "Only pairs nearer than this; the cost is then proportional to the number of points. If absent: \
+             2.5 σ for `lennard_jones`, the diameter for `soft_repulsion`, all pairs for `gravitation`.",
+        ),
+    ],
+)
+.with_rules(&[Rule::ExactlyOne(&["lennard_jones", "soft_repulsion", "gravitation"])]);
+
+static FIX: Table = Table::new(
+    "fix",
+    "Points that may not move, or not in some directions.",
+    &[
+        Field::required("on", SELECTION, "", "The points, such as `cloth[0]` or `[\"a\", \"b\"]`."),
+        Field::optional(
+            "directions",
+            Kind::List { item: &Kind::VEC3, min: 1, max: usize::MAX },
+            "",
+            "Forbidden directions, of any length; all of them if absent.",
+        ),
+    ],
+);
+
+static MOTION: Table = Table::new(
+    "motion",
+    "Points that move as told, from where they start.",
+    &[
+        Field::required("on", SELECTION, "", "The points."),
+        Field::optional("velocity", Kind::VEC3, "m/s", "Constant velocity."),
+        Field::optional(
+            "amplitude",
+            Kind::VEC3,
+            "m",
+            "Displacement where the factor of `sine` or `table` is 1.",
+        ),
+        SINE_FIELD,
+        TABLE_FIELD,
+    ],
+)
+.with_rules(&[
+    Rule::ExactlyOne(&["velocity", "amplitude"]),
+    // With `amplitude` one signal, with `velocity` none.
+    Rule::ExactlyOne(&["velocity", "sine", "table"]),
+]);
+
+static EXPECT: Table = Table::new(
+    "expect",
+    "What must be true of a quantity when the scene has run.",
+    &[
+        Field::required(
+            "quantity",
+            Kind::Text,
+            "",
+            "A number such as `ball.z`, `rope[-1].speed`, `cloth.lowest`, `energy.total`, `energy.NAME`, \
+             `energy.drift`, `momentum.x` or `time`.",
+        ),
+        Field::optional("value", Kind::NUMBER, "SI", "The value, up to `tolerance`."),
+        Field::default("tolerance", NOT_NEGATIVE, Literal::Number(0.0), "SI", "Difference allowed."),
+        Field::optional("below", Kind::NUMBER, "SI", "Upper bound."),
+        Field::optional("above", Kind::NUMBER, "SI", "Lower bound."),
+        Field::default(
+            "always",
+            Kind::Bool,
+            Literal::Bool(false),
+            "",
+            "After every step, not only at the end.",
+        ),
+    ],
+)
+.with_rules(&[Rule::AtLeastOne(&["value", "below", "above"])]);
+
+/// A scene file.
+pub static ROOT: Table = Table::new(
+    "scene",
+    "A scene: SI units, radians, z up. All keys are optional except that there must be particles.",
+    &[
+        Field::default("title", Kind::Text, Literal::Text(""), "", "Title, for people."),
+        Field::default("description", Kind::Text, Literal::Text(""), "", "A sentence or two, for people."),
+        INCLUDE,
+        Field::default("method", Kind::Word(&METHODS), Literal::Text("explicit"), "", "How time advances."),
+        Field::default("dt", POSITIVE, Literal::Number(1e-3), "s", "Step size."),
+        Field::default("duration", NOT_NEGATIVE, Literal::Number(1.0), "s", "How long the scene runs."),
+        Field::default(
+            "gravity",
+            Kind::VEC3,
+            Literal::Numbers(&[0.0, 0.0, -9.81]),
+            "m/s²",
+            "Acceleration of free fall.",
+        ),
+        Field::default("seed", Kind::COUNT, Literal::Integer(0), "", "Seed of everything random."),
+        Field::optional("explicit", Kind::Table(&EXPLICIT), "", "Settings of the method `explicit`.")
+            .when("method", &["explicit"]),
+        Field::optional("particles", Kind::Tables(&PARTICLES), "", "Sets of particles."),
+        Field::optional("points", Kind::Tables(&POINTS), "", "Points carried by other points."),
+        Field::optional("springs", Kind::Tables(&SPRINGS), "", "Springs."),
+        Field::optional("angular_springs", Kind::Tables(&ANGULAR_SPRINGS), "", "Angular springs."),
+        Field::optional("drag", Kind::Tables(&DRAG), "", "Drag."),
+        Field::optional("push", Kind::Tables(&PUSH), "", "Given forces."),
+        Field::optional("attractor", Kind::Tables(&ATTRACTOR), "", "Fixed centres of attraction."),
+        Field::optional("pair_force", Kind::Tables(&PAIR_FORCE), "", "Forces between points."),
+        Field::optional("fix", Kind::Tables(&FIX), "", "Directions that may not move."),
+        Field::optional("motion", Kind::Tables(&MOTION), "", "Prescribed motion."),
+        Field::optional("expect", Kind::Tables(&EXPECT), "", "What must be true when the scene has run."),
+    ],
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dalembert::scene::Edges;
+    use dalembert::step::{Integrator, Method};
+
+    #[test]
+    fn the_words_are_those_of_the_engine() {
+        let words = |list: &[Word]| list.iter().map(|w| w.word).collect::<Vec<_>>();
+        assert_eq!(words(&METHODS), Method::NAMES);
+        assert_eq!(words(&INTEGRATORS), Integrator::ALL.iter().map(|(n, _)| *n).collect::<Vec<_>>());
+        assert_eq!(words(&EDGES), Edges::ALL.iter().map(|(n, _)| *n).collect::<Vec<_>>());
+    }
+}
