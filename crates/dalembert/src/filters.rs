@@ -107,6 +107,12 @@ impl Filters {
         self.prescribed.iter().map(|p| p.point as usize)
     }
 
+    /// C_i of a filtered point; `None` if the point is free.
+    pub fn block(&self, point: usize) -> Option<Mat3> {
+        let at = self.blocks.binary_search_by_key(&(point as u32), |b| b.0).ok()?;
+        Some(self.blocks[at].1)
+    }
+
     /// Number of filtered points.
     pub fn len(&self) -> usize {
         self.blocks.len()

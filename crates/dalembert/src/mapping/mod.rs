@@ -9,9 +9,11 @@
 //! [`Layout`](crate::model::Layout)), so the list of mappings runs forwards to carry and backwards to gather, and
 //! mappings of mappings compose by themselves. Book: "Mappings".
 
+mod generalized;
 mod identity;
 mod subset;
 
+pub use generalized::GeneralizedPoints;
 pub use identity::Identity;
 pub use subset::Subset;
 

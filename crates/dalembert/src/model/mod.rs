@@ -1,21 +1,27 @@
 //! The model (constant, shared between threads) and the state (everything that changes).
 
+mod constraint;
 mod ids;
 mod layout;
 mod quantity;
 mod state;
 
+pub use constraint::{Hold, NamedConstraint};
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use state::{State, StateMismatch};
 
-use crate::bodies::Particles;
+use std::sync::Arc;
+
+use crate::bodies::{Generalized, Particles, Rigid};
 use crate::filters::Filters;
 use crate::forces::{Force, Points};
 use crate::mapping::{Mapping, gather_all};
-use crate::math::{Vec3, triple};
+use crate::bodies::Shape;
+use crate::joints::{Body, MOST_HOLDERS, Rows};
+use crate::math::{Vec3, add_triple, triple};
 
 /// A batch of forces under the name that the scene gave it.
 pub struct NamedForce {
@@ -36,12 +42,22 @@ pub struct Model {
     pub layout: Layout,
     /// Named pieces of the state vectors, in the order of the points.
     pub blocks: Vec<Block>,
+    /// Gravity [m/s²].
+    pub gravity: Vec3,
+    /// Inertia of the rigid bodies.
+    pub rigid: Rigid,
+    /// What the rigid bodies look like, one shape each.
+    pub shapes: Vec<Shape>,
+    /// Bodies with generalized coordinates.
+    pub generalized: Vec<Arc<Generalized>>,
     /// Inertia of the particles.
     pub particles: Particles,
     /// Carried points, parents before children.
     pub mappings: Vec<Box<dyn Mapping>>,
     /// Forces, in the order of summation.
     pub forces: Vec<NamedForce>,
+    /// Joints, limits, motors.
+    pub constraints: Vec<NamedConstraint>,
     /// Directions that may not move, and prescribed motion.
     pub filters: Filters,
 }
@@ -97,38 +113,107 @@ impl Model {
             batch.force.add_force(&points, &mut f[self.layout.points_v()..]);
         }
         gather_all(&self.mappings, q, f);
+        for k in 0..self.layout.rigid {
+            add_triple(f, 2 * k, &(self.gravity * self.rigid.mass[k]));
+        }
+    }
+
+    /// f ← accelerations: M⁻¹ f with the gyroscopic torque of rigid bodies and the Coriolis terms of generalized ones,
+    /// filtered.
+    pub(crate) fn accelerations_from(&self, q: &[f64], v: &[f64], f: &mut [f64]) {
+        let Some(last) = self.generalized.last() else { return self.accelerations_without_gyro(q, f) };
+        // Only the place of the generalized velocities is rewritten, each from its own numbers.
+        let gathered = f[..last.v.end].to_vec();
+        self.accelerations_without_gyro(q, f);
+        for body in &self.generalized {
+            body.accelerations(&self.particles.mass, q, v, &gathered, f);
+        }
+    }
+
+    /// f ← M⁻¹ f, filtered; the gyroscopic torque is left to the free flight of rigid bodies.
+    pub(crate) fn accelerations_without_gyro(&self, q: &[f64], f: &mut [f64]) {
+        let (n, pv) = (self.layout.rigid, self.layout.points_v());
+        self.rigid.solve_mass(&q[..7 * n], &mut f[..6 * n]);
+        self.particles.solve_mass(0, &mut f[pv..]);
+        self.filters.apply(0, &mut f[pv..]);
+    }
+
+    /// True if there are neither rigid nor generalized bodies nor constraints.
+    pub(crate) fn only_particles(&self) -> bool {
+        self.layout.nv == 3 * self.layout.particles && self.constraints.is_empty()
     }
 
     /// Kinetic and potential energy [J].
     pub fn energy(&self, state: &State) -> Energy {
         let points = self.points(state.time, &state.q, &state.v);
+        let n = self.layout.rigid;
         Energy {
-            kinetic: self.particles.kinetic(points.v),
-            potential: self.forces.iter().map(|f| f.force.energy(&points)).sum(),
+            kinetic: self.particles.kinetic(points.v) + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n]),
+            potential: self.forces.iter().map(|f| f.force.energy(&points)).sum::<f64>()
+                + self.weight_energy(state)
+                + self.joint_energy(state),
         }
+    }
+
+    /// −Σ m g·x over rigid bodies [J].
+    fn weight_energy(&self, state: &State) -> f64 {
+        (0..self.layout.rigid)
+            .map(|k| -self.rigid.mass[k] * self.gravity.dot(&Rigid::position(&state.q, k)))
+            .sum()
+    }
+
+    /// Energy stored in soft joints, servos and soft limits [J].
+    pub fn joint_energy(&self, state: &State) -> f64 {
+        let mut rows = Rows::default();
+        let mut bodies = [Body::WORLD; MOST_HOLDERS];
+        let mut sum = 0.0;
+        for c in self.constraints.iter().filter(|c| !c.is_exact() && !state.broken[c.joint]) {
+            let holders = c.constraint.holders();
+            for (b, h) in bodies.iter_mut().zip(holders) {
+                *b = self.body(*h, &state.q, &state.v);
+            }
+            rows.clear(holders.len());
+            c.constraint.evaluate(state.time, &bodies[..holders.len()], &state.turns[c.turns.clone()], &mut rows);
+            sum += rows.violation[..c.constraint.rows()].iter().map(|x| c.energy(*x)).sum::<f64>();
+        }
+        sum
     }
 
     /// Energy stored in each batch of forces [J], by name.
     pub fn energy_terms(&self, state: &State) -> Vec<(&str, f64)> {
         let points = self.points(state.time, &state.q, &state.v);
-        self.forces.iter().map(|f| (f.name.as_str(), f.force.energy(&points))).collect()
+        let mut terms: Vec<(&str, f64)> =
+            self.forces.iter().map(|f| (f.name.as_str(), f.force.energy(&points))).collect();
+        if self.layout.rigid > 0 {
+            let weight = self.weight_energy(state);
+            match terms.iter_mut().find(|t| t.0 == "gravity") {
+                Some(term) => term.1 += weight,
+                None => terms.push(("gravity", weight)),
+            }
+        }
+        if self.constraints.iter().any(|c| !c.is_exact()) {
+            terms.push(("joints", self.joint_energy(state)));
+        }
+        terms
     }
 
     /// Linear momentum [kg·m/s] and angular momentum about the origin [kg·m²/s].
     pub fn momentum(&self, state: &State) -> (Vec3, Vec3) {
         let points = self.points(state.time, &state.q, &state.v);
         let (mut linear, mut angular) = (Vec3::zeros(), Vec3::zeros());
-        for i in 0..self.layout.particles {
+        for i in 0..self.layout.points {
             let p = triple(points.v, i) * points.mass[i];
             linear += p;
             angular += triple(points.x, i).cross(&p);
         }
-        (linear, angular)
+        let n = self.layout.rigid;
+        let rigid = self.rigid.momentum(&state.q[..7 * n], &state.v[..6 * n]);
+        (linear + rigid.0, angular + rigid.1)
     }
 
     /// Total mass [kg].
     pub fn mass(&self) -> f64 {
-        self.particles.mass.iter().sum()
+        self.particles.mass.iter().sum::<f64>() + self.rigid.mass.iter().sum::<f64>()
     }
 
     /// Carries points and applies filters and prescribed motion, so that a state set by hand is consistent.

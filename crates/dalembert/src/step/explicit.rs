@@ -2,21 +2,22 @@
 //!
 //! Evaluation of the rates, in order: prescribed points take their places, points are carried, forces are summed and
 //! gathered, $a = C M^{-1} f$. Coordinates with prescribed motion are functions of time, not states: their rates are
-//! zero and they are set at every stage.
+//! zero and they are set at every stage. Joints run as spring-dampers, $\lambda = -k_p C - k_d\dot C$, $F = A^T\lambda$.
 //!
-//! Symplectic Euler, the default, fuses local forces, mass, filter and kick $v' = v + h a$ into one pass over windows
+//! Symplectic Euler, the default, on a scene of particles alone fuses local forces, mass, filter and kick $v' = v + h a$ into one pass over windows
 //! of points that stay in cache; windows run in parallel. The new velocities go to a buffer that is swapped in, and
 //! positions move in place only after every $x + h v'$ proved finite, so a failed step changes nothing. (A second
 //! buffer of positions would cost more than the second pass: its lines are read before they are overwritten.)
 
 use rayon::prelude::*;
 
+use super::phase::{self, Scheme};
+use super::system::System;
 use super::{StepError, StepReport, Workspace};
 use crate::forces::Points;
-use crate::mapping::{carry_all, gather_all};
+use crate::mapping::gather_all;
 use crate::math::all_finite;
 use crate::model::{Model, State};
-use crate::solve::ode::{self, AdaptiveMethod, AdaptiveOptions, Flat};
 
 /// The explicit integrators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,173 +97,99 @@ impl Explicit {
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
         match self.integrator {
-            Integrator::SymplecticEuler => symplectic_euler(model, state, h, work),
-            Integrator::Verlet => verlet(model, state, h, work),
-            Integrator::Euler => runge_kutta(&ode::EULER, model, state, h, work),
-            Integrator::Midpoint => runge_kutta(&ode::MIDPOINT, model, state, h, work),
-            Integrator::Rk4 => runge_kutta(&ode::RK4, model, state, h, work),
-            Integrator::EulerDoubling | Integrator::DormandPrince => self.adaptive(model, state, h, work),
+            Integrator::SymplecticEuler if model.only_particles() => symplectic_euler(model, state, h, work),
+            Integrator::SymplecticEuler => kick_drift(model, state, h, work, false),
+            Integrator::Verlet => kick_drift(model, state, h, work, true),
+            _ => runge_kutta(self, model, state, h, work),
         }
     }
+}
 
-    fn adaptive(
-        &self,
-        model: &Model,
-        state: &mut State,
-        h: f64,
-        work: &mut Workspace,
-    ) -> Result<StepReport, StepError> {
-        load(model, state, work);
-        let Workspace { y, ode, .. } = work;
-        let (t, end) = (state.time, state.time_after(h));
-        let scheme = match self.integrator {
-            Integrator::EulerDoubling => AdaptiveMethod::EulerDoubling,
-            _ => AdaptiveMethod::DormandPrince,
-        };
-        let options =
-            AdaptiveOptions { min_step: self.min_step, ..AdaptiveOptions::new(scheme, self.tolerance) };
-        let mut controller = state.controller;
-        let mut rate = |t: f64, y: &mut [f64], dy: &mut [f64]| rates(model, t, y, dy);
-        let report = ode::integrate_adaptive(
-            &options,
-            &mut rate,
-            &mut ode::flat_magnitude,
-            &Flat,
-            t,
-            end,
-            y,
-            &mut controller,
-            ode,
-        )
-        .map_err(|e| adaptive_error(e, model, state, h, ode, self.integrator))?;
-        commit(model, state, h, work, self.integrator)?;
-        state.controller = controller;
-        Ok(StepReport {
-            time: state.time,
-            substeps: report.accepted as u32,
-            rejected: report.rejected as u32,
-            evaluations: report.evaluations as u32,
-            last_substep: report.last_step,
-        })
+/// f += the forces of joints that run as spring-dampers.
+fn add_joint_forces(model: &Model, s: &mut System, t: f64, q: &[f64], v: &[f64], memory: &State, f: &mut [f64]) {
+    if model.constraints.is_empty() {
+        return;
     }
+    s.load_bodies(model, q, v);
+    s.evaluate(model, t, &memory.turns, &memory.broken);
+    s.add_explicit_forces(model, &memory.broken, f);
 }
 
-/// a ← C M⁻¹ f(t, q, v) on all points, after prescribed points and carried points took their places in q and v.
-fn accelerations(model: &Model, t: f64, q: &mut [f64], v: &mut [f64], a: &mut [f64]) {
-    let (pq, pv) = (model.layout.points_q(), model.layout.points_v());
-    model.filters.prescribe_at(t, &mut q[pq..], &mut v[pv..]);
-    carry_all(&model.mappings, q, v);
-    model.forces_into(t, q, v, a);
-    model.particles.solve_mass(0, &mut a[pv..]);
-    model.filters.apply(0, &mut a[pv..]);
-}
-
-/// dy ← (v, a) for y = (q, v), both with their carried points.
-fn rates(model: &Model, t: f64, y: &mut [f64], dy: &mut [f64]) {
-    let (q, v) = y.split_at_mut(model.layout.len_q());
-    let (dq, dv) = dy.split_at_mut(model.layout.len_v());
-    accelerations(model, t, q, v, dv);
-    dq.copy_from_slice(v);
-    let carried = 3 * model.layout.particles;
-    let points = &mut dq[model.layout.points_v()..];
-    model.filters.clear_prescribed(points);
-    points[carried..].fill(0.0);
-}
-
-/// y ← (q, v).
-fn load(model: &Model, state: &State, work: &mut Workspace) {
-    let n = model.layout.len_q() + model.layout.len_v();
-    work.y.resize(n, 0.0);
-    work.y[..model.layout.len_q()].copy_from_slice(&state.q);
-    work.y[model.layout.len_q()..].copy_from_slice(&state.v);
-    work.ode.resize(n, 2 * model.layout.len_v());
-}
-
-/// (q, v) ← y, if it is finite.
-fn commit(
-    model: &Model,
-    state: &mut State,
-    h: f64,
-    work: &mut Workspace,
-    integrator: Integrator,
-) -> Result<(), StepError> {
-    let (q, v) = work.y.split_at_mut(model.layout.len_q());
-    model.settle_at(state.time_after(h), q, v);
-    if !all_finite(q) || !all_finite(v) {
-        return Err(not_finite(model, state, h, q, v, integrator));
-    }
-    state.q.copy_from_slice(q);
-    state.v.copy_from_slice(v);
-    state.advance_time(h);
-    Ok(())
-}
-
-/// Tells who overflowed, if that is why the adaptive integrator gave up.
-fn adaptive_error(
-    error: ode::OdeError,
-    model: &Model,
-    state: &State,
-    h: f64,
-    ode: &ode::OdeWork,
-    integrator: Integrator,
-) -> StepError {
-    let ode::OdeError::NonFinite { .. } = error else { return error.into() };
-    let mut out = not_finite(model, state, h, &state.q, &state.v, integrator);
-    if let (StepError::NonFinite { object, index, .. }, Some(i)) = (&mut out, ode.culprit())
-        && all_finite(&state.q)
-        && all_finite(&state.v)
-    {
-        // The tangent of y = (q, v) is (q̇, v̇): two vectors that are laid out like v.
-        (*object, *index) = model.owner(i % model.layout.len_v());
-    }
-    out
-}
-
-fn not_finite(
-    model: &Model,
-    state: &State,
-    h: f64,
-    q: &[f64],
-    v: &[f64],
-    integrator: Integrator,
-) -> StepError {
-    let (object, index) = model.culprit(q, v);
-    let method = format!("explicit, {}", integrator.name());
-    StepError::NonFinite { object, index, time: state.time, h, method }
-}
-
+/// Runge–Kutta and adaptive integrators, on phase space.
 fn runge_kutta(
-    tableau: &ode::Tableau,
+    settings: &Explicit,
     model: &Model,
     state: &mut State,
     h: f64,
     work: &mut Workspace,
 ) -> Result<StepReport, StepError> {
-    load(model, state, work);
-    let Workspace { y, ode, .. } = work;
-    let mut rate = |t: f64, y: &mut [f64], dy: &mut [f64]| rates(model, t, y, dy);
-    ode::runge_kutta_step(tableau, &mut rate, &Flat, state.time, h, y, ode);
-    let integrator = match tableau.order {
-        1 => Integrator::Euler,
-        2 => Integrator::Midpoint,
-        _ => Integrator::Rk4,
+    let scheme = Scheme {
+        integrator: settings.integrator,
+        tolerance: settings.tolerance,
+        min_step: settings.min_step,
+        method: "explicit",
     };
-    commit(model, state, h, work, integrator)?;
-    Ok(fixed(state, h, tableau.b.len() as u32))
+    let mut system = std::mem::take(&mut work.lagrange);
+    let mut before = std::mem::take(&mut work.next);
+    if !model.constraints.is_empty() {
+        before.copy_from(state);
+        system.prepare(model);
+    }
+    let done = phase::integrate(&scheme, model, state, h, work, |t, q, v, f| {
+        add_joint_forces(model, &mut system, t, q, v, &before, f);
+    });
+    work.lagrange = system;
+    work.next = before;
+    if done.is_ok() {
+        model.update_turns(&state.q, &state.v, &mut state.turns);
+    }
+    done
 }
 
-fn verlet(model: &Model, state: &mut State, h: f64, work: &mut Workspace) -> Result<StepReport, StepError> {
-    work.q.clone_from(&state.q);
-    work.v.clone_from(&state.v);
-    let Workspace { q, v, ode, .. } = work;
-    let carried = 3 * model.layout.particles;
-    let mut accel = |t: f64, q: &mut [f64], v: &mut [f64], a: &mut [f64]| {
-        accelerations(model, t, q, v, a);
-        a[model.layout.points_v() + carried..].fill(0.0);
+/// Symplectic Euler (kick, drift) or Verlet (half kick, drift, half kick) for bodies of every kind.
+fn kick_drift(
+    model: &Model,
+    state: &mut State,
+    h: f64,
+    work: &mut Workspace,
+    verlet: bool,
+) -> Result<StepReport, StepError> {
+    let Workspace { next, f, v: old_kick, lagrange: system, .. } = work;
+    next.copy_from(state);
+    if !model.constraints.is_empty() {
+        system.prepare(model);
+    }
+    f.resize(model.layout.len_v(), 0.0);
+    let mut accelerations = |next: &State, t: f64, f: &mut [f64]| {
+        model.forces_into(t, &next.q, &next.v, f);
+        add_joint_forces(model, system, t, &next.q, &next.v, state, f);
+        model.accelerations_from(&next.q, &next.v, f);
     };
-    ode::verlet_step(&mut accel, &Flat, state.time, h, q, v, ode);
-    swap_in(model, state, h, work, Integrator::Verlet)?;
-    Ok(fixed(state, h, 2))
+    let end = state.time_after(h);
+    accelerations(next, state.time, f);
+    if verlet {
+        super::kick(model, &mut next.v, f, 0.5 * h);
+        old_kick.clone_from(f);
+        super::drift(model, &mut next.q, &mut next.v, h);
+        model.settle_at(end, &mut next.q, &mut next.v);
+        // Forces that depend on the velocity see v + h a, which is off by O(h²) only; see `ode::verlet_step`.
+        super::kick(model, &mut next.v, old_kick, 0.5 * h);
+        accelerations(next, end, f);
+        super::kick(model, &mut next.v, old_kick, -0.5 * h);
+        super::kick(model, &mut next.v, f, 0.5 * h);
+    } else {
+        super::kick(model, &mut next.v, f, h);
+        super::drift(model, &mut next.q, &mut next.v, h);
+    }
+    model.settle_at(end, &mut next.q, &mut next.v);
+    if !all_finite(&next.q) || !all_finite(&next.v) {
+        let name = if verlet { "explicit, verlet" } else { "explicit, symplectic_euler" };
+        return Err(phase::not_finite(model, state, h, &next.q, &next.v, name));
+    }
+    next.advance_time(h);
+    model.update_turns(&next.q, &next.v, &mut next.turns);
+    std::mem::swap(state, next);
+    Ok(fixed(state, h, if verlet { 2 } else { 1 }))
 }
 
 /// Two passes over windows of points. First f, a = C M⁻¹ f and v' = v + h a into a new buffer, looking at x + h v' to
@@ -322,16 +249,16 @@ fn symplectic_euler(
     };
     if !finite || !model.filters.prescribed_finite(state.time_after(h)) {
         work.q.clone_from(&state.q);
-        drift(h, &work.v[pv..pv + 3 * particles], &mut work.q[pq..]);
+        drift_points(h, &work.v[pv..pv + 3 * particles], &mut work.q[pq..]);
         model.settle_at(state.time_after(h), &mut work.q, &mut work.v);
-        return Err(not_finite(model, state, h, &work.q, &work.v, Integrator::SymplecticEuler));
+        return Err(phase::not_finite(model, state, h, &work.q, &work.v, "explicit, symplectic_euler"));
     }
     let (x, v_new) = (&mut state.q[pq..pq + 3 * particles], &work.v[pv..pv + 3 * particles]);
     if parallel {
         let part = 3 * 32 * WINDOW;
-        x.par_chunks_mut(part).zip(v_new.par_chunks(part)).for_each(|(x, v)| drift(h, v, x));
+        x.par_chunks_mut(part).zip(v_new.par_chunks(part)).for_each(|(x, v)| drift_points(h, v, x));
     } else {
-        drift(h, v_new, x);
+        drift_points(h, v_new, x);
     }
     std::mem::swap(&mut state.v, &mut work.v);
     state.advance_time(h);
@@ -340,7 +267,7 @@ fn symplectic_euler(
 }
 
 /// x ← x + h v.
-fn drift(h: f64, v: &[f64], x: &mut [f64]) {
+fn drift_points(h: f64, v: &[f64], x: &mut [f64]) {
     for (x, v) in x.iter_mut().zip(v) {
         *x += h * v;
     }
@@ -376,24 +303,6 @@ fn shared_forces(model: &Model, state: &State, fused: bool, f: &mut Vec<f64>) ->
     true
 }
 
-/// Swaps the next coordinates and velocities in, if they are finite.
-fn swap_in(
-    model: &Model,
-    state: &mut State,
-    h: f64,
-    work: &mut Workspace,
-    integrator: Integrator,
-) -> Result<(), StepError> {
-    model.settle_at(state.time_after(h), &mut work.q, &mut work.v);
-    if !all_finite(&work.q) || !all_finite(&work.v) {
-        return Err(not_finite(model, state, h, &work.q, &work.v, integrator));
-    }
-    std::mem::swap(&mut state.q, &mut work.q);
-    std::mem::swap(&mut state.v, &mut work.v);
-    state.advance_time(h);
-    Ok(())
-}
-
 fn fixed(state: &State, h: f64, evaluations: u32) -> StepReport {
-    StepReport { time: state.time, substeps: 1, rejected: 0, evaluations, last_substep: h }
+    StepReport { time: state.time, substeps: 1, evaluations, last_substep: h, ..StepReport::default() }
 }

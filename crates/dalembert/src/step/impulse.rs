@@ -142,11 +142,12 @@ impl Impulse {
             RowSolver::Pgs { sweeps } => own.solve_sweeps(model, h, sweeps, report),
         }
 
-        kick(model, state, f, h);
+        model.accelerations_without_gyro(&state.q, f);
+        super::kick(model, &mut state.v, f, h);
         own.system.scatter(&own.system.x, &mut state.v);
         own.store_forces(model, state, h);
         state.time += h;
-        drift(model, state, h);
+        super::drift(model, &mut state.q, &mut state.v, h);
         if self.projection {
             own.project(model, state, report);
         }
@@ -157,32 +158,6 @@ impl Impulse {
             return Err(StepError::NonFinite { object, index, time: state.time - h, h, method: "impulse".into() });
         }
         Ok(())
-    }
-}
-
-/// v += h C M⁻¹ F for every body; those that joints hold are overwritten afterwards.
-fn kick(model: &Model, state: &mut State, f: &mut [f64], h: f64) {
-    model.solve_mass(&state.q, f);
-    let n = 6 * model.layout.rigid;
-    for (v, a) in state.v[..n].iter_mut().zip(&*f) {
-        *v += h * a;
-    }
-    let pv = model.layout.points_v();
-    model.filters.apply(0, &mut f[pv..]);
-    let end = pv + 3 * model.layout.particles;
-    for (v, a) in state.v[pv..end].iter_mut().zip(&f[pv..end]) {
-        *v += h * a;
-    }
-}
-
-/// x += h v, and rotations by the energy-momentum step.
-pub(super) fn drift(model: &Model, state: &mut State, h: f64) {
-    let n = model.layout.rigid;
-    model.rigid.free_flight(&mut state.q[..7 * n], &mut state.v[..6 * n], h);
-    let (pq, pv) = (model.layout.points_q(), model.layout.points_v());
-    let n = 3 * model.layout.particles;
-    for (x, v) in state.q[pq..pq + n].iter_mut().zip(&state.v[pv..pv + n]) {
-        *x += h * v;
     }
 }
 
@@ -298,7 +273,7 @@ impl ImpulseWork {
             let wrong = self.wrong_stands(h);
             if wrong.0 == 0 || round >= MOST_ROUNDS {
                 report.iterations = round;
-                report.converged = wrong.0 == 0;
+                report.unfinished = wrong.0 > 0;
                 break;
             }
             // Flip all wrong ones while their number falls; otherwise only the last one, which always ends (Murty 1974).
@@ -401,7 +376,7 @@ impl ImpulseWork {
         }
         report.iterations = sweeps;
         report.residual = worst;
-        report.converged = worst < 1e-6;
+        report.unfinished = worst > 1e-6;
     }
 
     /// λ into the state; joints that were pulled too hard break.

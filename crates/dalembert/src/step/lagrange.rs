@@ -4,7 +4,7 @@
 //!
 //! $$ (A M^{-1} A^T)\,\lambda = -\dot A v - A M^{-1} Q, $$
 //!
-//! at every stage of any integrator of [`ode`]. What the integrator's error lets drift is removed after the step: the
+//! at every stage of any integrator of [`ode`](crate::solve::ode). What the integrator's error lets drift is removed after the step: the
 //! smallest mass-weighted motion onto C = 0, then the smallest change of velocity onto $A v + C_t = 0$.
 //! (Baumgarte's $\ddot C = -2\alpha\dot C - \alpha^2 C$ is an option instead.)
 //!
@@ -12,12 +12,11 @@
 //! λ = 0 then finds the λ of least norm; the motion is the same for any of them. Book: "Lagrange".
 
 use super::explicit::Integrator;
-use super::phase::{self, PhaseSpace};
+use super::phase::{self, Scheme};
 use super::system::System;
 use super::{StepError, StepReport, Workspace};
-use crate::math::{norm, triple};
+use crate::math::{Vec3, all_finite, norm, set_triple, triple};
 use crate::model::{Model, State};
-use crate::solve::ode::{self, AdaptiveMethod, AdaptiveOptions};
 
 /// Settings of the method `lagrange`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,70 +60,42 @@ impl Lagrange {
         h: f64,
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
-        phase::load(model, state, work);
-        work.next.copy_from(state);
-        let Workspace { y, v, f, ode, lagrange: system, next, .. } = work;
+        let mut system = std::mem::take(&mut work.lagrange);
+        let mut before = std::mem::take(&mut work.next);
+        before.copy_from(state);
         system.prepare(model);
         let mut worst = LagrangeReport::default();
-        let alpha = self.baumgarte;
-        let (turns, broken) = (&next.turns, &next.broken);
-        let mut hold = |model: &Model, t: f64, q: &[f64], v: &[f64], f: &mut [f64]| {
-            add_multiplier_forces(model, system, t, q, v, turns, broken, alpha, f, &mut worst);
+        let scheme = Scheme {
+            integrator: self.integrator,
+            tolerance: self.tolerance,
+            min_step: self.min_step,
+            method: "lagrange",
         };
-        let mut rate =
-            |t: f64, y: &mut [f64], dy: &mut [f64]| phase::rates(model, t, y, dy, v, f, &mut hold);
-        let space = PhaseSpace { model };
-        let (t, end) = (state.time, state.time_after(h));
-        let mut controller = state.controller;
-        let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
-        match self.integrator.tableau() {
-            Some(tableau) => {
-                ode::runge_kutta_step(tableau, &mut rate, &space, t, h, y, ode);
-                report.evaluations = tableau.b.len() as u32;
+        let moved = phase::integrate(&scheme, model, state, h, work, |t, q, v, f| {
+            let (turns, broken) = (&before.turns, &before.broken);
+            add_multiplier_forces(model, &mut system, t, q, v, turns, broken, self.baumgarte, f, &mut worst);
+        });
+        let done = moved.and_then(|mut report| {
+            report.weak_rows = worst.weak_rows;
+            report.residual = worst.residual;
+            if !model.constraints.is_empty() {
+                if self.projection {
+                    project(model, state, &mut system, &mut report);
+                    model.settle(state);
+                }
+                read_multipliers(model, state, &mut system, &mut work.f);
+                model.update_turns(&state.q, &state.v, &mut state.turns);
             }
-            None => {
-                let scheme = match self.integrator {
-                    Integrator::EulerDoubling => AdaptiveMethod::EulerDoubling,
-                    _ => AdaptiveMethod::DormandPrince,
-                };
-                let options =
-                    AdaptiveOptions { min_step: self.min_step, ..AdaptiveOptions::new(scheme, self.tolerance) };
-                let mut magnitude = |y: &[f64], m: &mut [f64]| model.magnitudes(y, m);
-                let r = ode::integrate_adaptive(
-                    &options,
-                    &mut rate,
-                    &mut magnitude,
-                    &space,
-                    t,
-                    end,
-                    y,
-                    &mut controller,
-                    ode,
-                )?;
-                report.substeps = r.accepted as u32;
-                report.rejected = r.rejected as u32;
-                report.evaluations = r.evaluations as u32;
-                report.last_substep = r.last_step;
+            if all_finite(&state.q) && all_finite(&state.v) {
+                return Ok(report);
             }
-        }
-        report.weak_rows = worst.weak_rows;
-        report.residual = worst.residual;
-        phase::commit(model, state, h, work, || format!("lagrange, {}", self.integrator.name()))?;
-        state.controller = controller;
-        if self.projection && !model.constraints.is_empty() {
-            project(model, state, &mut work.lagrange, &mut report);
-            model.settle(state);
-        }
-        read_multipliers(model, state, work);
-        model.update_turns(&state.q, &state.v, &mut state.turns);
-        report.time = state.time;
-        if state.q.iter().chain(&state.v).any(|x| !x.is_finite()) {
-            let (object, index) = model.culprit(&state.q, &state.v);
-            state.copy_from(&work.next);
-            let method = "lagrange, projection".into();
-            return Err(StepError::NonFinite { object, index, time: state.time, h, method });
-        }
-        Ok(report)
+            let error = phase::not_finite(model, &before, h, &state.q, &state.v, "lagrange, projection");
+            state.copy_from(&before);
+            Err(error)
+        });
+        work.lagrange = system;
+        work.next = before;
+        done
     }
 }
 
@@ -185,7 +156,7 @@ fn solve_multipliers(
             // M ω̇ = τ − ω × I ω
             let w = s.bodies[n].w;
             let I = |i: usize, j: usize| s.mass[n][6 * (3 + i) + 3 + j];
-            let L = crate::math::Vec3::from_fn(|i, _| (0..3).map(|j| I(i, j) * w[j]).sum());
+            let L = Vec3::from_fn(|i, _| (0..3).map(|j| I(i, j) * w[j]).sum());
             let gyro = w.cross(&L);
             for k in 0..3 {
                 x[6 * n + 3 + k] -= gyro[k];
@@ -193,7 +164,7 @@ fn solve_multipliers(
         }
         if let Some(filter) = node.filter {
             let a = filter * triple(&x, 2 * n);
-            crate::math::set_triple(&mut x, 2 * n, &a);
+            set_triple(&mut x, 2 * n, &a);
         }
     }
     s.x = x;
@@ -268,11 +239,7 @@ fn rows(model: &Model, s: &mut System, value: impl Fn(&System, usize, usize) -> 
 }
 
 /// λ at the end of the step into the state.
-fn read_multipliers(model: &Model, state: &mut State, work: &mut Workspace) {
-    if model.constraints.is_empty() {
-        return;
-    }
-    let Workspace { f, lagrange: s, .. } = work;
+fn read_multipliers(model: &Model, state: &mut State, s: &mut System, f: &mut [f64]) {
     model.forces_into(state.time, &state.q, &state.v, f);
     s.load_bodies(model, &state.q, &state.v);
     s.evaluate(model, state.time, &state.turns, &state.broken);

@@ -4,13 +4,22 @@
 //! on success the state is at t + h; on failure it is as it was, bit for bit.
 
 pub mod explicit;
+pub mod impulse;
+pub mod lagrange;
+mod phase;
+mod system;
 
 pub use explicit::{Explicit, Integrator};
+pub use impulse::{Impulse, RowSolver};
+pub use lagrange::Lagrange;
+pub use system::worst_gap;
 
 use std::sync::Arc;
 
 use crate::model::{Energy, Model, State};
 use crate::solve::ode::OdeWork;
+use impulse::ImpulseWork;
+use system::System;
 
 /// What a step did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -25,6 +34,18 @@ pub struct StepReport {
     pub evaluations: u32,
     /// Size of the last inner step [s].
     pub last_substep: f64,
+    /// Rounds of the constraint solver: active-set rounds, or sweeps.
+    pub iterations: u32,
+    /// What the constraint solver left over, relative; 0 if there is none.
+    pub residual: f64,
+    /// Rows that depend on other rows, so that their λ is a matter of choice.
+    pub weak_rows: u32,
+    /// Worst violation of a hard joint after the step [m or rad].
+    pub gap: f64,
+    /// Newton steps of the position projection.
+    pub projections: u32,
+    /// The constraint solver gave up before it met its own rule.
+    pub unfinished: bool,
 }
 
 /// Why a step failed. The state is as it was before the step.
@@ -57,8 +78,12 @@ pub enum StepError {
 /// The way a scene is advanced in time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Method {
-    /// Explicit integration of M v̇ = f.
+    /// Explicit integration of M v̇ = f; joints as spring-dampers.
     Explicit(Explicit),
+    /// Joints exact, by multipliers at the acceleration level.
+    Lagrange(Lagrange),
+    /// Joints hard or soft, at the velocity level.
+    Impulse(Impulse),
 }
 
 impl Default for Method {
@@ -69,12 +94,14 @@ impl Default for Method {
 
 impl Method {
     /// Names of all methods, as in scene files.
-    pub const NAMES: &'static [&'static str] = &["explicit"];
+    pub const NAMES: &'static [&'static str] = &["explicit", "lagrange", "impulse"];
 
     /// Name of the method, as in scene files.
     pub fn name(&self) -> &'static str {
         match self {
             Method::Explicit(_) => "explicit",
+            Method::Lagrange(_) => "lagrange",
+            Method::Impulse(_) => "impulse",
         }
     }
 
@@ -91,6 +118,8 @@ impl Method {
         }
         match self {
             Method::Explicit(explicit) => explicit.step(model, state, h, work),
+            Method::Lagrange(lagrange) => lagrange.step(model, state, h, work),
+            Method::Impulse(impulse) => impulse.step(model, state, h, work),
         }
     }
 }
@@ -107,12 +136,34 @@ pub struct Workspace {
     /// Both, one after the other, for first-order integrators.
     pub(crate) y: Vec<f64>,
     pub(crate) ode: OdeWork,
+    /// The state that a step builds before it becomes the state, or the one before a step that may fail.
+    pub(crate) next: State,
+    pub(crate) lagrange: System,
+    pub(crate) impulse: ImpulseWork,
 }
 
 impl Workspace {
     /// Empty; grows at the first step.
     pub fn new() -> Self {
         Self::default()
+    }
+}
+
+/// v += h a for every free velocity. Rotations of rigid bodies enter as (torque-free) changes of ω at fixed R.
+fn kick(model: &Model, v: &mut [f64], a: &[f64], h: f64) {
+    for (v, a) in v[..model.layout.nv].iter_mut().zip(a) {
+        *v += h * a;
+    }
+}
+
+/// q moves along v for h seconds: points and generalized coordinates straight, rigid bodies by their free flight, which
+/// keeps angular momentum and energy of the spin.
+fn drift(model: &Model, q: &mut [f64], v: &mut [f64], h: f64) {
+    let layout = &model.layout;
+    let n = layout.rigid;
+    model.rigid.free_flight(&mut q[..7 * n], &mut v[..6 * n], h);
+    for (q, v) in q[7 * n..layout.nq].iter_mut().zip(&v[6 * n..layout.nv]) {
+        *q += h * v;
     }
 }
 
