@@ -3,10 +3,14 @@
 //! State vectors are flat `f64` slices in which point `i` owns the three numbers from `3 i`. The helpers here
 //! read and write one such triple; everything larger is a plain loop over the slice.
 
+mod pose;
 mod random;
+pub mod rotation;
 mod signal;
 
+pub use pose::Pose;
 pub use random::Random;
+pub use rotation::{Quat, skew};
 pub use signal::Signal;
 
 /// A vector in space: position [m], velocity [m/s], force [N], …
