@@ -10,9 +10,11 @@
 //! mappings of mappings compose by themselves. Book: "Mappings".
 
 mod identity;
+mod rigid;
 mod subset;
 
 pub use identity::Identity;
+pub use rigid::RigidPoints;
 pub use subset::Subset;
 
 /// Carries child points by a parent.
