@@ -111,11 +111,25 @@ fn a_local_force_is_the_same_through_any_window() {
 #[test]
 fn mappings_pass_on_the_same_power() {
     for s in samples::mappings() {
-        let q: Vec<f64> = (0..s.layout.len_q()).map(|i| (i as f64 * 0.7).sin()).collect();
-        let power = check::mapping_power_error(&*s.mapping, &q, s.layout.len_v(), s.child.clone());
+        let power = check::mapping_power_error(&*s.mapping, &s.q, s.layout.len_v(), s.child.clone());
         assert!(power < 1e-14, "{}: {power:e}", s.name);
-        let rate = check::mapping_velocity_error(&*s.mapping, &q, s.child.clone());
+    }
+}
+
+#[test]
+fn carried_points_move_with_their_velocity() {
+    for s in samples::mappings() {
+        let rate = check::mapping_velocity_error(&*s.mapping, &s.layout, &s.q, s.child.clone(), &*s.advance);
         assert!(rate < 1e-9, "{}: {rate:e}", s.name);
+    }
+}
+
+#[test]
+fn geometric_stiffness_is_the_slope_of_the_gathered_force() {
+    for s in samples::mappings() {
+        let error =
+            check::mapping_stiffness_error(&*s.mapping, &s.layout, &s.q, s.child.clone(), &*s.advance);
+        assert!(error < 1e-7, "{}: {error:e}", s.name);
     }
 }
 

@@ -1,7 +1,15 @@
 //! Bodies: they own coordinates, velocities and inertia.
 
 pub mod generalized;
+pub mod mass_properties;
+pub mod mesh;
 pub mod particles;
+pub mod rigid;
+pub mod shape;
 
 pub use generalized::{Coordinates, Generalized, PendulumChain, PointMap};
+pub use mass_properties::{MassError, MassProperties};
+pub use mesh::{MeshError, TriangleMesh};
 pub use particles::Particles;
+pub use rigid::Rigid;
+pub use shape::{Bounds, Shape, ShapeError};

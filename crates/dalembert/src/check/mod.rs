@@ -10,6 +10,7 @@ use crate::filters::Filters;
 use crate::forces::{Blocks, Force, Points};
 use crate::mapping::Mapping;
 use crate::math::{Random, Vec3, dot, norm, triple};
+use crate::model::Layout;
 
 /// Relative step of the differences.
 const STEP: f64 = 2e-4;
@@ -176,22 +177,71 @@ pub fn mapping_power_error(
     worst
 }
 
-/// Worst difference between J v and the finite-differenced rate of the carried positions, relative to |J v|.
-pub fn mapping_velocity_error(mapping: &dyn Mapping, q: &[f64], child: std::ops::Range<usize>) -> f64 {
+/// Moves coordinates along a velocity-like vector: q ⊕ u. Adding, for points; turning as well, for rigid bodies.
+pub type Advance = dyn Fn(&[f64], &[f64]) -> Vec<f64>;
+
+/// q + u: how points move.
+pub fn add(q: &[f64], u: &[f64]) -> Vec<f64> {
+    moved(q, 1.0, u)
+}
+
+/// Worst difference between J v and the finite-differenced rate of the carried positions along q ⊕ e v, relative to
+/// |J v|; `child` is the child's place in velocity-like vectors.
+pub fn mapping_velocity_error(
+    mapping: &dyn Mapping,
+    layout: &Layout,
+    q: &[f64],
+    child: std::ops::Range<usize>,
+    advance: &Advance,
+) -> f64 {
+    let place = |i: usize| i - layout.points_v() + layout.points_q();
+    let child_q = place(child.start)..place(child.end);
     let mut worst = 0.0f64;
-    for y in directions(q.len()) {
+    for y in directions(layout.len_v()) {
         let mut v = y.clone();
         mapping.carry_velocity(q, &mut v);
         let carried = |e: f64| {
-            let mut q = moved(q, e, &y);
+            let mut q = advance(q, &scaled(e, &y));
             mapping.carry(&mut q);
-            q[child.clone()].to_vec()
+            q[child_q.clone()].to_vec()
         };
         let rate = slope(carried, STEP);
         let apart: Vec<f64> = rate.iter().zip(&v[child.clone()]).map(|(a, b)| a - b).collect();
         worst = worst.max(norm(&apart) / norm(&v[child.clone()]).max(1e-300));
     }
     worst
+}
+
+/// Worst difference between the geometric stiffness times y and the finite-differenced −d(Jᵀ f)/de along q ⊕ e y with
+/// the child's forces f held fixed, relative to |Jᵀ f| |y|.
+pub fn mapping_stiffness_error(
+    mapping: &dyn Mapping,
+    layout: &Layout,
+    q: &[f64],
+    child: std::ops::Range<usize>,
+    advance: &Advance,
+) -> f64 {
+    let n = layout.len_v();
+    let mut worst = 0.0f64;
+    for random in directions(2 * n) {
+        let (mut f, y) = (vec![0.0; n], &random[n..]);
+        f[child.clone()].copy_from_slice(&random[child.clone()]);
+        let gathered = |q: &[f64]| {
+            let mut all = f.clone();
+            mapping.gather_force(q, &mut all);
+            all
+        };
+        let rate = slope(|e| gathered(&advance(q, &scaled(e, y))), STEP);
+        let mut product = vec![0.0; n];
+        mapping.add_geometric_stiffness_times(q, &f, y, &mut product);
+        let apart: Vec<f64> = rate.iter().zip(&product).map(|(a, b)| a + b).collect();
+        worst = worst.max(norm(&apart) / (norm(&gathered(q)) * norm(y)).max(1e-300));
+    }
+    worst
+}
+
+fn scaled(e: f64, y: &[f64]) -> Vec<f64> {
+    y.iter().map(|y| e * y).collect()
 }
 
 /// Largest |C(C y) − C y| and |(C y)·z − y·(C z)| over random unit-sized vectors on `points` points.

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use super::{self as check, Advance};
+use crate::bodies::Rigid;
 use crate::filters::{Filters, Motion};
 use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs, TupleClosure};
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, PointClosure, Push};
 use crate::forces::{Force, Points};
-use crate::mapping::{Identity, Mapping, Subset};
+use crate::mapping::{Identity, Mapping, RigidPoints, Subset};
 use crate::math::{Random, Signal, Vec3};
 use crate::model::{Layout, PointId, PointSet};
 
@@ -207,27 +209,40 @@ pub struct MappingSample {
     pub mapping: Box<dyn Mapping>,
     /// Sizes.
     pub layout: Layout,
+    /// Coordinates at which to look at it.
+    pub q: Vec<f64>,
+    /// How coordinates of this layout move.
+    pub advance: Box<Advance>,
     /// Its child's place in velocity-like vectors.
     pub child: std::ops::Range<usize>,
 }
 
-/// One sample of every mapping: 12 particles and 5 carried points.
+/// One sample of every mapping: some bodies and particles, and 5 carried points.
 pub fn mappings() -> Vec<MappingSample> {
-    let layout = Layout { nq: 36, nv: 36, particles: 12, points: 17 };
+    let mut random = Random::new(17);
+    let mut sample = |name, layout: Layout, child, mapping: Box<dyn Mapping>| {
+        let mut q: Vec<f64> = (0..layout.len_q()).map(|_| random.between(-1.0, 1.0)).collect();
+        // What stands before the particles are rigid bodies.
+        let (rigid_q, rigid_v) = (layout.points_q(), layout.points_v());
+        Rigid::advance(&mut q[..rigid_q], &vec![0.0; rigid_v]);
+        let advance = move |q: &[f64], u: &[f64]| {
+            let mut q = q.to_vec();
+            Rigid::advance(&mut q[..rigid_q], &u[..rigid_v]);
+            let points = check::add(&q[rigid_q..], &u[rigid_v..]);
+            q[rigid_q..].copy_from_slice(&points);
+            q
+        };
+        MappingSample { name, mapping, layout, q, advance: Box::new(advance), child }
+    };
+    let points = Layout { nq: 36, nv: 36, particles: 12, points: 17 };
     let parents = [3, 3, 0, 11, 7].map(PointId).to_vec();
+    // Two rigid bodies and four particles; the second body carries.
+    let bodies = Layout { nq: 14 + 12, nv: 12 + 12, particles: 4, points: 9 };
+    let arms = Cluster::new(5).points().x.chunks(3).take(5).map(Vec3::from_column_slice).collect();
     vec![
-        MappingSample {
-            name: "identity",
-            mapping: Box::new(Identity::new(layout, 4..9, 12)),
-            layout,
-            child: 36..51,
-        },
-        MappingSample {
-            name: "subset",
-            mapping: Box::new(Subset::new(layout, parents, 12)),
-            layout,
-            child: 36..51,
-        },
+        sample("identity", points, 36..51, Box::new(Identity::new(points, 4..9, 12))),
+        sample("subset", points, 36..51, Box::new(Subset::new(points, parents, 12))),
+        sample("rigid", bodies, 24..39, Box::new(RigidPoints::new(bodies, 7, 6, 4, arms))),
     ]
 }
 

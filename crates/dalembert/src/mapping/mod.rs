@@ -11,10 +11,12 @@
 
 mod generalized;
 mod identity;
+mod rigid;
 mod subset;
 
 pub use generalized::GeneralizedPoints;
 pub use identity::Identity;
+pub use rigid::RigidPoints;
 pub use subset::Subset;
 
 /// Carries child points by a parent.

@@ -4,11 +4,15 @@
 //! read and write one such triple; everything larger is a plain loop over the slice.
 
 mod jet;
+mod pose;
 mod random;
+pub mod rotation;
 mod signal;
 
 pub use jet::{Jet, Scalar};
+pub use pose::Pose;
 pub use random::Random;
+pub use rotation::{Quat, skew};
 pub use signal::Signal;
 
 /// A vector in space: position [m], velocity [m/s], force [N], …
