@@ -1,7 +1,8 @@
-//! Maths without physics: ordinary differential equations and minimisation.
+//! Maths without physics: ordinary differential equations, minimisation, saddle-point systems.
 //!
 //! Nothing here knows what a body or a force is. A solver takes closures, works in buffers that the
 //! caller keeps, and says in a report or an error how it ended. Book: "Solvers".
 
+pub mod kkt;
 pub mod newton;
 pub mod ode;
