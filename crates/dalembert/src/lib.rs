@@ -51,6 +51,7 @@ pub mod model;
 
 pub mod filters;
 pub mod forces;
+pub mod joints;
 
 pub mod step;
 

@@ -29,6 +29,7 @@ pub mod user;
 
 pub use axis::{Axis, AxisRow, Role};
 pub use softness::Softness;
+pub use user::{Equations, Track, UserConstraint};
 
 use crate::math::{Mat3, Vec3};
 

@@ -1,0 +1,619 @@
+//! Rigid bodies, generalized coordinates and joints: from what was written to blocks and constraints.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::build::{Names, Notes};
+use super::mechanism::{Anchors, BodyMass, JointItem, JointType, Motor, Stiffness};
+use super::{RigidBody, Scene};
+use crate::bodies::{Generalized, MassProperties, Rigid, Shape};
+use crate::joints::rows::Ends;
+use crate::joints::{
+    Axis, AxisRow, Body, Constraint, Coupler, Coupling, End, Holder, Joint, JointKind, Role, UserConstraint,
+};
+use crate::math::rotation::{frame_with_axis, matrix};
+use crate::math::{Mat3, Vec3};
+use crate::model::{Block, BlockKind, Hold, Layout, NamedConstraint};
+use crate::step::Method;
+
+/// Rigid bodies, once known.
+#[derive(Default)]
+pub(super) struct Bodies {
+    pub rigid: Rigid,
+    pub shapes: Vec<Shape>,
+    /// Pose and velocity of each, at the start.
+    pub start: Vec<Body>,
+    names: BTreeMap<String, u32>,
+}
+
+pub(super) fn rigid_bodies(scene: &Scene, notes: &mut Notes) -> Bodies {
+    let mut out = Bodies::default();
+    for (k, body) in scene.rigid.iter().enumerate() {
+        notes.at("rigid", k, &body.name);
+        notes.finite3("position", &body.pose.position);
+        notes.finite3("velocity", &body.velocity);
+        notes.finite3("angular_velocity", &body.angular_velocity);
+        if !body.pose.rotation.coords.iter().all(|x| x.is_finite()) {
+            notes.error("orientation", "must be finite");
+        }
+        let Some(mass) = mass_of(body, notes) else { continue };
+        let id = out.rigid.push(&mass);
+        out.names.insert(body.name.clone(), id as u32);
+        out.shapes.push(body.shape.clone());
+        let R = matrix(&body.pose.rotation);
+        out.start.push(Body {
+            x: body.pose.point(&mass.center),
+            R,
+            v: body.velocity,
+            w: R * body.angular_velocity,
+        });
+    }
+    out
+}
+
+fn mass_of(body: &RigidBody, notes: &mut Notes) -> Option<MassProperties> {
+    if let Err(e) = body.shape.validate() {
+        notes.error("shape", e.to_string());
+        return None;
+    }
+    let (key, made) = match &body.mass {
+        BodyMass::Density(d) => ("density", MassProperties::from_density(&body.shape, *d)),
+        BodyMass::Mass(m) => ("mass", MassProperties::from_mass(&body.shape, *m)),
+        BodyMass::Given { mass, center, inertia } => ("inertia", MassProperties::new(*mass, *center, *inertia)),
+    };
+    match made {
+        Ok(mass) => Some(mass),
+        Err(e) => {
+            notes.error(key, e.to_string());
+            None
+        }
+    }
+}
+
+/// Blocks of rigid and generalized bodies; the latter's points follow the particles.
+pub(super) fn body_blocks(scene: &mut Scene, layout: &Layout, names: &mut Names) -> (Vec<Block>, Vec<Arc<Generalized>>) {
+    let mut blocks = Vec::new();
+    for (k, body) in scene.rigid.iter().enumerate() {
+        let (q, v) = (7 * k..7 * k + 7, 6 * k..6 * k + 6);
+        blocks.push(Block { name: body.name.clone(), kind: BlockKind::Rigid, q, v, points: 0..0 });
+    }
+    let mut general = Vec::new();
+    let (mut q, mut v, mut point) = (7 * layout.rigid, 6 * layout.rigid, layout.particles);
+    for body in std::mem::take(&mut scene.generalized) {
+        let (n, m) = (body.map.coordinates(), body.map.points());
+        let made = Generalized { map: body.map, q: q..q + n, v: v..v + n, points: point..point + m };
+        names.add(&body.name, made.points.clone());
+        blocks.push(Block {
+            name: body.name,
+            kind: BlockKind::Generalized,
+            q: made.q.clone(),
+            v: made.v.clone(),
+            points: made.points.clone(),
+        });
+        (q, v, point) = (q + n, v + n, point + m);
+        general.push(Arc::new(made));
+    }
+    (blocks, general)
+}
+
+pub(super) fn generalized_numbers(scene: &Scene, notes: &mut Notes) {
+    for (k, body) in scene.generalized.iter().enumerate() {
+        notes.at("generalized", k, &body.name);
+        let (n, m) = (body.map.coordinates(), body.map.points());
+        if body.coordinates.len() != n || body.rates.len() != n {
+            let (a, b) = (body.coordinates.len(), body.rates.len());
+            notes.error("coordinates", format!("{a} coordinates and {b} rates stand against {n} of the map"));
+        }
+        if body.masses.len() != m {
+            notes.error("masses", format!("{} masses stand against {m} points", body.masses.len()));
+        }
+        if let Some(bad) = body.masses.iter().find(|m| !(m.is_finite() && **m > 0.0)) {
+            notes.error("masses", format!("must be greater than zero, but one is {bad}"));
+        }
+        if body.coordinates.iter().chain(&body.rates).any(|x| !x.is_finite()) {
+            notes.error("coordinates", "must be finite");
+        }
+        if matches!(scene.method, Method::Impulse(_)) {
+            notes.error("", "the method `impulse` does not take generalized coordinates; `explicit` and `lagrange` do");
+        }
+    }
+}
+
+/// Everything that joints need to know.
+struct Shop<'a> {
+    bodies: &'a Bodies,
+    names: &'a Names,
+    x: &'a [Vec3],
+    v: &'a [Vec3],
+    particles: usize,
+    out: Vec<NamedConstraint>,
+    turns: usize,
+    joints: usize,
+    /// Coordinate of each joint that has one, and its ends.
+    coordinates: BTreeMap<String, (Axis, [End; 2])>,
+    taken: BTreeMap<String, ()>,
+    explicit: bool,
+    lagrange: bool,
+}
+
+/// All constraints, the number of unwrapped coordinates and of joints.
+pub(super) fn constraints(
+    scene: &mut Scene,
+    bodies: &Bodies,
+    names: &Names,
+    x: &[Vec3],
+    v: &[Vec3],
+    particles: usize,
+    notes: &mut Notes,
+) -> (Vec<NamedConstraint>, usize, usize) {
+    let mut shop = Shop {
+        bodies,
+        names,
+        x,
+        v,
+        particles,
+        out: Vec::new(),
+        turns: 0,
+        joints: 0,
+        coordinates: BTreeMap::new(),
+        taken: BTreeMap::new(),
+        explicit: matches!(scene.method, Method::Explicit(_)),
+        lagrange: matches!(scene.method, Method::Lagrange(_)),
+    };
+    for (k, joint) in scene.joint.iter().enumerate() {
+        notes.at("joint", k, &joint.name);
+        shop.joint(joint, notes);
+    }
+    for (k, gear) in scene.gear.iter().enumerate() {
+        notes.at("gear", k, &gear.name);
+        shop.gear(gear, notes);
+    }
+    for (k, bead) in scene.bead.iter().enumerate() {
+        notes.at("bead", k, &bead.name);
+        shop.bead(bead, notes);
+    }
+    for (k, custom) in std::mem::take(&mut scene.constraint).into_iter().enumerate() {
+        notes.at("constraint", k, &custom.name);
+        shop.custom(custom, notes);
+    }
+    if !scene.assemble {
+        shop.gaps(notes);
+    }
+    (shop.out, shop.turns, shop.joints)
+}
+
+/// Two anchors that lie further apart than this do not meet [m].
+const MEET: f64 = 1e-6;
+
+impl Shop<'_> {
+    fn name(&mut self, name: &str, notes: &mut Notes) {
+        if name.is_empty() {
+            notes.error("name", "needs a name");
+        } else if self.taken.insert(name.to_string(), ()).is_some() {
+            notes.error("name", format!("the name `{name}` is taken by another joint"));
+        }
+    }
+
+    fn holder(&self, text: &str, key: &'static str, notes: &mut Notes) -> Option<Holder> {
+        if text == "world" {
+            return Some(Holder::World);
+        }
+        if let Some(k) = self.bodies.names.get(text) {
+            return Some(Holder::Rigid(*k));
+        }
+        let bodies: Vec<String> = self.bodies.names.keys().cloned().chain(["world".to_string()]).collect();
+        let point = self.names.one_or(notes, key, text, &bodies)?;
+        if point.index() >= self.particles {
+            notes.error(key, format!("`{text}` is carried by something else; name the body that carries it"));
+            return None;
+        }
+        Some(Holder::Particle(point.0))
+    }
+
+    fn body(&self, holder: Holder) -> Body {
+        match holder {
+            Holder::World => Body::WORLD,
+            Holder::Rigid(k) => self.bodies.start[k as usize],
+            Holder::Particle(i) => Body { x: self.x[i as usize], v: self.v[i as usize], ..Body::WORLD },
+        }
+    }
+
+    /// A place in the world, in a holder's own terms.
+    fn local(&self, holder: Holder, p: &Vec3) -> Vec3 {
+        let b = self.body(holder);
+        b.R.transpose() * (p - b.x)
+    }
+
+    fn joint(&mut self, j: &JointItem, notes: &mut Notes) {
+        self.name(&j.name, notes);
+        let a = self.holder(&j.between[0], "between", notes);
+        let b = self.holder(&j.between[1], "between", notes);
+        let (Some(a), Some(b)) = (a, b) else { return };
+        if a == b {
+            notes.error("between", format!("joins `{}` with itself", j.between[0]));
+            return;
+        }
+        if !numbers(j, notes) {
+            return;
+        }
+        let Some(axes) = axes(j, notes) else { return };
+        let kind = kind_of(j);
+        for (h, text) in [a, b].iter().zip(&j.between) {
+            if matches!(h, Holder::Particle(_)) && kind.needs_axes() {
+                let message = format!("`{text}` is a particle, which has no axes for a `{}`", kind.name());
+                notes.error("kind", message);
+                return;
+            }
+        }
+        let anchors = match j.anchors {
+            Anchors::World(p) => [self.local(a, &p), self.local(b, &p)],
+            Anchors::Default => {
+                let p = self.origin(b);
+                [self.local(a, &p), self.local(b, &p)]
+            }
+            Anchors::Local(given) => [a, b].map(|h| {
+                let p = if h == a { given[0] } else { given[1] };
+                self.from_frame(h, &p)
+            }),
+        };
+        // Under a distance the anchors are meant to be apart: each end has its own.
+        let anchors = match (kind, j.anchors) {
+            (JointKind::Distance { .. }, Anchors::Default) => [self.own(a), self.own(b)],
+            _ => anchors,
+        };
+        let end = |k: usize, holder: Holder| End {
+            holder,
+            anchor: anchors[k],
+            axes: self.body(holder).R.transpose() * axes[k],
+        };
+        let ends = [end(0, a), end(1, b)];
+        let kind = match (kind, j.kind) {
+            (JointKind::Distance { .. }, JointType::Distance { length }) => {
+                let now = Ends::new(&ends, &[self.body(a), self.body(b)]).d.norm();
+                let length = length.unwrap_or(now);
+                if !(length > 0.0) {
+                    notes.error("length", format!("the distance must be greater than zero, but is {length}"));
+                    return;
+                }
+                JointKind::Distance { length }
+            }
+            (kind, _) => kind,
+        };
+        let joint = self.joints;
+        self.joints += 1;
+        let hold = match j.stiffness {
+            Stiffness::Hard => Hold::Hard,
+            Stiffness::Gains { kp, kd } => Hold::Gains { kp, kd },
+            Stiffness::Given(s) => Hold::Given(s),
+        };
+        self.refuse_hold(&j.name, hold, "kp", notes);
+        self.push(j.name.clone(), Box::new(Joint::new(kind, ends)), hold, j.break_force, joint);
+        let axis = match j.kind {
+            JointType::Hinge | JointType::Cylindrical | JointType::Screw { .. } => Some(Axis::Angle),
+            JointType::Slider => Some(Axis::Position),
+            _ => None,
+        };
+        match axis {
+            Some(axis) => {
+                self.coordinates.insert(j.name.clone(), (axis, ends));
+                self.axis_rows(j, axis, ends, joint, notes);
+            }
+            None => {
+                let wants = [
+                    (j.limits.is_some(), "limits"),
+                    (j.motor.is_some(), "motor"),
+                    (j.damping != 0.0, "damping"),
+                    (j.friction != 0.0, "friction"),
+                    (j.armature != 0.0, "armature"),
+                ];
+                for (_, key) in wants.iter().filter(|w| w.0) {
+                    let message = format!("a `{}` has no single coordinate; hinge, slider, cylindrical and screw have", kind.name());
+                    notes.error(key, message);
+                }
+            }
+        }
+    }
+
+    /// Origin of a body's frame (particle: itself) at the start, in the world.
+    fn origin(&self, h: Holder) -> Vec3 {
+        let b = self.body(h);
+        b.x + b.R * self.own(h)
+    }
+
+    /// Origin of a body's frame from its centre of mass, body axes.
+    fn own(&self, h: Holder) -> Vec3 {
+        match h {
+            Holder::Rigid(k) => -self.bodies.rigid.center[k as usize],
+            _ => Vec3::zeros(),
+        }
+    }
+
+    /// A place given in a body's frame, from its centre of mass.
+    fn from_frame(&self, h: Holder, p: &Vec3) -> Vec3 {
+        p + self.own(h)
+    }
+
+    fn axis_rows(&mut self, j: &JointItem, axis: Axis, ends: [End; 2], joint: usize, notes: &mut Notes) {
+        let (kp, kd) = match j.limit_stiffness {
+            Stiffness::Gains { kp, kd } => (kp, kd),
+            _ => (f64::INFINITY, 0.0),
+        };
+        let mut roles: Vec<(&str, &'static str, Role, f64, f64)> = Vec::new();
+        if let Some([low, high]) = j.limits {
+            roles.push(("lower", "limits", Role::Lower(low), kp, kd));
+            roles.push(("upper", "limits", Role::Upper(high), kp, kd));
+        }
+        match j.motor {
+            Some(Motor::Velocity { target, max }) => {
+                roles.push(("motor", "motor", Role::Velocity { target, max }, 0.0, 0.0));
+            }
+            Some(Motor::Position { target, kp, kd, max }) => {
+                roles.push(("motor", "motor", Role::Servo { target, kp, kd, max }, 0.0, 0.0));
+            }
+            Some(Motor::Effort(e)) => roles.push(("motor", "motor", Role::Effort(e), 0.0, 0.0)),
+            None => {}
+        }
+        if j.damping > 0.0 {
+            let role = Role::Servo { target: 0.0, kp: 0.0, kd: j.damping, max: f64::INFINITY };
+            roles.push(("damping", "damping", role, 0.0, 0.0));
+        }
+        if j.friction > 0.0 {
+            roles.push(("friction", "friction", Role::Friction(j.friction), 0.0, 0.0));
+        }
+        if j.armature > 0.0 {
+            roles.push(("armature", "armature", Role::Armature(j.armature), 0.0, 0.0));
+        }
+        for (part, key, role, kp, kd) in roles {
+            let hold = Hold::Axis { role, kp, kd };
+            self.refuse_hold(&j.name, hold, key, notes);
+            let row = Box::new(AxisRow::new(axis, role, ends));
+            self.push(format!("{}.{part}", j.name), row, hold, None, joint);
+        }
+    }
+
+    /// Says which methods can run a row that this one cannot.
+    fn refuse_hold(&self, name: &str, hold: Hold, key: &'static str, notes: &mut Notes) {
+        let problem = match hold {
+            Hold::Hard if self.explicit => "an exact joint; give it `kp` and `kd`, or use `lagrange` or `impulse`",
+            Hold::Given(_) if self.explicit || self.lagrange => "ε and r as they are; `impulse` does",
+            Hold::Axis { role: Role::Friction(_), .. } if self.explicit || self.lagrange => {
+                "dry friction in joints; `impulse` does"
+            }
+            Hold::Axis { role: Role::Armature(_), .. } if self.explicit => "armature; `lagrange` and `impulse` do",
+            Hold::Axis { role: Role::Velocity { .. }, .. } if self.explicit || self.lagrange => {
+                "velocity motors; `impulse` does"
+            }
+            Hold::Axis { role: Role::Lower(_) | Role::Upper(_), kp, .. }
+                if kp.is_infinite() && (self.explicit || self.lagrange) =>
+            {
+                "hard limits; give them `limit_kp` and `limit_kd`, or use `impulse`"
+            }
+            _ => return,
+        };
+        let method = if self.explicit { "explicit" } else { "lagrange" };
+        notes.error(key, format!("the method `{method}` cannot run joint `{name}`: it does not take {problem}"));
+    }
+
+    fn push(
+        &mut self,
+        name: String,
+        constraint: Box<dyn Constraint>,
+        hold: Hold,
+        breaks_at: Option<f64>,
+        joint: usize,
+    ) {
+        let holders = constraint.holders().to_vec();
+        let bodies: Vec<Body> = holders.iter().map(|h| self.body(*h)).collect();
+        let count = constraint.coordinates(&bodies, &[0.0, 0.0]).iter().flatten().count();
+        let turns = self.turns..self.turns + count;
+        self.turns += count;
+        self.out.push(NamedConstraint { name, constraint, hold, breaks_at, turns, joint });
+    }
+
+    fn gear(&mut self, gear: &super::Gear, notes: &mut Notes) {
+        self.name(&gear.name, notes);
+        if !notes.finite("ratio", gear.ratio) {
+            return;
+        }
+        let mut found = Vec::new();
+        for name in &gear.joints {
+            match self.coordinates.get(name) {
+                Some((axis, ends)) => found.push(Coupling { axis: *axis, ends: *ends }),
+                None => {
+                    let known = self.coordinates.keys().cloned().collect();
+                    let message = format!("names `{name}`, which is no joint with a coordinate of its own");
+                    notes.misspelt("joints", message, Some((name.clone(), known)));
+                }
+            }
+        }
+        let [one, two] = found[..] else { return };
+        let bodies: Vec<Body> =
+            [one.ends[0], one.ends[1], two.ends[0], two.ends[1]].iter().map(|e| self.body(e.holder)).collect();
+        let now = Coupler::new([one, two], gear.ratio, 0.0).coordinates(&bodies, &[0.0, 0.0]);
+        let offset = now[0].unwrap_or(0.0) + gear.ratio * now[1].unwrap_or(0.0);
+        let hold = match gear.stiffness {
+            Stiffness::Hard => Hold::Hard,
+            Stiffness::Gains { kp, kd } => Hold::Gains { kp, kd },
+            Stiffness::Given(s) => Hold::Given(s),
+        };
+        self.refuse_hold(&gear.name, hold, "kp", notes);
+        let joint = self.joints;
+        self.joints += 1;
+        let coupler = Box::new(Coupler::new([one, two], gear.ratio, offset));
+        self.push(gear.name.clone(), coupler, hold, None, joint);
+    }
+
+    fn bead(&mut self, bead: &super::Bead, notes: &mut Notes) {
+        self.name(&bead.name, notes);
+        if self.explicit {
+            self.refuse_hold(&bead.name, Hold::Hard, "", notes);
+            return;
+        }
+        for point in self.names.list(notes, "on", &bead.on) {
+            if point >= self.particles {
+                notes.error("on", "a bead must be a particle of its own");
+                return;
+            }
+            let holder = Holder::Particle(point as u32);
+            let end = End { holder, anchor: Vec3::zeros(), axes: Mat3::identity() };
+            let joint = self.joints;
+            self.joints += 1;
+            let constraint = Box::new(UserConstraint::new(bead.track, &[end]));
+            self.push(format!("{}[{}]", bead.name, point), constraint, Hold::Hard, None, joint);
+        }
+    }
+
+    fn custom(&mut self, custom: super::CustomConstraint, notes: &mut Notes) {
+        self.name(&custom.name, notes);
+        if self.explicit {
+            self.refuse_hold(&custom.name, Hold::Hard, "", notes);
+            return;
+        }
+        let mut ends = Vec::new();
+        for (text, place) in &custom.points {
+            if let Some(holder) = self.holder(text, "points", notes) {
+                ends.push(End { holder, anchor: self.from_frame(holder, place), axes: Mat3::identity() });
+            }
+        }
+        if ends.is_empty() || ends.len() != custom.points.len() || ends.len() > crate::joints::MOST_HOLDERS {
+            notes.error("points", format!("needs one to four points, has {}", ends.len()));
+            return;
+        }
+        let constraint = (custom.make)(&ends);
+        if constraint.rows() == 0 || constraint.rows() > crate::joints::MOST_ROWS {
+            notes.error("", format!("has {} equations; one to six are possible", constraint.rows()));
+            return;
+        }
+        let joint = self.joints;
+        self.joints += 1;
+        self.push(custom.name, constraint, Hold::Hard, None, joint);
+    }
+
+    /// Tells about exact joints that do not hold at the start.
+    fn gaps(&self, notes: &mut Notes) {
+        let mut rows = crate::joints::Rows::default();
+        for c in self.out.iter().filter(|c| c.is_exact()) {
+            let bodies: Vec<Body> = c.constraint.holders().iter().map(|h| self.body(*h)).collect();
+            rows.clear(bodies.len());
+            c.constraint.evaluate(0.0, &bodies, &[0.0, 0.0], &mut rows);
+            let gap = rows.violation[..c.constraint.rows()].iter().fold(0.0f64, |w, x| w.max(x.abs()));
+            if !(gap < MEET) {
+                notes.at("joint", c.joint, &c.name);
+                let message = format!(
+                    "joint `{}` gapes by {gap:.3e} (m or rad) at the start; move the bodies, or set `assemble = true` in the scene to have them pulled together",
+                    c.name
+                );
+                notes.error("", message);
+            }
+        }
+    }
+}
+
+fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
+    let before = notes.found;
+    for (key, x) in [("damping", j.damping), ("friction", j.friction), ("armature", j.armature)] {
+        notes.not_negative(key, x);
+    }
+    for s in [j.stiffness, j.limit_stiffness] {
+        if let Stiffness::Gains { kp, kd } = s {
+            notes.not_negative("kp", kp);
+            notes.not_negative("kd", kd);
+            if kp == 0.0 && kd == 0.0 {
+                notes.error("kp", "kp and kd are both zero: the joint would hold nothing");
+            }
+        }
+        if let Stiffness::Given(s) = s
+            && !((0.0..=1.0).contains(&s.error_reduction) && s.regularization >= 0.0)
+        {
+            let (e, r) = (s.error_reduction, s.regularization);
+            notes.error("error_reduction", format!("ε = {e} must lie in 0 … 1 and r = {r} must not be negative"));
+        }
+    }
+    if let Some([low, high]) = j.limits
+        && !(low <= high)
+    {
+        notes.error("limits", format!("the lower limit {low} lies above the upper limit {high}"));
+    }
+    match j.motor {
+        Some(Motor::Velocity { target, max }) => {
+            notes.finite("motor", target);
+            if !(max >= 0.0) {
+                notes.error("motor", format!("the largest effort must not be negative, but is {max}"));
+            }
+        }
+        Some(Motor::Position { target, kp, kd, max }) => {
+            notes.finite("motor", target);
+            notes.not_negative("motor", kp);
+            notes.not_negative("motor", kd);
+            if kp == 0.0 && kd == 0.0 || !(max >= 0.0) {
+                notes.error("motor", format!("kp = {kp}, kd = {kd}, max = {max} hold nothing"));
+            }
+        }
+        Some(Motor::Effort(e)) => {
+            notes.finite("motor", e);
+        }
+        None => {}
+    }
+    if let Some(f) = j.break_force
+        && !(f > 0.0)
+    {
+        notes.error("break_force", format!("must be greater than zero, but is {f}"));
+    }
+    if let JointType::Screw { pitch } = j.kind {
+        notes.finite("pitch", pitch);
+    }
+    let places: Vec<Vec3> = match j.anchors {
+        Anchors::World(p) => vec![p],
+        Anchors::Local(p) => p.to_vec(),
+        Anchors::Default => Vec::new(),
+    };
+    for p in places {
+        notes.finite3("anchor", &p);
+    }
+    notes.found == before
+}
+
+/// Axes t, n, b of both ends in the world.
+fn axes(j: &JointItem, notes: &mut Notes) -> Option<[Mat3; 2]> {
+    if !(j.axis.norm() > 0.0 && j.axis.norm().is_finite()) {
+        notes.error("axis", format!("({}, {}, {}) is no direction", j.axis.x, j.axis.y, j.axis.z));
+        return None;
+    }
+    // `frame_with_axis` turns z into the axis; here t comes first.
+    let R = matrix(&frame_with_axis(&j.axis.normalize()));
+    let first = Mat3::from_columns(&[R.column(2).into(), R.column(0).into(), R.column(1).into()]);
+    if j.kind != JointType::Universal {
+        return Some([first, first]);
+    }
+    let t = j.axis.normalize();
+    let n = match j.axis2 {
+        Some(second) => {
+            let n = second.try_normalize(0.0).unwrap_or(t);
+            if n.dot(&t).abs() > 1e-9 {
+                notes.error("axis2", "the second axis of a universal joint must be across the first");
+                return None;
+            }
+            n
+        }
+        None => first.column(1).into(),
+    };
+    // End b: n is its own axis; t completes the frame.
+    let second = Mat3::from_columns(&[t, n, t.cross(&n)]);
+    Some([second, second])
+}
+
+fn kind_of(j: &JointItem) -> JointKind {
+    match j.kind {
+        JointType::Ball => JointKind::Ball,
+        JointType::Hinge => JointKind::Hinge,
+        JointType::Slider => JointKind::Slider,
+        JointType::Fixed => JointKind::Fixed,
+        JointType::Universal => JointKind::Universal,
+        JointType::Cylindrical => JointKind::Cylindrical,
+        JointType::Planar => JointKind::Planar,
+        JointType::Screw { pitch } => JointKind::Screw { pitch },
+        JointType::Distance { length } => JointKind::Distance { length: length.unwrap_or(1.0) },
+        JointType::PointOnLine => JointKind::PointOnLine,
+        JointType::PointOnPlane => JointKind::PointOnPlane,
+    }
+}
