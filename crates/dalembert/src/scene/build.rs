@@ -642,7 +642,8 @@ fn springs(
     for (k, ends) in ends.into_iter().enumerate() {
         let [a, b] = ends.map(PointId::index);
         let length = (points.x[b] - points.x[a]).norm();
-        if !(length > 0.0 && length.is_finite()) && !notes.is_full() {
+        let sound = length > 0.0 && length.is_finite();
+        if !sound && !notes.is_full() {
             let key = if k < neighbours { "along" } else { "pairs" };
             let (from, to) = (describe(points, a), describe(points, b));
             let message = match a == b {
@@ -694,7 +695,8 @@ fn angular_springs(
         let [a, b, c] = points3.map(|i| points.x[i.index()]);
         let (u, w) = (a - b, c - b);
         let length = u.norm() * w.norm();
-        if !(length > 0.0 && length.is_finite()) && !notes.is_full() {
+        let sound = length > 0.0 && length.is_finite();
+        if !sound && !notes.is_full() {
             let key = if k < neighbours { "along" } else { "triples" };
             let middle = describe(points, points3[1].index());
             let what = if length > 0.0 { "is too long to compute with" } else { "has no length" };
