@@ -59,8 +59,8 @@ pub struct FactorReport {
     pub early_rows: usize,
     /// Smallest ratio of a dual pivot kept to what its row was given; 1 if there is none.
     pub smallest_pivot_ratio: f64,
-    /// Primal scalar pivots that were not positive: M is not positive definite or not finite.
-    pub bad_primal_pivots: usize,
+    /// Scalar pivots that were not finite, or not positive in a primal node: M is not positive definite.
+    pub bad_pivots: usize,
 }
 
 const NONE: u32 = u32::MAX;
@@ -247,7 +247,7 @@ impl Kkt {
         );
         assert_eq!(regularization.len(), self.couplings.len(), "one regularization per dual node");
         let mut report =
-            FactorReport { weak_rows: 0, early_rows: 0, smallest_pivot_ratio: 1.0, bad_primal_pivots: 0 };
+            FactorReport { weak_rows: 0, early_rows: 0, smallest_pivot_ratio: 1.0, bad_pivots: 0 };
         self.given.fill(0.0);
         let (mut links, mut targets) = (0, 0);
         for p in &self.pivots {
@@ -326,7 +326,7 @@ impl Kkt {
             scales[j] = [0.0; 6];
             for (k, &b) in c.nodes.iter().enumerate() {
                 let mut w = *rows::<6, 6>(&mass[b as usize]);
-                inverse_cholesky_primal(&mut w);
+                inverse_cholesky_primal(&mut w, false);
                 let a = rows::<6, 6>(&jacobian[self.coupling_start[j] as usize + k]);
                 for i in 0..c.rows {
                     for l in 0..6 {
@@ -473,9 +473,25 @@ fn inverse_cholesky<const N: usize>(s: &mut [[f64; N]; N]) -> [f64; N] {
     d
 }
 
+/// The same for a primal block; returns the number of bad pivots.
 #[inline(always)]
-fn inverse_cholesky_primal(s: &mut [[f64; 6]; 6]) -> usize {
-    let d = inverse_cholesky(s);
+fn inverse_cholesky_primal(s: &mut [[f64; 6]; 6], touched: bool) -> usize {
+    // Mass and inertia about the centre of mass: two halves that know nothing of each other.
+    let apart = !touched && (0..3).all(|i| (3..6).all(|c| s[i][c] == 0.0 && s[c][i] == 0.0));
+    let mut d = [0.0; 6];
+    if apart {
+        let mut a: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|c| s[i][c]));
+        let mut b: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|c| s[i + 3][c + 3]));
+        let (d_a, d_b) = (inverse_cholesky(&mut a), inverse_cholesky(&mut b));
+        for i in 0..3 {
+            (d[i], d[i + 3]) = (d_a[i], d_b[i]);
+            for c in 0..3 {
+                (s[i][c], s[i + 3][c + 3]) = (a[i][c], b[i][c]);
+            }
+        }
+    } else {
+        d = inverse_cholesky(s);
+    }
     d.iter().filter(|&&d| !(d > 0.0 && d.is_finite())).count()
 }
 
@@ -490,7 +506,7 @@ fn pivot_primal(p: &Pivot, own: &mut [f64], mass: &Block, report: &mut FactorRep
             }
         }
     }
-    report.bad_primal_pivots += inverse_cholesky_primal(&mut s);
+    report.bad_pivots += inverse_cholesky_primal(&mut s, p.touched);
     *w = s;
 }
 
@@ -608,6 +624,7 @@ fn drop_dependent<const N: usize>(
     let mut w = s;
     for i in (0..m).filter(|&i| !kept[i]) {
         report.weak_rows += 1;
+        report.bad_pivots += !s[i][i].is_finite() as usize;
         report.early_rows += is_early::<N>(i, &s, &kept, scale, own, links, blocks) as usize;
         for c in 0..N {
             (w[i][c], w[c][i]) = (0.0, 0.0);
@@ -696,18 +713,16 @@ fn eliminate<const N: usize>(
         let h_u = &blocks[at..at + N * n];
         let diagonal = if u.primal { sign } else { -sign };
         let (to, first) = target(targets[t], p.end, later);
+        let mut squares = [0.0; 6];
         if u.wide {
-            product::<N, 6, 6>(h_u, h_u, to, diagonal, first);
+            let sum = product::<N, 6, 6>(h_u, h_u, to, diagonal, first);
+            (0..6).for_each(|c| squares[c] = sum[c][c]);
         } else {
-            product::<N, 4, 4>(h_u, h_u, to, diagonal, first);
+            let sum = product::<N, 4, 4>(h_u, h_u, to, diagonal, first);
+            (0..4).for_each(|c| squares[c] = sum[c][c]);
         }
         if p.primal && !u.primal {
-            let given = &mut given[u.slot as usize..u.slot as usize + n];
-            for k in 0..N {
-                for c in 0..n {
-                    given[c] = fma(h_u[k * n + c], h_u[k * n + c], given[c]);
-                }
-            }
+            given[u.slot as usize..u.slot as usize + n].iter_mut().zip(squares).for_each(|(g, s)| *g += s);
         }
         t += 1;
         at += N * n;
@@ -719,10 +734,18 @@ fn eliminate<const N: usize>(
             let (to, first) = target(targets[t], p.end, later);
             t += 1;
             match (u.wide, v.wide) {
-                (true, true) => product::<N, 6, 6>(h_u, h_w, to, sign, first),
-                (true, false) => product::<N, 6, 4>(h_u, h_w, to, sign, first),
-                (false, true) => product::<N, 4, 6>(h_u, h_w, to, sign, first),
-                (false, false) => product::<N, 4, 4>(h_u, h_w, to, sign, first),
+                (true, true) => {
+                    product::<N, 6, 6>(h_u, h_w, to, sign, first);
+                }
+                (true, false) => {
+                    product::<N, 6, 4>(h_u, h_w, to, sign, first);
+                }
+                (false, true) => {
+                    product::<N, 4, 6>(h_u, h_w, to, sign, first);
+                }
+                (false, false) => {
+                    product::<N, 4, 4>(h_u, h_w, to, sign, first);
+                }
             }
         }
     }
@@ -748,7 +771,7 @@ fn triangle_times<const N: usize, const C: usize>(w: &[[f64; N]; N], b: &mut [f6
     *b = h;
 }
 
-/// to += sign UᵀV, or to = sign UᵀV if nothing is there yet.
+/// to += sign UᵀV, or to = sign UᵀV if nothing is there yet. Returns UᵀV.
 #[inline(always)]
 fn product<const K: usize, const E: usize, const L: usize>(
     u: &[f64],
@@ -756,7 +779,7 @@ fn product<const K: usize, const E: usize, const L: usize>(
     to: &mut [f64],
     sign: f64,
     first: bool,
-) {
+) -> [[f64; L]; E] {
     let (u, v) = (rows::<K, E>(u), rows::<K, L>(v));
     let to = rows_mut::<E, L>(to);
     let mut sum = [[0.0; L]; E];
@@ -772,6 +795,7 @@ fn product<const K: usize, const E: usize, const L: usize>(
             to[i][c] = if first { sign * sum[i][c] } else { fma(sign, sum[i][c], to[i][c]) };
         }
     }
+    sum
 }
 
 #[inline(always)]
