@@ -17,9 +17,9 @@ const TRIANGLE_TOLERANCE: f64 = 1e-9;
 /// Mass, centre of mass and inertia of a rigid body, as a mass distribution can have them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MassProperties {
-    /// Mass m [kg], > 0.
+    /// Mass m \[kg\], > 0.
     pub mass: f64,
-    /// Centre of mass in the body's frame [m].
+    /// Centre of mass in the body's frame \[m\].
     pub center: Vec3,
     /// Inertia about the centre of mass, body axes [kg·m²]; symmetric, positive definite.
     pub inertia: Mat3,
@@ -31,7 +31,7 @@ pub enum MassError {
     /// A mass that is not a positive number.
     #[error("mass {mass} kg must be positive and finite")]
     Mass {
-        /// Mass [kg].
+        /// Mass \[kg\].
         mass: f64,
     },
     /// A density that is not a positive number.
@@ -43,7 +43,7 @@ pub enum MassError {
     /// A centre with a number that is not finite.
     #[error("centre of mass ({}, {}, {}) m must be finite", .center[0], .center[1], .center[2])]
     Center {
-        /// Centre of mass [m].
+        /// Centre of mass \[m\].
         center: [f64; 3],
     },
     /// An inertia with a number that is not finite.
@@ -92,13 +92,13 @@ pub enum MassError {
     Shape(#[from] ShapeError),
 }
 
-/// |d|² 1 − d dᵀ: inertia of a unit mass at distance d [m²].
+/// |d|² 1 − d dᵀ: inertia of a unit mass at distance d \[m²\].
 pub fn unit_inertia_at(d: &Vec3) -> Mat3 {
     Mat3::from_diagonal_element(d.norm_squared()) - outer(d, d)
 }
 
 impl MassProperties {
-    /// From mass [kg], centre [m] and the full inertia tensor about the centre, body axes [kg·m²].
+    /// From mass \[kg\], centre \[m\] and the full inertia tensor about the centre, body axes [kg·m²].
     pub fn new(mass: f64, center: Vec3, inertia: Mat3) -> Result<Self, MassError> {
         if !(mass > 0.0 && mass.is_finite()) {
             return Err(MassError::Mass { mass });
@@ -134,14 +134,14 @@ impl MassProperties {
         Ok(body)
     }
 
-    /// From mass [kg], centre [m], principal moments [kg·m²] and the rotation that turns principal axes into body
+    /// From mass \[kg\], centre \[m\], principal moments [kg·m²] and the rotation that turns principal axes into body
     /// axes (the identity for a diagonal tensor).
     pub fn from_principal(mass: f64, center: Vec3, moments: Vec3, axes: Quat) -> Result<Self, MassError> {
         let R = matrix(&axes);
         Self::new(mass, center, R * Mat3::from_diagonal(&moments) * R.transpose())
     }
 
-    /// From mass [kg], centre [m] and the inertia tensor about the *origin* of the body frame [kg·m²].
+    /// From mass \[kg\], centre \[m\] and the inertia tensor about the *origin* of the body frame [kg·m²].
     pub fn from_origin_inertia(mass: f64, center: Vec3, inertia: Mat3) -> Result<Self, MassError> {
         if !center.iter().all(|x| x.is_finite()) {
             return Err(MassError::Center { center: center.into() });
@@ -159,7 +159,7 @@ impl MassProperties {
         Self::new(density * unit.mass, unit.center, density * unit.inertia)
     }
 
-    /// A shape filled evenly with a mass [kg].
+    /// A shape filled evenly with a mass \[kg\].
     pub fn from_mass(shape: &Shape, mass: f64) -> Result<Self, MassError> {
         if !(mass > 0.0 && mass.is_finite()) {
             return Err(MassError::Mass { mass });

@@ -33,7 +33,7 @@ pub enum MeshError {
     NotFinite {
         /// Vertex.
         vertex: usize,
-        /// Its position [m].
+        /// Its position \[m\].
         position: [f64; 3],
     },
     /// A corner that does not exist.
@@ -87,13 +87,13 @@ pub enum MeshError {
         "the mesh is inside out: its volume is {volume} m³; reverse the order of the vertices of every triangle"
     )]
     InsideOut {
-        /// Signed volume [m³].
+        /// Signed volume \[m³\].
         volume: f64,
     },
     /// Nothing inside.
     #[error("the mesh encloses no volume ({volume} m³)")]
     Flat {
-        /// Signed volume [m³].
+        /// Signed volume \[m³\].
         volume: f64,
     },
 }
@@ -112,7 +112,7 @@ impl TriangleMesh {
         Self { vertices, triangles }
     }
 
-    /// Vertices [m].
+    /// Vertices \[m\].
     pub fn vertices(&self) -> &[Vec3] {
         &self.vertices
     }
@@ -188,13 +188,13 @@ impl TriangleMesh {
         Ok(())
     }
 
-    /// Lowest and highest coordinates over all vertices [m].
+    /// Lowest and highest coordinates over all vertices \[m\].
     pub(super) fn extent(&self) -> (Vec3, Vec3) {
         let start = (Vec3::repeat(f64::INFINITY), Vec3::repeat(f64::NEG_INFINITY));
         self.vertices.iter().fold(start, |(low, high), p| (low.inf(p), high.sup(p)))
     }
 
-    /// Volume [m³] (as a mass), centre [m] and inertia about it [m⁵] at density 1.
+    /// Volume \[m³\] (as a mass), centre \[m\] and inertia about it \[m⁵\] at density 1.
     pub fn unit_mass_properties(&self) -> MassProperties {
         // An apex in the middle keeps a mesh far from the origin from cancelling.
         let (low, high) = self.extent();

@@ -24,7 +24,7 @@ pub const RIGID_V: usize = 6;
 /// Inertia of all rigid bodies of a model, and what follows from it on slices of q and v over these bodies.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rigid {
-    /// Masses m [kg].
+    /// Masses m \[kg\].
     pub mass: Vec<f64>,
     /// 1/m [1/kg].
     pub inv_mass: Vec<f64>,
@@ -32,7 +32,7 @@ pub struct Rigid {
     pub inertia: Vec<Mat3>,
     /// I_B⁻¹ [1/(kg·m²)].
     pub inv_inertia: Vec<Mat3>,
-    /// Centre of mass in the body's own frame [m]: the frame's origin is at x − R c.
+    /// Centre of mass in the body's own frame \[m\]: the frame's origin is at x − R c.
     pub center: Vec<Vec3>,
 }
 
@@ -76,7 +76,7 @@ impl Rigid {
         self.mass.is_empty()
     }
 
-    /// Centre of mass of body k [m].
+    /// Centre of mass of body k \[m\].
     #[inline(always)]
     pub fn position(q: &[f64], k: usize) -> Vec3 {
         vec3(q, RIGID_Q * k)
@@ -119,7 +119,7 @@ impl Rigid {
         set_vec3(v, RIGID_V * k + 3, w_WB);
     }
 
-    /// Velocity [m/s] of the world point p [m] if it is fixed to body k: v + ω × (p − x).
+    /// Velocity [m/s] of the world point p \[m\] if it is fixed to body k: v + ω × (p − x).
     pub fn velocity_at(q: &[f64], v: &[f64], k: usize, p: &Vec3) -> Vec3 {
         Self::velocity(v, k) + Self::angular_velocity(v, k).cross(&(p - Self::position(q, k)))
     }
@@ -158,13 +158,13 @@ impl Rigid {
         }
     }
 
-    /// Kinetic energy ½ m v² + ½ ω·Iω of body k [J].
+    /// Kinetic energy ½ m v² + ½ ω·Iω of body k \[J\].
     pub fn kinetic_of(&self, q: &[f64], v: &[f64], k: usize) -> f64 {
         let W = Self::rotation(q, k).inverse_transform_vector(&Self::angular_velocity(v, k));
         0.5 * self.mass[k] * Self::velocity(v, k).norm_squared() + 0.5 * W.dot(&(self.inertia[k] * W))
     }
 
-    /// Kinetic energy of all bodies [J].
+    /// Kinetic energy of all bodies \[J\].
     pub fn kinetic(&self, q: &[f64], v: &[f64]) -> f64 {
         (0..self.len()).map(|k| self.kinetic_of(q, v, k)).sum()
     }
@@ -202,7 +202,7 @@ impl Rigid {
         }
     }
 
-    /// q ← q ⊕ u: x += u_lin [m], R ← exp(u_rot) R [rad, world axes], quaternions of length 1 again. For slices
+    /// q ← q ⊕ u: x += u_lin \[m\], R ← exp(u_rot) R [rad, world axes], quaternions of length 1 again. For slices
     /// that hold whole blocks of rigid bodies, as many as u has.
     pub fn advance(q: &mut [f64], u: &[f64]) {
         for (q, u) in q.chunks_exact_mut(RIGID_Q).zip(u.chunks_exact(RIGID_V)) {
@@ -399,8 +399,7 @@ mod tests {
     #[test]
     fn a_step_back_undoes_a_step() {
         let (I_B, inv_I_B, R, w) = top();
-        // Rounding only: it grows with the turn per step, and five parts make five times as much of it.
-        for (h, wide) in [(1e-3, 1.0), (0.1, 1.0), (1.0, 5.0)] {
+        for h in [1e-3, 0.1, 1.0] {
             let (R1, w1) = free_rotation_step(&I_B, &inv_I_B, &R, &w, h);
             let (R2, w2) = free_rotation_step(&I_B, &inv_I_B, &R1, &w1, -h);
             assert!((R2.coords - R.coords).norm() < 1e-14 && (w2 - w).norm() < 1e-14);

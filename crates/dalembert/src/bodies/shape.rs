@@ -25,38 +25,38 @@ pub enum Shape {
     Point,
     /// A ball.
     Sphere {
-        /// Radius [m].
+        /// Radius \[m\].
         radius: f64,
     },
     /// A box with faces across the axes.
     Box {
-        /// Full sizes [m].
+        /// Full sizes \[m\].
         size: Vec3,
     },
     /// A cylinder with a half ball on either end.
     Capsule {
-        /// Radius [m].
+        /// Radius \[m\].
         radius: f64,
-        /// Length of the cylinder part along z [m], ≥ 0.
+        /// Length of the cylinder part along z \[m\], ≥ 0.
         length: f64,
     },
     /// A round cylinder.
     Cylinder {
-        /// Radius [m].
+        /// Radius \[m\].
         radius: f64,
-        /// Length along z [m].
+        /// Length along z \[m\].
         length: f64,
     },
     /// A round cone: base at z = −length/2, tip at z = +length/2.
     Cone {
-        /// Radius of the base [m].
+        /// Radius of the base \[m\].
         radius: f64,
-        /// Height along z [m].
+        /// Height along z \[m\].
         length: f64,
     },
     /// An ellipsoid.
     Ellipsoid {
-        /// Half the diameters along the axes [m].
+        /// Half the diameters along the axes \[m\].
         semi_axes: Vec3,
     },
     /// A closed mesh of triangles.
@@ -75,7 +75,7 @@ pub enum ShapeError {
         shape: &'static str,
         /// Which length.
         what: &'static str,
-        /// Its value [m].
+        /// Its value \[m\].
         value: f64,
     },
     /// A compound without parts.
@@ -95,9 +95,9 @@ pub enum ShapeError {
 /// An axis-parallel box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// Lowest coordinates [m].
+    /// Lowest coordinates \[m\].
     pub low: Vec3,
-    /// Highest coordinates [m].
+    /// Highest coordinates \[m\].
     pub high: Vec3,
 }
 
@@ -107,7 +107,7 @@ impl Bounds {
         Self { low: Vec3::repeat(f64::INFINITY), high: Vec3::repeat(f64::NEG_INFINITY) }
     }
 
-    /// Around a point, `half` in every direction [m].
+    /// Around a point, `half` in every direction \[m\].
     pub fn around(center: Vec3, half: Vec3) -> Self {
         Self { low: center - half, high: center + half }
     }
@@ -178,12 +178,12 @@ impl Shape {
         }
     }
 
-    /// Volume [m³].
+    /// Volume \[m³\].
     pub fn volume(&self) -> f64 {
         self.unit_mass_properties().map_or(0.0, |unit| unit.mass)
     }
 
-    /// Volume [m³] (as a mass), centre of mass [m] and inertia about it [m⁵] at density 1; `None` without volume.
+    /// Volume \[m³\] (as a mass), centre of mass \[m\] and inertia about it \[m⁵\] at density 1; `None` without volume.
     pub fn unit_mass_properties(&self) -> Option<MassProperties> {
         let at_origin = |V: f64, moments: Vec3| MassProperties {
             mass: V,

@@ -40,7 +40,7 @@ impl RigidPoints {
         Self { layout, body_q, body_v, first_child, arms }
     }
 
-    /// Arms r from the centre of mass to the points, body axes [m].
+    /// Arms r from the centre of mass to the points, body axes \[m\].
     pub fn arms(&self) -> &[Vec3] {
         &self.arms
     }

@@ -6,7 +6,7 @@ use super::rotation::Quat;
 /// Where a frame stands in another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pose {
-    /// Origin of the frame [m].
+    /// Origin of the frame \[m\].
     pub position: Vec3,
     /// Orientation: turns axes of the frame into axes of the other.
     pub rotation: Quat,
@@ -24,17 +24,17 @@ impl Pose {
         Self { position: Vec3::zeros(), rotation: Quat::identity() }
     }
 
-    /// From a place [m] and an orientation.
+    /// From a place \[m\] and an orientation.
     pub fn new(position: Vec3, rotation: Quat) -> Self {
         Self { position, rotation }
     }
 
-    /// A shift [m] without a turn.
+    /// A shift \[m\] without a turn.
     pub fn at(position: Vec3) -> Self {
         Self { position, rotation: Quat::identity() }
     }
 
-    /// x + R p: a point of the frame, seen from the other [m].
+    /// x + R p: a point of the frame, seen from the other \[m\].
     pub fn point(&self, p: &Vec3) -> Vec3 {
         self.position + self.rotation * p
     }
