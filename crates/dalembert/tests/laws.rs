@@ -141,3 +141,20 @@ fn filtering_twice_is_filtering_once() {
         assert!(filter.directions() > 0, "{name} filters nothing");
     }
 }
+
+#[test]
+fn the_jacobian_of_a_constraint_gives_the_rate_of_its_violation() {
+    for s in samples::constraints() {
+        let (rate, bias) = check::constraint_errors(&*s.constraint, &s.bodies, 0.4);
+        assert!(rate < 1e-9, "{}: Ċ off by {rate:e}", s.name);
+        assert!(bias < 1e-8, "{}: J̇q̇ off by {bias:e}", s.name);
+    }
+}
+
+#[test]
+fn multipliers_do_no_work_along_allowed_motion() {
+    for s in samples::constraints() {
+        let work = check::constraint_work(&*s.constraint, &s.bodies, 0.4);
+        assert!(work < 1e-12, "{}: {work:e}", s.name);
+    }
+}

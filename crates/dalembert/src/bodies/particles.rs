@@ -4,7 +4,8 @@ use crate::math::each_point;
 
 /// Inertia of all particles of a model.
 ///
-/// Arrays run over all *points*; carried points come after the particles, with mass 0 and inverse mass 0.
+/// Arrays run over all *points*; carried points come after the particles, with inverse mass 0
+/// and (but for the points of generalized bodies) mass 0.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Particles {
     /// Masses m [kg].
@@ -14,10 +15,11 @@ pub struct Particles {
 }
 
 impl Particles {
-    /// Masses of the particles [kg], each > 0, and the number of points including carried ones.
-    pub fn new(masses: &[f64], points: usize) -> Self {
+    /// Masses [kg] of the particles, each > 0, and of those carried points that have mass; the number of particles and
+    /// of all points.
+    pub fn new(masses: &[f64], particles: usize, points: usize) -> Self {
         let mut mass = masses.to_vec();
-        let mut inv_mass: Vec<f64> = masses.iter().map(|m| 1.0 / m).collect();
+        let mut inv_mass: Vec<f64> = masses[..particles].iter().map(|m| 1.0 / m).collect();
         mass.resize(points, 0.0);
         inv_mass.resize(points, 0.0);
         Self { mass, inv_mass }

@@ -8,7 +8,9 @@ pub mod samples;
 
 use crate::filters::Filters;
 use crate::forces::{Blocks, Force, Points};
+use crate::joints::{Body, Constraint, Rows};
 use crate::mapping::Mapping;
+use crate::math::rotation;
 use crate::math::{Random, Vec3, dot, norm, triple};
 use crate::model::Layout;
 
@@ -290,4 +292,70 @@ pub fn audit(sim: &mut crate::step::Simulation, steps: u64) -> Result<Audit, cra
         audit.angular_momentum = audit.angular_momentum.max((l - l0).norm());
     }
     Ok(audit)
+}
+
+/// Bodies after s seconds of straight flight: x + s v, exp(s ω) R; velocities constant.
+fn flown(bodies: &[Body], s: f64) -> Vec<Body> {
+    bodies
+        .iter()
+        .map(|b| Body { x: b.x + b.v * s, R: rotation::matrix(&rotation::exp(&(b.w * s))) * b.R, ..*b })
+        .collect()
+}
+
+/// Worst error of A v + C_t and of J̇q̇ against the first and second derivative of C along straight flight (no
+/// accelerations), relative to the size of the velocities: (rate, bias).
+pub fn constraint_errors(constraint: &dyn Constraint, bodies: &[Body], t: f64) -> (f64, f64) {
+    let m = constraint.rows();
+    let at = |s: f64| {
+        let moved = flown(bodies, s);
+        let mut out = Rows::default();
+        let turns = constraint.coordinates(bodies, &[0.0, 0.0]).map(|c| c.unwrap_or(0.0));
+        constraint.evaluate(t + s, &moved, &turns, &mut out);
+        out
+    };
+    let here = at(0.0);
+    let value = |s: f64| at(s).violation[..m].to_vec();
+    let rate = slope(value, 1e-3);
+    // The rate itself is exact by then, so its slope is C̈ along the flight.
+    let speed = |s: f64| {
+        let (out, moved) = (at(s), flown(bodies, s));
+        (0..m).map(|row| out.rate(row, &moved) + out.drift[row]).collect()
+    };
+    let bend = slope(speed, 1e-3);
+    let size = bodies.iter().map(|b| b.v.norm() + b.w.norm()).fold(1.0, f64::max);
+    let (mut worst_rate, mut worst_bias) = (0.0f64, 0.0f64);
+    for row in 0..m {
+        let exact = here.rate(row, bodies) + here.drift[row];
+        worst_rate = worst_rate.max((exact - rate[row]).abs() / size);
+        worst_bias = worst_bias.max((here.bias[row] - bend[row]).abs() / (size * size));
+    }
+    (worst_rate, worst_bias)
+}
+
+/// Largest |λ·(A v)| over velocities that the constraint allows (A v = 0, found by projecting random ones), relative
+/// to |Aᵀ λ| |v|: the work of its forces along allowed motion.
+pub fn constraint_work(constraint: &dyn Constraint, bodies: &[Body], t: f64) -> f64 {
+    let (m, n) = (constraint.rows(), 6 * bodies.len());
+    let mut out = Rows::default();
+    let turns = constraint.coordinates(bodies, &[0.0, 0.0]).map(|c| c.unwrap_or(0.0));
+    constraint.evaluate(t, bodies, &turns, &mut out);
+    let A = nalgebra::DMatrix::from_fn(m, n, |i, j| out.jacobian[j / 6][6 * i + j % 6]);
+    let svd = A.clone().svd(false, true);
+    let Some(forbidden) = &svd.v_t else { return f64::NAN };
+    let mut worst = 0.0f64;
+    for y in directions(n + m) {
+        let v = nalgebra::DVector::from_column_slice(&y[..n]);
+        let lambda = nalgebra::DVector::from_column_slice(&y[n..]);
+        // Rows of Vᵀ with a singular value above rounding span what the constraint forbids.
+        let mut allowed = v.clone();
+        for (k, sigma) in svd.singular_values.iter().enumerate() {
+            if *sigma > 1e-12 {
+                let row = forbidden.row(k).transpose();
+                allowed -= &row * row.dot(&allowed);
+            }
+        }
+        let force = A.transpose() * lambda;
+        worst = worst.max(force.dot(&allowed).abs() / (force.norm() * allowed.norm()).max(1e-300));
+    }
+    worst
 }

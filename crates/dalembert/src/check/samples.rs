@@ -9,8 +9,13 @@ use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs, TupleC
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, PointClosure, Push};
 use crate::forces::{Force, Points};
+use crate::joints::{
+    Axis, AxisRow, Body, Constraint, Coupler, Coupling, End, Equations, Holder, Joint, JointKind, Role,
+    Track, UserConstraint,
+};
 use crate::mapping::{Identity, Mapping, RigidPoints, Subset};
-use crate::math::{Random, Signal, Vec3};
+use crate::math::rotation;
+use crate::math::{Random, Scalar, Signal, Vec3};
 use crate::model::{Layout, PointId, PointSet};
 
 /// Twelve points in general position with velocities and masses, for forces to act on.
@@ -234,10 +239,10 @@ pub fn mappings() -> Vec<MappingSample> {
         };
         MappingSample { name, mapping, layout, q, advance: Box::new(advance), child }
     };
-    let points = Layout { nq: 36, nv: 36, particles: 12, points: 17 };
+    let points = Layout { nq: 36, nv: 36, particles: 12, points: 17, ..Layout::default() };
     let parents = [3, 3, 0, 11, 7].map(PointId).to_vec();
     // Two rigid bodies and four particles; the second body carries.
-    let bodies = Layout { nq: 14 + 12, nv: 12 + 12, particles: 4, points: 9 };
+    let bodies = Layout { nq: 14 + 12, nv: 12 + 12, rigid: 2, particles: 4, points: 9, ..Layout::default() };
     let arms = Cluster::new(5).points().x.chunks(3).take(5).map(Vec3::from_column_slice).collect();
     vec![
         sample("identity", points, 36..51, Box::new(Identity::new(points, 4..9, 12))),
@@ -266,4 +271,117 @@ pub fn filters() -> Vec<(&'static str, Filters)> {
         ("two filters at one point", line),
         ("prescribed", told),
     ]
+}
+
+/// A constraint with bodies in general position and motion.
+pub struct ConstraintSample {
+    /// Name, for messages.
+    pub name: String,
+    /// The constraint.
+    pub constraint: Box<dyn Constraint>,
+    /// Its bodies.
+    pub bodies: Vec<Body>,
+}
+
+/// A bead on a circle that grows: a user's equations with time in them.
+struct GrowingCircle;
+
+impl Equations for GrowingCircle {
+    fn rows(&self) -> usize {
+        2
+    }
+
+    fn violation<T: Scalar>(&self, t: T, x: &[[T; 3]], out: &mut [T]) {
+        let [a, b] = [x[0], x[1]];
+        out[0] = (a[0] * a[0] + a[1] * a[1]).sqrt() - t.sin() - 2.0;
+        out[1] = a[2] * b[0] - (b[1] * t).cos();
+    }
+}
+
+/// One sample of every joint, limit, motor, coupler and user constraint.
+pub fn constraints() -> Vec<ConstraintSample> {
+    let mut random = Random::new(11);
+    let mut vector = |size: f64| {
+        Vec3::new(random.between(-size, size), random.between(-size, size), random.between(-size, size))
+    };
+    let mut body = || Body {
+        x: vector(1.0),
+        R: rotation::matrix(&rotation::exp(&vector(0.6))),
+        v: vector(1.0),
+        w: vector(1.0),
+    };
+    let four = [body(), body(), body(), body()];
+    let mut end = |k: u32| End {
+        holder: Holder::Rigid(k),
+        anchor: vector(0.5),
+        axes: rotation::matrix(&rotation::exp(&vector(0.5))),
+    };
+    let ends = [end(0), end(1)];
+    let more = [end(2), end(3)];
+    let kinds = [
+        JointKind::Ball,
+        JointKind::Hinge,
+        JointKind::Slider,
+        JointKind::Fixed,
+        JointKind::Universal,
+        JointKind::Cylindrical,
+        JointKind::Planar,
+        JointKind::Screw { pitch: 0.3 },
+        JointKind::Distance { length: 0.7 },
+        JointKind::PointOnLine,
+        JointKind::PointOnPlane,
+    ];
+    let two = || four[..2].to_vec();
+    let mut out: Vec<ConstraintSample> = kinds
+        .iter()
+        .map(|kind| ConstraintSample {
+            name: kind.name().into(),
+            constraint: Box::new(Joint::new(*kind, ends)),
+            bodies: two(),
+        })
+        .collect();
+    for axis in [Axis::Angle, Axis::Position] {
+        for role in
+            [Role::Lower(-0.2), Role::Upper(0.3), Role::Servo { target: 0.1, kp: 1.0, kd: 1.0, max: 1.0 }]
+        {
+            out.push(ConstraintSample {
+                name: format!("{axis:?} {role:?}"),
+                constraint: Box::new(AxisRow::new(axis, role, ends)),
+                bodies: two(),
+            });
+        }
+    }
+    for (name, axes) in
+        [("gear", [Axis::Angle, Axis::Angle]), ("rack and pinion", [Axis::Position, Axis::Angle])]
+    {
+        let joints = [Coupling { axis: axes[0], ends }, Coupling { axis: axes[1], ends: more }];
+        out.push(ConstraintSample {
+            name: name.into(),
+            constraint: Box::new(Coupler::new(joints, -0.4, 0.1)),
+            bodies: four.to_vec(),
+        });
+    }
+    let z = Vec3::z();
+    let tracks = [
+        Track::Circle { center: Vec3::x(), axis: z, radius: 0.5 },
+        Track::Line { through: Vec3::x(), across: [Vec3::y(), z] },
+        Track::Parabola { lowest: Vec3::y(), curvature: 0.7 },
+        Track::Sphere { center: Vec3::x(), radius: 1.0 },
+        Track::Cylinder { center: Vec3::x(), axis: z, radius: 1.0 },
+        Track::Plane { through: Vec3::x(), normal: z },
+        Track::Torus { center: Vec3::x(), ring: 1.0, tube: 0.2 },
+    ];
+    for track in tracks {
+        out.push(ConstraintSample {
+            name: format!("{track:?}"),
+            constraint: Box::new(UserConstraint::new(track, &ends[..1])),
+            bodies: four[..1].to_vec(),
+        });
+    }
+    out.push(ConstraintSample {
+        name: "user equations in time".into(),
+        constraint: Box::new(UserConstraint::new(GrowingCircle, &ends)),
+        bodies: two(),
+    });
+    out
 }

@@ -37,7 +37,13 @@ impl<E: Equations> UserConstraint<E> {
     }
 
     /// C along the line x + s·rate, t + s·time_rate.
-    fn along(&self, t: f64, x: &[Vec3], rate: impl Fn(usize, usize) -> f64, time_rate: f64) -> [Jet; MOST_ROWS] {
+    fn along(
+        &self,
+        t: f64,
+        x: &[Vec3],
+        rate: impl Fn(usize, usize) -> f64,
+        time_rate: f64,
+    ) -> [Jet; MOST_ROWS] {
         let mut points = [[Jet::default(); 3]; MOST_HOLDERS];
         for (i, x) in x.iter().enumerate() {
             for k in 0..3 {

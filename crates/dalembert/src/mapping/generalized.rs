@@ -53,7 +53,7 @@ impl Mapping for GeneralizedPoints {
         // −∂(Jᵀ f)/∂u · du = −Σ f · ∂²x/∂u∂u du, by polarisation of the second derivative along lines.
         let (u, du) = (&q[self.body.q.clone()], &dx[self.body.v.clone()]);
         let forces = &f[self.child(self.layout.points_v())];
-        let mut along = |direction: &[f64]| {
+        let along = |direction: &[f64]| {
             let (mut first, mut second) = (vec![0.0; forces.len()], vec![0.0; forces.len()]);
             self.body.map.along(u, direction, &mut first, &mut second);
             crate::math::dot(&second, forces)

@@ -61,7 +61,9 @@ impl NamedConstraint {
                 Role::Lower(_) | Role::Upper(_) if C >= 0.0 => Some(0.0),
                 Role::Lower(_) | Role::Upper(_) => kp.is_finite().then(|| spring(kp, kd).max(0.0)),
                 Role::Servo { kp, kd, max, .. } => Some(spring(kp, kd).clamp(-max, max)),
-                Role::Velocity { target, max } => (kd > 0.0).then(|| (-kd * (rate - target)).clamp(-max, max)),
+                Role::Velocity { target, max } => {
+                    (kd > 0.0).then(|| (-kd * (rate - target)).clamp(-max, max))
+                }
                 Role::Effort(effort) => Some(effort),
                 Role::Friction(_) | Role::Armature(_) => None,
             },

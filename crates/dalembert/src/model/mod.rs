@@ -15,12 +15,12 @@ pub use state::{State, StateMismatch};
 
 use std::sync::Arc;
 
+use crate::bodies::Shape;
 use crate::bodies::{Generalized, Particles, Rigid};
 use crate::filters::Filters;
 use crate::forces::{Force, Points};
-use crate::mapping::{Mapping, gather_all};
-use crate::bodies::Shape;
 use crate::joints::{Body, MOST_HOLDERS, Rows};
+use crate::mapping::{Mapping, gather_all};
 use crate::math::{Vec3, add_triple, triple};
 
 /// A batch of forces under the name that the scene gave it.
@@ -148,7 +148,8 @@ impl Model {
         let points = self.points(state.time, &state.q, &state.v);
         let n = self.layout.rigid;
         Energy {
-            kinetic: self.particles.kinetic(points.v) + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n]),
+            kinetic: self.particles.kinetic(points.v)
+                + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n]),
             potential: self.forces.iter().map(|f| f.force.energy(&points)).sum::<f64>()
                 + self.weight_energy(state)
                 + self.joint_energy(state),
@@ -173,7 +174,12 @@ impl Model {
                 *b = self.body(*h, &state.q, &state.v);
             }
             rows.clear(holders.len());
-            c.constraint.evaluate(state.time, &bodies[..holders.len()], &state.turns[c.turns.clone()], &mut rows);
+            c.constraint.evaluate(
+                state.time,
+                &bodies[..holders.len()],
+                &state.turns[c.turns.clone()],
+                &mut rows,
+            );
             sum += rows.violation[..c.constraint.rows()].iter().map(|x| c.energy(*x)).sum::<f64>();
         }
         sum

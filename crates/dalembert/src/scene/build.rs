@@ -7,32 +7,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::build_mechanism::{self, Bodies};
 use super::{
     Arrangement, BuildError, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities,
 };
-use crate::bodies::Particles;
+use crate::bodies::{Generalized, Particles};
 use crate::filters::{Filters, Motion};
 use crate::forces::Force;
 use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs};
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, Push};
-use crate::mapping::{Identity, Mapping, Subset};
-use crate::math::{Vec3, set_triple};
+use crate::mapping::{GeneralizedPoints, Identity, Mapping, RigidPoints, Subset};
+use crate::math::rotation::set_quaternion;
+use crate::math::{Quat, Vec3, set_triple, triple};
 use crate::model::{
     Block, BlockKind, Layout, Model, NamedForce, PointId, PointSet, Quantity, State, split_index,
 };
-use crate::step::{Method, Simulation, StepReport, Workspace};
+use crate::step::{Integrator, Method, Simulation, StepReport, Workspace};
 
 /// A name that was not found, and the names that exist.
 type Misspelt = Option<(String, Vec<String>)>;
 
 /// Mistakes found so far, and where the next ones belong.
 #[derive(Default)]
-struct Notes {
+pub(super) struct Notes {
     /// The first [`MOST_ERRORS`] of them.
     errors: Vec<SceneError>,
     /// All of them.
-    found: usize,
+    pub(super) found: usize,
     /// Springs, filtered points and members of pair forces so far.
     elements: usize,
     table: &'static str,
@@ -61,15 +63,15 @@ impl Notes {
         self.errors.len() >= MOST_ERRORS
     }
 
-    fn at(&mut self, table: &'static str, index: usize, name: &str) {
+    pub(super) fn at(&mut self, table: &'static str, index: usize, name: &str) {
         (self.table, self.index, self.name) = (table, index, name.to_string());
     }
 
-    fn error(&mut self, key: &'static str, message: impl Into<String>) {
+    pub(super) fn error(&mut self, key: &'static str, message: impl Into<String>) {
         self.misspelt(key, message, None);
     }
 
-    fn misspelt(&mut self, key: &'static str, message: impl Into<String>, names: Misspelt) {
+    pub(super) fn misspelt(&mut self, key: &'static str, message: impl Into<String>, names: Misspelt) {
         self.found += 1;
         if !self.is_full() {
             let place = Place { table: self.table, index: self.index, key, name: self.name.clone() };
@@ -77,25 +79,25 @@ impl Notes {
         }
     }
 
-    fn finite(&mut self, key: &'static str, x: f64) -> bool {
+    pub(super) fn finite(&mut self, key: &'static str, x: f64) -> bool {
         if !x.is_finite() {
             self.error(key, format!("must be finite, but is {x}"));
         }
         x.is_finite()
     }
 
-    fn finite3(&mut self, key: &'static str, x: &Vec3) -> bool {
+    pub(super) fn finite3(&mut self, key: &'static str, x: &Vec3) -> bool {
         x.iter().all(|x| self.finite(key, *x))
     }
 
-    fn not_negative(&mut self, key: &'static str, x: f64) -> bool {
+    pub(super) fn not_negative(&mut self, key: &'static str, x: f64) -> bool {
         if self.finite(key, x) && x < 0.0 {
             self.error(key, format!("must not be negative, but is {x}"));
         }
         x >= 0.0
     }
 
-    fn positive(&mut self, key: &'static str, x: f64) -> bool {
+    pub(super) fn positive(&mut self, key: &'static str, x: f64) -> bool {
         if self.finite(key, x) && x <= 0.0 {
             self.error(key, format!("must be greater than zero, but is {x}"));
         }
@@ -105,14 +107,14 @@ impl Notes {
 
 /// Points of the scene by name.
 #[derive(Default)]
-struct Names {
+pub(super) struct Names {
     /// Place of each name in the list of blocks, and its points.
     sets: BTreeMap<String, (usize, Range<usize>)>,
     particles: usize,
 }
 
 impl Names {
-    fn add(&mut self, name: &str, points: Range<usize>) {
+    pub(super) fn add(&mut self, name: &str, points: Range<usize>) {
         let place = self.sets.len();
         self.sets.insert(name.to_string(), (place, points));
     }
@@ -138,7 +140,7 @@ impl Names {
     }
 
     /// Points of several texts, one by one, in the order given.
-    fn list(&self, notes: &mut Notes, key: &'static str, texts: &[String]) -> Vec<usize> {
+    pub(super) fn list(&self, notes: &mut Notes, key: &'static str, texts: &[String]) -> Vec<usize> {
         let ranges: Vec<_> = texts.iter().filter_map(|text| self.points(notes, key, text)).collect();
         let total = ranges.iter().fold(0, |sum: usize, r| sum.saturating_add(r.len()));
         if total > MOST_POINTS {
@@ -154,6 +156,27 @@ impl Names {
             return PointSet::range(0..self.particles);
         }
         PointSet::from_ranges(texts.iter().filter_map(|text| self.points(notes, key, text)))
+    }
+
+    /// Exactly one point; `others` are names that would do as well.
+    pub(super) fn one_or(
+        &self,
+        notes: &mut Notes,
+        key: &'static str,
+        text: &str,
+        others: &[String],
+    ) -> Option<PointId> {
+        let name = split_index(text).map_or(text, |(n, _)| n);
+        if self.sets.contains_key(name) {
+            return self.one(notes, key, text);
+        }
+        let known = others.iter().chain(self.sets.keys()).cloned().collect();
+        notes.misspelt(
+            key,
+            format!("names `{name}`, which the scene does not have"),
+            Some((name.to_string(), known)),
+        );
+        None
     }
 
     /// Exactly one point.
@@ -178,32 +201,85 @@ struct Points {
     x: Vec<Vec3>,
     v: Vec<Vec3>,
     mappings: Vec<Box<dyn Mapping>>,
+    bodies: Bodies,
+    generalized: Vec<Arc<Generalized>>,
+    /// u and u̇ of the generalized bodies.
+    coordinates: (Vec<f64>, Vec<f64>),
 }
 
-pub(super) fn build(scene: Scene) -> Result<Simulation, BuildError> {
+pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     numbers(&scene, &mut notes);
-    let points = match points(&scene, &mut notes) {
+    let mut points = match points(&mut scene, &mut notes) {
         Some(points) => points,
         None => return Err(BuildError { errors: notes.errors }),
     };
     let filters = filters(&scene, &points, &mut notes);
-    let Scene { title, method, dt, expect, .. } = &scene;
+    let (constraints, turns, joints) = build_mechanism::constraints(
+        &mut scene,
+        &points.bodies,
+        &points.names,
+        &points.x,
+        &points.v,
+        points.layout.particles,
+        &mut notes,
+    );
+    points.layout.constraints = constraints.len();
+    (points.layout.turns, points.layout.joints) = (turns, joints);
+    let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
+    let (gravity, assemble) = (*gravity, *assemble);
     let forces = forces(scene, &points, &mut notes);
     if !notes.errors.is_empty() {
         return Err(BuildError { errors: notes.errors });
     }
 
-    let Points { layout, blocks, masses, x, v, mappings, .. } = points;
+    let Points { layout, blocks, masses, x, v, mappings, bodies, generalized, coordinates, .. } = points;
     let mut state = State::new(&layout);
+    for (k, b) in bodies.start.iter().enumerate() {
+        set_triple(&mut state.q[7 * k..], 0, &b.x);
+        let turn = nalgebra::Rotation3::from_matrix_unchecked(b.R);
+        set_quaternion(&mut state.q, 7 * k + 3, &Quat::from_rotation_matrix(&turn));
+        set_triple(&mut state.v, 2 * k, &b.v);
+        set_triple(&mut state.v, 2 * k + 1, &b.w);
+    }
+    let r = layout.rigid;
+    state.q[7 * r..7 * r + coordinates.0.len()].copy_from_slice(&coordinates.0);
+    state.v[6 * r..6 * r + coordinates.1.len()].copy_from_slice(&coordinates.1);
     for i in 0..layout.particles {
         set_triple(&mut state.q[layout.points_q()..], i, &x[i]);
         set_triple(&mut state.v[layout.points_v()..], i, &v[i]);
     }
-    let particles = Particles::new(&masses, layout.points);
-    let model = Model { title, layout, blocks, particles, mappings, forces, filters };
+    let particles = Particles::new(&masses, layout.particles, layout.points);
+    let Bodies { rigid, shapes, .. } = bodies;
+    let model = Model {
+        title,
+        layout,
+        blocks,
+        gravity,
+        rigid,
+        shapes,
+        generalized,
+        particles,
+        mappings,
+        forces,
+        constraints,
+        filters,
+    };
     model.settle(&mut state);
+    model.update_turns(&state.q, &state.v, &mut state.turns);
+    if assemble {
+        crate::step::assemble(&model, &mut state);
+        notes.at("", 0, "");
+        let gap = crate::step::worst_gap(&model, &state);
+        if !(gap < 1e-6) {
+            let row = crate::step::worst_joint(&model, &state);
+            notes.error(
+                "assemble",
+                format!("the joints cannot all be closed: `{row}` still gapes by {gap:.3e}"),
+            );
+        }
+    }
     expectations(&expect, &model, &mut notes);
     if !notes.errors.is_empty() {
         return Err(BuildError { errors: notes.errors });
@@ -234,14 +310,31 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             notes.positive("tolerance", e.tolerance);
             notes.positive("min_step", e.min_step);
         }
+        Method::Lagrange(e) => {
+            notes.positive("tolerance", e.tolerance);
+            notes.positive("min_step", e.min_step);
+            notes.not_negative("baumgarte", e.baumgarte);
+            if matches!(e.integrator, Integrator::SymplecticEuler | Integrator::Verlet) {
+                let name = e.integrator.name();
+                notes.error(
+                    "integrator",
+                    format!("`{name}` cannot carry multipliers; `rk4` and `dormand_prince` can"),
+                );
+            }
+        }
+        Method::Impulse(e) => {
+            if e.substeps == 0 {
+                notes.error("substeps", "must be at least 1");
+            }
+        }
     }
-    if scene.particles.is_empty() {
-        notes.error("particles", "the scene is empty: it needs at least one set of particles");
+    if scene.particles.is_empty() && scene.rigid.is_empty() && scene.generalized.is_empty() {
+        notes.error("particles", "the scene is empty: it needs particles or bodies");
     }
 }
 
 /// Particles and carried points; `None` if their number cannot be known.
-fn points(scene: &Scene, notes: &mut Notes) -> Option<Points> {
+fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
     let before = notes.found;
     let mut names = Names::default();
     let mut total = 0usize;
@@ -273,9 +366,33 @@ fn points(scene: &Scene, notes: &mut Notes) -> Option<Points> {
         names.add(&set.name, total - n..total);
     }
     names.particles = total;
+    let mut taken = BTreeSet::new();
+    for (k, body) in scene.rigid.iter().enumerate() {
+        notes.at("rigid", k, &body.name);
+        name_it(notes, &names, &body.name);
+        if !taken.insert(body.name.as_str()) {
+            notes.error("name", format!("the name `{}` is taken", body.name));
+        }
+    }
+    for (k, body) in scene.generalized.iter().enumerate() {
+        notes.at("generalized", k, &body.name);
+        name_it(notes, &names, &body.name);
+        if !taken.insert(body.name.as_str()) {
+            notes.error("name", format!("the name `{}` is taken", body.name));
+        }
+    }
+    let bodies = build_mechanism::rigid_bodies(scene, notes);
+    build_mechanism::generalized_numbers(scene, notes);
     if notes.found > before {
         return None;
     }
+    let (mut u, mut du, mut point_masses): (Vec<f64>, Vec<f64>, Vec<f64>) = Default::default();
+    for body in &scene.generalized {
+        u.extend(&body.coordinates);
+        du.extend(&body.rates);
+        point_masses.extend(&body.masses);
+    }
+    let (base_q, base_v) = (7 * scene.rigid.len() + u.len(), 6 * scene.rigid.len() + u.len());
     let (mut masses, mut x, mut v) = (Vec::new(), Vec::new(), Vec::new());
     let mut blocks = Vec::new();
     for (k, set) in scene.particles.iter().enumerate() {
@@ -304,19 +421,58 @@ fn points(scene: &Scene, notes: &mut Notes) -> Option<Points> {
                 v.resize(first + n, Vec3::zeros());
             }
         }
-        let range = 3 * first..3 * (first + n);
         blocks.push(Block {
             name: set.name.clone(),
             kind: BlockKind::Particles,
-            q: range.clone(),
-            v: range,
+            q: base_q + 3 * first..base_q + 3 * (first + n),
+            v: base_v + 3 * first..base_v + 3 * (first + n),
             points: first..first + n,
         });
     }
-    let mut layout = Layout { nq: 3 * total, nv: 3 * total, particles: total, points: total };
-    let parents = carried(scene, notes, &mut names, &mut layout, &mut blocks, name_it)?;
+    let mut layout = Layout {
+        nq: base_q + 3 * total,
+        nv: base_v + 3 * total,
+        rigid: scene.rigid.len(),
+        particles: total,
+        points: total + point_masses.len(),
+        ..Layout::default()
+    };
+    let (others, generalized) = build_mechanism::body_blocks(scene, &layout, &mut names);
+    for body in &generalized {
+        let (n, m) = (body.q.len(), 3 * body.map.points());
+        let at = body.q.start - 7 * layout.rigid;
+        let (mut first, mut second, mut place) = (vec![0.0; m], vec![0.0; m], vec![0.0; m]);
+        body.map.positions(&u[at..at + n], &mut place);
+        body.map.along(&u[at..at + n], &du[at..at + n], &mut first, &mut second);
+        x.extend((0..m / 3).map(|i| triple(&place, i)));
+        v.extend((0..m / 3).map(|i| triple(&first, i)));
+    }
+    masses.extend(point_masses);
+    let taken: BTreeSet<String> = scene.rigid.iter().map(|b| b.name.clone()).collect();
+    let free_name = |notes: &mut Notes, names: &Names, name: &str| {
+        name_it(notes, names, name);
+        if taken.contains(name) {
+            notes.error("name", format!("the name `{name}` is taken"));
+        }
+    };
+    let parents = carried(scene, notes, &mut names, &mut layout, &mut blocks, free_name)?;
+    blocks.extend(others);
     let mut mappings: Vec<Box<dyn Mapping>> = Vec::new();
-    for (list, first_child) in parents {
+    for body in &generalized {
+        mappings.push(Box::new(GeneralizedPoints::new(layout, body.clone())));
+    }
+    for (parent, first_child) in parents {
+        let list = match parent {
+            Parents::Points(list) => list,
+            Parents::Rigid(k, places) => {
+                let (b, c) = (&bodies.start[k], bodies.rigid.center[k]);
+                let arms: Vec<Vec3> = places.iter().map(|p| p - c).collect();
+                x.extend(arms.iter().map(|r| b.x + b.R * r));
+                v.extend(arms.iter().map(|r| b.v + b.w.cross(&(b.R * r))));
+                mappings.push(Box::new(RigidPoints::new(layout, 7 * k, 6 * k, first_child, arms)));
+                continue;
+            }
+        };
         let contiguous = list.windows(2).all(|w| w[1] == w[0] + 1);
         for &i in &list {
             let (xi, vi): (Vec3, Vec3) = (x[i], v[i]);
@@ -330,7 +486,8 @@ fn points(scene: &Scene, notes: &mut Notes) -> Option<Points> {
             Box::new(Subset::new(layout, ids, first_child))
         });
     }
-    Some(Points { layout, blocks, names, masses, x, v, mappings })
+    let coordinates = (u, du);
+    Some(Points { layout, blocks, names, masses, x, v, mappings, bodies, generalized, coordinates })
 }
 
 fn arrangement_key(a: &Arrangement) -> &'static str {
@@ -381,7 +538,7 @@ fn carried(
     layout: &mut Layout,
     blocks: &mut Vec<Block>,
     name_it: impl Fn(&mut Notes, &Names, &str),
-) -> Option<Vec<(Vec<usize>, usize)>> {
+) -> Option<Vec<(Parents, usize)>> {
     let before = notes.found;
     let mut out = Vec::new();
     // The last entry of each name.
@@ -403,25 +560,54 @@ fn carried(
             );
             continue;
         }
-        let list = names.list(notes, "of", &set.of);
-        if layout.points + list.len() > MOST_POINTS {
+        let rigid = |text: &str| scene.rigid.iter().position(|b| b.name == text);
+        let parents = match &set.of[..] {
+            [one] if rigid(one).is_some() => {
+                let places = if set.at.is_empty() { vec![Vec3::zeros()] } else { set.at.clone() };
+                let _ = places.iter().all(|p| notes.finite3("at", p));
+                Parents::Rigid(rigid(one).unwrap_or(0), places)
+            }
+            several => {
+                if let Some(body) = several.iter().find(|t| rigid(t).is_some()) {
+                    notes.error(
+                        "of",
+                        format!("`{body}` is a rigid body; points on it need a set of their own"),
+                    );
+                } else if !set.at.is_empty() {
+                    notes.error("at", "places are for points on a rigid body");
+                }
+                Parents::Points(names.list(notes, "of", several))
+            }
+        };
+        let count = match &parents {
+            Parents::Points(list) => list.len(),
+            Parents::Rigid(_, places) => places.len(),
+        };
+        if layout.points + count > MOST_POINTS {
             notes.error("of", format!("the scene grows beyond {MOST_POINTS} points"));
             return None;
         }
         let first = layout.points;
-        layout.points += list.len();
-        let range = 3 * first..3 * layout.points;
+        layout.points += count;
         names.add(&set.name, first..layout.points);
+        let range = |base: usize| base + 3 * first..base + 3 * layout.points;
         blocks.push(Block {
             name: set.name.clone(),
             kind: BlockKind::Mapped,
-            q: range.clone(),
-            v: range,
+            q: range(layout.points_q()),
+            v: range(layout.points_v()),
             points: first..layout.points,
         });
-        out.push((list, first));
+        out.push((parents, first));
     }
     (notes.found == before).then_some(out)
+}
+
+/// What carries a set of points.
+enum Parents {
+    Points(Vec<usize>),
+    /// A rigid body, and places in its frame.
+    Rigid(usize, Vec<Vec3>),
 }
 
 fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {

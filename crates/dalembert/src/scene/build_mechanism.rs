@@ -59,7 +59,9 @@ fn mass_of(body: &RigidBody, notes: &mut Notes) -> Option<MassProperties> {
     let (key, made) = match &body.mass {
         BodyMass::Density(d) => ("density", MassProperties::from_density(&body.shape, *d)),
         BodyMass::Mass(m) => ("mass", MassProperties::from_mass(&body.shape, *m)),
-        BodyMass::Given { mass, center, inertia } => ("inertia", MassProperties::new(*mass, *center, *inertia)),
+        BodyMass::Given { mass, center, inertia } => {
+            ("inertia", MassProperties::new(*mass, *center, *inertia))
+        }
     };
     match made {
         Ok(mass) => Some(mass),
@@ -71,7 +73,11 @@ fn mass_of(body: &RigidBody, notes: &mut Notes) -> Option<MassProperties> {
 }
 
 /// Blocks of rigid and generalized bodies; the latter's points follow the particles.
-pub(super) fn body_blocks(scene: &mut Scene, layout: &Layout, names: &mut Names) -> (Vec<Block>, Vec<Arc<Generalized>>) {
+pub(super) fn body_blocks(
+    scene: &mut Scene,
+    layout: &Layout,
+    names: &mut Names,
+) -> (Vec<Block>, Vec<Arc<Generalized>>) {
     let mut blocks = Vec::new();
     for (k, body) in scene.rigid.iter().enumerate() {
         let (q, v) = (7 * k..7 * k + 7, 6 * k..6 * k + 6);
@@ -114,7 +120,10 @@ pub(super) fn generalized_numbers(scene: &Scene, notes: &mut Notes) {
             notes.error("coordinates", "must be finite");
         }
         if matches!(scene.method, Method::Impulse(_)) {
-            notes.error("", "the method `impulse` does not take generalized coordinates; `explicit` and `lagrange` do");
+            notes.error(
+                "",
+                "the method `impulse` does not take generalized coordinates; `explicit` and `lagrange` do",
+            );
         }
     }
 }
@@ -307,7 +316,10 @@ impl Shop<'_> {
                     (j.armature != 0.0, "armature"),
                 ];
                 for (_, key) in wants.iter().filter(|w| w.0) {
-                    let message = format!("a `{}` has no single coordinate; hinge, slider, cylindrical and screw have", kind.name());
+                    let message = format!(
+                        "a `{}` has no single coordinate; hinge, slider, cylindrical and screw have",
+                        kind.name()
+                    );
                     notes.error(key, message);
                 }
             }
@@ -374,12 +386,16 @@ impl Shop<'_> {
     /// Says which methods can run a row that this one cannot.
     fn refuse_hold(&self, name: &str, hold: Hold, key: &'static str, notes: &mut Notes) {
         let problem = match hold {
-            Hold::Hard if self.explicit => "an exact joint; give it `kp` and `kd`, or use `lagrange` or `impulse`",
+            Hold::Hard if self.explicit => {
+                "an exact joint; give it `kp` and `kd`, or use `lagrange` or `impulse`"
+            }
             Hold::Given(_) if self.explicit || self.lagrange => "ε and r as they are; `impulse` does",
             Hold::Axis { role: Role::Friction(_), .. } if self.explicit || self.lagrange => {
                 "dry friction in joints; `impulse` does"
             }
-            Hold::Axis { role: Role::Armature(_), .. } if self.explicit => "armature; `lagrange` and `impulse` do",
+            Hold::Axis { role: Role::Armature(_), .. } if self.explicit => {
+                "armature; `lagrange` and `impulse` do"
+            }
             Hold::Axis { role: Role::Velocity { .. }, .. } if self.explicit || self.lagrange => {
                 "velocity motors; `impulse` does"
             }
@@ -391,7 +407,10 @@ impl Shop<'_> {
             _ => return,
         };
         let method = if self.explicit { "explicit" } else { "lagrange" };
-        notes.error(key, format!("the method `{method}` cannot run joint `{name}`: it does not take {problem}"));
+        notes.error(
+            key,
+            format!("the method `{method}` cannot run joint `{name}`: it does not take {problem}"),
+        );
     }
 
     fn push(
@@ -427,8 +446,10 @@ impl Shop<'_> {
             }
         }
         let [one, two] = found[..] else { return };
-        let bodies: Vec<Body> =
-            [one.ends[0], one.ends[1], two.ends[0], two.ends[1]].iter().map(|e| self.body(e.holder)).collect();
+        let bodies: Vec<Body> = [one.ends[0], one.ends[1], two.ends[0], two.ends[1]]
+            .iter()
+            .map(|e| self.body(e.holder))
+            .collect();
         let now = Coupler::new([one, two], gear.ratio, 0.0).coordinates(&bodies, &[0.0, 0.0]);
         let offset = now[0].unwrap_or(0.0) + gear.ratio * now[1].unwrap_or(0.0);
         let hold = match gear.stiffness {
@@ -526,7 +547,10 @@ fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
             && !((0.0..=1.0).contains(&s.error_reduction) && s.regularization >= 0.0)
         {
             let (e, r) = (s.error_reduction, s.regularization);
-            notes.error("error_reduction", format!("ε = {e} must lie in 0 … 1 and r = {r} must not be negative"));
+            notes.error(
+                "error_reduction",
+                format!("ε = {e} must lie in 0 … 1 and r = {r} must not be negative"),
+            );
         }
     }
     if let Some([low, high]) = j.limits
@@ -581,7 +605,7 @@ fn axes(j: &JointItem, notes: &mut Notes) -> Option<[Mat3; 2]> {
     }
     // `frame_with_axis` turns z into the axis; here t comes first.
     let R = matrix(&frame_with_axis(&j.axis.normalize()));
-    let first = Mat3::from_columns(&[R.column(2).into(), R.column(0).into(), R.column(1).into()]);
+    let first = Mat3::from_columns(&[R.column(2), R.column(0), R.column(1)]);
     if j.kind != JointType::Universal {
         return Some([first, first]);
     }

@@ -1,6 +1,7 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
+use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
 use crate::filters::Motion;
 use crate::forces::spatial::PairLaw;
 use crate::forces::unary::Attraction;
@@ -85,13 +86,15 @@ impl ParticleSet {
     }
 }
 
-/// A second name for points of other sets, with forces of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// A second name for points of other sets, or points fixed to a rigid body; with forces of its own.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct MappedPoints {
     /// Name, unique in the scene.
     pub name: String,
-    /// The points that carry them; sets of particles, or points defined before.
+    /// The points that carry them, sets of particles or points defined before; or one rigid body.
     pub of: Vec<String>,
+    /// Places in the frame of the rigid body [m]; its origin if empty.
+    pub at: Vec<Vec3>,
 }
 
 /// Springs between neighbours of a set, or between given pairs of points.
@@ -331,6 +334,12 @@ impl Expectation {
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub enum Item {
+    Rigid(RigidBody),
+    Joint(JointItem),
+    Gear(Gear),
+    Bead(Bead),
+    Constraint(CustomConstraint),
+    Generalized(GeneralizedBody),
     Particles(ParticleSet),
     Points(MappedPoints),
     Springs(SpringSet),
@@ -356,6 +365,12 @@ macro_rules! items {
 }
 
 items! {
+    Rigid: RigidBody,
+    Joint: JointItem,
+    Gear: Gear,
+    Bead: Bead,
+    Constraint: CustomConstraint,
+    Generalized: GeneralizedBody,
     Particles: ParticleSet,
     Points: MappedPoints,
     Springs: SpringSet,

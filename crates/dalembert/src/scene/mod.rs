@@ -21,14 +21,21 @@
 
 mod arrange;
 mod build;
+mod build_mechanism;
 mod error;
 mod items;
+mod mechanism;
 
 pub use arrange::{Arrangement, Edges};
 pub use error::{BuildError, Place, SceneError};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
     MotionSet, PairForce, ParticleSet, PushSet, Reach, SpringSet, Velocities,
+};
+
+pub use mechanism::{
+    Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, JointType, Motor, RigidBody,
+    Stiffness,
 };
 
 use crate::math::Vec3;
@@ -54,6 +61,20 @@ pub struct Scene {
     pub gravity: Vec3,
     /// Seed of everything random in the scene.
     pub seed: u64,
+    /// Pull bodies together at the start where exact joints gape.
+    pub assemble: bool,
+    /// Rigid bodies.
+    pub rigid: Vec<RigidBody>,
+    /// Joints.
+    pub joint: Vec<JointItem>,
+    /// Couplers between joints.
+    pub gear: Vec<Gear>,
+    /// Beads on curves and surfaces.
+    pub bead: Vec<Bead>,
+    /// Constraints that the user wrote in Rust.
+    pub constraint: Vec<CustomConstraint>,
+    /// Bodies with generalized coordinates.
+    pub generalized: Vec<GeneralizedBody>,
     /// Sets of particles.
     pub particles: Vec<ParticleSet>,
     /// Points carried by other points.
@@ -90,6 +111,13 @@ impl Default for Scene {
             duration: 1.0,
             gravity: Vec3::new(0.0, 0.0, -9.81),
             seed: 0,
+            assemble: false,
+            rigid: Vec::new(),
+            joint: Vec::new(),
+            gear: Vec::new(),
+            bead: Vec::new(),
+            constraint: Vec::new(),
+            generalized: Vec::new(),
             particles: Vec::new(),
             points: Vec::new(),
             springs: Vec::new(),
@@ -115,6 +143,12 @@ impl Scene {
     /// Adds anything that a scene can hold.
     pub fn add(&mut self, item: impl Into<Item>) -> &mut Self {
         match item.into() {
+            Item::Rigid(x) => self.rigid.push(x),
+            Item::Joint(x) => self.joint.push(x),
+            Item::Gear(x) => self.gear.push(x),
+            Item::Bead(x) => self.bead.push(x),
+            Item::Constraint(x) => self.constraint.push(x),
+            Item::Generalized(x) => self.generalized.push(x),
             Item::Particles(x) => self.particles.push(x),
             Item::Points(x) => self.points.push(x),
             Item::Springs(x) => self.springs.push(x),

@@ -106,7 +106,15 @@ impl Explicit {
 }
 
 /// f += the forces of joints that run as spring-dampers.
-fn add_joint_forces(model: &Model, s: &mut System, t: f64, q: &[f64], v: &[f64], memory: &State, f: &mut [f64]) {
+fn add_joint_forces(
+    model: &Model,
+    s: &mut System,
+    t: f64,
+    q: &[f64],
+    v: &[f64],
+    memory: &State,
+    f: &mut [f64],
+) {
     if model.constraints.is_empty() {
         return;
     }

@@ -155,7 +155,13 @@ impl Impulse {
         model.update_turns(&state.q, &state.v, &mut state.turns);
         if !all_finite(&state.q) || !all_finite(&state.v) {
             let (object, index) = model.culprit(&state.q, &state.v);
-            return Err(StepError::NonFinite { object, index, time: state.time - h, h, method: "impulse".into() });
+            return Err(StepError::NonFinite {
+                object,
+                index,
+                time: state.time - h,
+                h,
+                method: "impulse".into(),
+            });
         }
         Ok(())
     }
@@ -263,8 +269,7 @@ impl ImpulseWork {
                 self.system.softness[b.constraint][0] = 1.0;
                 self.system.y[6 * b.constraint] = 0.0;
             }
-            let factor = self.system.factor();
-            report.weak_rows = factor.weak_rows as u32;
+            report.weak_rows = self.system.factor();
             self.system.solve();
             for (i, y) in self.impulse.iter_mut().zip(&self.system.y) {
                 *i = -y;

@@ -47,8 +47,6 @@ impl Default for Lagrange {
 
 /// Regularization relative to the diagonal of A M⁻¹ Aᵀ.
 const REGULARIZATION: f64 = 1e-9;
-/// Rounds of proximal refinement: each divides the residual by about 1/REGULARIZATION for well-posed rows.
-const REFINEMENTS: u32 = 3;
 /// Newton steps of the position projection.
 const MOST_PROJECTIONS: u32 = 10;
 
@@ -187,14 +185,31 @@ fn solve_multipliers(
             s.y[6 * c + row] = g;
         }
     }
-    let solved = s.solve_least_norm(REGULARIZATION, REFINEMENTS);
+    let solved = s.solve_least_norm(REGULARIZATION);
     worst.weak_rows = worst.weak_rows.max(solved.weak_rows);
     worst.residual = worst.residual.max(solved.residual);
 }
 
+/// Pulls bodies together where exact joints gape: positions and velocities, by the smallest mass-weighted change.
+pub fn assemble(model: &Model, state: &mut State) {
+    let mut system = System::default();
+    system.prepare(model);
+    // Large gaps need several rounds; each halves the gap at least, or it is the last.
+    for _ in 0..20 {
+        let mut report = StepReport::default();
+        project(model, state, &mut system, &mut report);
+        if report.gap < 1e-12 || report.gap.is_nan() {
+            break;
+        }
+    }
+    model.settle(state);
+    model.update_turns(&state.q, &state.v, &mut state.turns);
+}
+
 /// Positions onto C = 0, then velocities onto A v + C_t = 0, both by the smallest change in the metric of the masses.
 fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepReport) {
-    let exact = |c: usize, broken: &[bool]| model.constraints[c].is_exact() && !broken[model.constraints[c].joint];
+    let exact =
+        |c: usize, broken: &[bool]| model.constraints[c].is_exact() && !broken[model.constraints[c].joint];
     let mut last = f64::INFINITY;
     for k in 0..=MOST_PROJECTIONS {
         s.load_bodies(model, &state.q, &state.v);
@@ -208,7 +223,7 @@ fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepRe
         last = worst;
         s.x.fill(0.0);
         rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -s.violation[c][row]));
-        s.solve_least_norm(REGULARIZATION, 2);
+        s.solve_least_norm(REGULARIZATION);
         for n in 0..s.nodes.len() {
             let (node, delta): (_, [f64; 6]) = (s.nodes[n], std::array::from_fn(|i| s.x[6 * n + i]));
             model.nudge(&node, &delta, &mut state.q);
@@ -216,7 +231,7 @@ fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepRe
     }
     s.x.fill(0.0);
     rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -(s.row_rate(c, row) + s.drift[c][row])));
-    s.solve_least_norm(REGULARIZATION, 2);
+    s.solve_least_norm(REGULARIZATION);
     for (n, node) in s.nodes.iter().enumerate() {
         for k in 0..node.dofs {
             state.v[node.v + k] += s.x[6 * n + k];

@@ -11,8 +11,8 @@ mod system;
 
 pub use explicit::{Explicit, Integrator};
 pub use impulse::{Impulse, RowSolver};
-pub use lagrange::Lagrange;
-pub use system::worst_gap;
+pub use lagrange::{Lagrange, assemble};
+pub use system::{worst_gap, worst_joint};
 
 use std::sync::Arc;
 

@@ -70,7 +70,13 @@ fn velocities(model: &Model, q: &[f64], p: &[f64], v: &mut [f64]) {
 }
 
 /// (q, v) ← y, if it is finite.
-fn commit(model: &Model, state: &mut State, h: f64, work: &mut Workspace, method: &str) -> Result<(), StepError> {
+fn commit(
+    model: &Model,
+    state: &mut State,
+    h: f64,
+    work: &mut Workspace,
+    method: &str,
+) -> Result<(), StepError> {
     let (q, p) = work.y.split_at_mut(model.layout.len_q());
     velocities(model, q, p, &mut work.v);
     model.settle_at(state.time_after(h), q, &mut work.v);
@@ -84,7 +90,14 @@ fn commit(model: &Model, state: &mut State, h: f64, work: &mut Workspace, method
 }
 
 /// The error of a step that led from `state` to q and v.
-pub(super) fn not_finite(model: &Model, state: &State, h: f64, q: &[f64], v: &[f64], method: &str) -> StepError {
+pub(super) fn not_finite(
+    model: &Model,
+    state: &State,
+    h: f64,
+    q: &[f64],
+    v: &[f64],
+    method: &str,
+) -> StepError {
     let (object, index) = model.culprit(q, v);
     StepError::NonFinite { object, index, time: state.time, h, method: method.into() }
 }
@@ -145,8 +158,9 @@ pub(super) fn integrate(
         let options =
             AdaptiveOptions { min_step: scheme.min_step, ..AdaptiveOptions::new(adaptive, scheme.tolerance) };
         let mut size = |y: &[f64], m: &mut [f64]| magnitudes(model, y, m);
-        let r = ode::integrate_adaptive(&options, &mut rate, &mut size, &space, t, end, y, &mut controller, ode)
-            .map_err(|e| adaptive_error(e, model, state, h, ode, &name()))?;
+        let r =
+            ode::integrate_adaptive(&options, &mut rate, &mut size, &space, t, end, y, &mut controller, ode)
+                .map_err(|e| adaptive_error(e, model, state, h, ode, &name()))?;
         report.substeps = r.accepted as u32;
         report.rejected = r.rejected as u32;
         report.evaluations = r.evaluations as u32;

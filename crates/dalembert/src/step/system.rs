@@ -18,7 +18,7 @@ use crate::bodies::Rigid;
 use crate::joints::{Block, Body, Holder, MOST_HOLDERS, Rows};
 use crate::math::{Mat3, Vec3, set_triple, triple};
 use crate::model::{Model, State};
-use crate::solve::kkt::{Coupling, FactorReport, Kkt};
+use crate::solve::kkt::{Coupling, Kkt};
 
 /// What a least-norm solve reports.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,8 +66,12 @@ pub(crate) struct System {
     pub x: Vec<f64>,
     pub y: Vec<f64>,
     rows: Rows,
+    scales: Vec<[f64; 6]>,
+    inv_mass: Vec<Block>,
 }
 
+/// Rounds of proximal refinement: each divides what is left of a well-posed row by about 1/regularization.
+const REFINEMENTS: usize = 3;
 const NONE: u8 = u8::MAX;
 
 impl System {
@@ -127,7 +131,7 @@ impl System {
             // A particle has three directions only, and fewer under a filter: let the solver wait for all bodies.
             let whole = list.iter().all(|n| self.nodes[*n as usize].dofs == 6);
             let pivot_after_one = whole && c.constraint.pivots_on_one();
-            couplings.push(Coupling { nodes: list, pivot_after_one });
+            couplings.push(Coupling { nodes: list, rows: c.constraint.rows(), pivot_after_one });
         }
         self.kkt = Some(Kkt::new(self.nodes.len(), &couplings));
         let n = model.constraints.len();
@@ -220,11 +224,11 @@ impl System {
         }
     }
 
-    /// Factors with the current masses, Jacobians and softness.
-    pub(crate) fn factor(&mut self) -> FactorReport {
+    /// Factors with the current masses, Jacobians and softness; returns the number of rows that depend on others.
+    pub(crate) fn factor(&mut self) -> u32 {
         match &mut self.kkt {
-            Some(kkt) => kkt.factor(&self.mass, &self.jacobian, &self.softness),
-            None => FactorReport::default(),
+            Some(kkt) => kkt.factor(&self.mass, &self.jacobian, &self.softness).weak_rows as u32,
+            None => 0,
         }
     }
 
@@ -260,11 +264,6 @@ impl System {
     /// The blocks of one constraint.
     pub(crate) fn blocks(&self, c: usize) -> std::ops::Range<usize> {
         self.first[c] as usize..self.first[c + 1] as usize
-    }
-
-    /// Node of a block.
-    pub(crate) fn node_of(&self, block: usize) -> usize {
-        self.block_node[block] as usize
     }
 
     /// Copies the velocities of the nodes out of a flat vector: six numbers each, the last three 0 for a particle.
@@ -332,21 +331,81 @@ impl System {
     }
 
     /// Solves A x + Rλ = g, M x − Aᵀλ = f with rows that may depend on each other: the λ of least norm.
-    pub(crate) fn solve_least_norm(&mut self, regularization: f64, rounds: u32) -> LeastNorm {
-        match &mut self.kkt {
-            Some(kkt) => {
-                let r = kkt.solve_refined(
-                    &self.mass,
-                    &self.jacobian,
-                    &self.softness,
-                    regularization,
-                    rounds,
-                    &mut self.x,
-                    &mut self.y,
-                );
-                LeastNorm { weak_rows: r.weak_rows, residual: r.residual }
+    pub(crate) fn solve_least_norm(&mut self, regularization: f64) -> LeastNorm {
+        let Some(kkt) = &mut self.kkt else { return LeastNorm::default() };
+        self.scales.resize(self.softness.len(), [0.0; 6]);
+        kkt.row_scales(&self.mass, &self.jacobian, &mut self.scales);
+        for (scale, soft) in self.scales.iter_mut().zip(&self.softness) {
+            for row in 0..6 {
+                scale[row] = soft[row] + regularization * scale[row];
             }
-            None => LeastNorm::default(),
+        }
+        let size = crate::math::norm(&self.y) + crate::math::norm(&self.x);
+        let factor = kkt.factor(&self.mass, &self.jacobian, &self.scales);
+        let mut residuals = [[0.0; 2]; REFINEMENTS];
+        kkt.solve_refined(
+            &self.mass,
+            &self.jacobian,
+            &self.softness,
+            &mut self.x,
+            &mut self.y,
+            &mut residuals,
+        );
+        let left = residuals[REFINEMENTS - 1][1];
+        let residual = if size > 0.0 { left / size } else { 0.0 };
+        LeastNorm { weak_rows: factor.weak_rows as u32, residual }
+    }
+
+    /// Inverse masses for row-by-row solvers.
+    pub(crate) fn inverse_masses(&mut self) {
+        self.inv_mass.resize(self.mass.len(), [0.0; 36]);
+        for (inverse, mass) in self.inv_mass.iter_mut().zip(&self.mass) {
+            *inverse = [0.0; 36];
+            let angular =
+                Mat3::from_fn(|i, j| mass[6 * (3 + i) + 3 + j]).try_inverse().unwrap_or_else(Mat3::zeros);
+            for i in 0..3 {
+                inverse[7 * i] = 1.0 / mass[7 * i];
+                for j in 0..3 {
+                    inverse[6 * (3 + i) + 3 + j] = angular[(i, j)];
+                }
+            }
+        }
+    }
+
+    /// x ← M⁻¹ x.
+    pub(crate) fn inverse_mass_times_x(&mut self) {
+        for (n, w) in self.inv_mass.iter().enumerate() {
+            let x = &mut self.x[6 * n..6 * n + 6];
+            let old: [f64; 6] = std::array::from_fn(|k| x[k]);
+            for i in 0..6 {
+                x[i] = (0..6).map(|k| w[6 * i + k] * old[k]).sum();
+            }
+        }
+    }
+
+    /// (A M⁻¹ Aᵀ) of one row with itself.
+    pub(crate) fn row_diagonal(&self, c: usize, row: usize) -> f64 {
+        let mut sum = 0.0;
+        for b in self.blocks(c) {
+            let (a, w) =
+                (&self.jacobian[b][6 * row..6 * row + 6], &self.inv_mass[self.block_node[b] as usize]);
+            for i in 0..6 {
+                for j in 0..6 {
+                    sum += a[i] * w[6 * i + j] * a[j];
+                }
+            }
+        }
+        sum
+    }
+
+    /// x += M⁻¹ Aᵀ of one row times an impulse.
+    pub(crate) fn add_row_kick(&mut self, c: usize, row: usize, impulse: f64) {
+        for b in self.blocks(c) {
+            let node = self.block_node[b] as usize;
+            let (a, w) = (&self.jacobian[b][6 * row..6 * row + 6], &self.inv_mass[node]);
+            for i in 0..6 {
+                self.x[6 * node + i] += impulse * (0..6).map(|j| w[6 * i + j] * a[j]).sum::<f64>();
+            }
         }
     }
 
@@ -430,11 +489,25 @@ impl Model {
     }
 }
 
-/// Worst |C| of the joints that must hold exactly, at a state [m or rad].
-pub fn worst_gap(model: &Model, state: &State) -> f64 {
+fn system_at(model: &Model, state: &State) -> System {
     let mut system = System::default();
     system.prepare(model);
     system.load_bodies(model, &state.q, &state.v);
     system.evaluate(model, state.time, &state.turns, &state.broken);
-    system.worst_violation(model, |c| model.constraints[c].is_exact() && !state.broken[model.constraints[c].joint])
+    system
+}
+
+/// Worst |C| of the joints that must hold exactly, at a state \[m or rad\].
+pub fn worst_gap(model: &Model, state: &State) -> f64 {
+    let exact = |c: usize| model.constraints[c].is_exact() && !state.broken[model.constraints[c].joint];
+    system_at(model, state).worst_violation(model, exact)
+}
+
+/// Name of the exact joint with the worst gap.
+pub fn worst_joint(model: &Model, state: &State) -> String {
+    let system = system_at(model, state);
+    let size = |c: usize| system.violation[c].iter().fold(0.0f64, |w, x| w.max(x.abs()));
+    let exact = (0..model.constraints.len()).filter(|&c| model.constraints[c].is_exact());
+    let worst = exact.max_by(|&a, &b| size(a).total_cmp(&size(b)));
+    worst.map_or_else(String::new, |c| model.constraints[c].name.clone())
 }
