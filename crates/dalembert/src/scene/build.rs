@@ -989,7 +989,7 @@ mod tests {
         for k in 0..MOST_ERRORS + 5 {
             scene.add(ParticleSet::at(format!("p{k}"), [k as f64, 0.0, 0.0]).mass(-1.0));
         }
-        scene.add(MappedPoints { name: "ghost".into(), of: vec!["nobody".into()] });
+        scene.add(MappedPoints { name: "ghost".into(), of: vec!["nobody".into()], at: Vec::new() });
         assert_eq!(mistakes(scene).len(), MOST_ERRORS);
     }
 
@@ -1035,7 +1035,7 @@ mod tests {
         ));
         let often = vec!["many".to_string(); 100_000];
         scene.add(Fix { on: often.clone(), directions: Vec::new() });
-        scene.add(MappedPoints { name: "more".into(), of: often });
+        scene.add(MappedPoints { name: "more".into(), of: often, at: Vec::new() });
         let found = mistakes(scene);
         assert!(found.len() == 1 && found[0].3.contains("names 100000000 points"), "{found:?}");
     }
