@@ -117,10 +117,13 @@ impl Kkt {
     /// Finds the order of elimination and the place of every block.
     ///
     /// # Panics
-    /// If a coupling names a node that does not exist, or has no rows or more than 6.
+    /// If a coupling names a node that does not exist or one twice, or has no rows or more than 6.
     pub fn new(primal: usize, couplings: &[Coupling]) -> Self {
         for (j, c) in couplings.iter().enumerate() {
             assert!((1..=6).contains(&c.rows), "dual node {j} has {} rows, not 1 to 6", c.rows);
+            for (k, b) in c.nodes.iter().enumerate() {
+                assert!(!c.nodes[..k].contains(b), "dual node {j} names primal node {b} twice");
+            }
         }
         let order = order::minimum_degree(primal, couplings);
         let n = order.sequence.len();

@@ -213,6 +213,8 @@ fn chains_and_stars_agree_with_dense_elimination() {
 #[test]
 fn prints_time_per_link() {
     let mut random = Random(3);
+    let (clock, wheel) = (std::time::Instant::now(), Kkt::new(301, &ring(300, true, 3)));
+    println!("wheel of 300: {} blocks, symbolic {:?}", wheel.fill(), clock.elapsed());
     for rows in [3, 5] {
         for n in [1_000, 100_000] {
             let s = mechanism(n, chain(n, rows), &mut random);
@@ -329,8 +331,15 @@ fn trees_have_no_fill() {
     let mut random = Random(8);
     let couplings = tree(10_000, &mut random);
     assert!(blocks(10_000, &couplings) <= 3 * 9_999);
-    // A ring adds at most a border of one node.
+    // A ring adds at most a border of one node; a second joint beside each (a motor) and anchors add no more.
     assert!(blocks(10_000, &ring(10_000, false, 5)) <= 4 * 10_000);
+    let mut driven = chain(10_000, 5);
+    driven.extend(chain(10_000, 1));
+    driven.extend([Coupling::new([0], 6), Coupling::new([9_999], 3)]);
+    assert!(blocks(10_000, &driven) <= 10 * 10_000, "{}", blocks(10_000, &driven));
+    let mut ladder = ring(10_000, false, 5);
+    ladder.extend((0..5_000).map(|i| Coupling::new([i, 9_999 - i], 5)));
+    assert!(blocks(10_000, &ladder) <= 12 * 10_000, "{}", blocks(10_000, &ladder));
 }
 
 /// Spread of the dual solution: y with least Σ scale y², from the dense pseudo-inverse.
@@ -496,4 +505,24 @@ fn the_same_system_gives_the_same_bits() {
         x.iter().chain(&y).map(|v| v.to_bits()).collect::<Vec<_>>()
     };
     assert_eq!(once(), once());
+}
+
+#[test]
+fn a_wrong_promise_of_independent_rows_is_reported_and_refined_away() {
+    let mut random = Random(14);
+    let mut s = mechanism(3, chain(3, 5), &mut random);
+    s.jacobian[0][..6].fill(0.0);
+    let (report, ..) = s.solve();
+    assert_eq!((report.weak_rows, report.early_rows), (1, 1));
+    let mut kkt = s.kkt();
+    let mut scales = [[0.0; 6]; 2];
+    kkt.row_scales(&s.mass, &s.jacobian, &mut scales);
+    let report = kkt.factor(&s.mass, &s.jacobian, &scales.map(|s| s.map(|r| 1e-7 * r)));
+    assert_eq!(report.weak_rows, 0);
+    let (mut x, mut y) = (s.f.clone(), s.g.clone());
+    kkt.solve_refined(&s.mass, &s.jacobian, &s.regularization, &mut x, &mut y, &mut [[0.0; 2]; 3]);
+    assert!(s.residual(&x, &y) < 1e-12);
+    // Told the truth, the joint waits for both bodies.
+    s.couplings[0].pivot_after_one = false;
+    agrees_with_dense(&s, 1e-10);
 }
