@@ -63,16 +63,22 @@ pub mod check;
 
 /// What most users need, in one line.
 pub mod prelude {
+    pub use crate::bodies::{Coordinates, MassProperties, PendulumChain, Shape, TriangleMesh};
     pub use crate::filters::Motion;
     pub use crate::forces::spatial::PairLaw;
     pub use crate::forces::unary::Attraction;
     pub use crate::forces::{Force, Points};
-    pub use crate::math::{Signal, Vec3};
+    pub use crate::joints::{Equations, Softness, Track};
+    pub use crate::math::{Mat3, Pose, Quat, Scalar, Signal, Vec3};
     pub use crate::model::{Model, PointId, PointSet, Quantity, State};
     pub use crate::scene::{
-        AngularSpringSet, Arrangement, AttractorSet, CustomForce, DragSet, Edges, Expectation, Fix,
-        MappedPoints, Masses, MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SpringSet,
+        Anchors, AngularSpringSet, Arrangement, AttractorSet, Bead, BodyMass, CustomConstraint, CustomForce,
+        DragSet, Edges, Expectation, Fix, Gear, GeneralizedBody, JointItem, JointType, MappedPoints, Masses,
+        MotionSet, Motor, PairForce, ParticleSet, PushSet, Reach, RigidBody, Scene, SpringSet, Stiffness,
         Velocities,
     };
-    pub use crate::step::{Explicit, Integrator, Method, Simulation, StepError, StepReport, Workspace};
+    pub use crate::step::{
+        Explicit, Impulse, Integrator, Lagrange, Method, RowSolver, Simulation, StepError, StepReport,
+        Workspace, worst_gap,
+    };
 }

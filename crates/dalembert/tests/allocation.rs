@@ -42,8 +42,12 @@ fn scene() -> Scene {
     let outwards = swarm.arrangement.positions(0).iter().map(|x| x * 40.0).collect();
     swarm.velocity = Velocities::List(outwards);
     scene.add(swarm.position([0.0, 0.0, 2.0]));
-    scene.add(MappedPoints { name: "skin".into(), of: vec!["block[20:30]".into()] });
-    scene.add(MappedPoints { name: "picked".into(), of: vec!["skin[2]".into(), "block[1]".into()] });
+    scene.add(MappedPoints { name: "skin".into(), of: vec!["block[20:30]".into()], at: Vec::new() });
+    scene.add(MappedPoints {
+        name: "picked".into(),
+        of: vec!["skin[2]".into(), "block[1]".into()],
+        at: Vec::new(),
+    });
     scene.add(SpringSet::along("edges", "block", Edges::Structural).stiffness(50.0).damping(0.1));
     scene.add(AngularSpringSet {
         name: "bends".into(),

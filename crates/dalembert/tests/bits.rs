@@ -41,8 +41,11 @@ fn block(count: [usize; 3], carried: bool) -> Scene {
     let motion = Motion::Signal { amplitude: Vec3::new(0.0, 0.01, 0.02), signal: shake };
     scene.add(MotionSet { on: vec!["block[60:70]".into()], motion });
     if carried {
-        scene
-            .add(MappedPoints { name: "skin".into(), of: vec!["block[200:300]".into(), "block[20]".into()] });
+        scene.add(MappedPoints {
+            name: "skin".into(),
+            of: vec!["block[200:300]".into(), "block[20]".into()],
+            at: Vec::new(),
+        });
         scene.add(DragSet {
             name: "skin drag".into(),
             on: vec!["skin".into()],

@@ -56,7 +56,7 @@ fn a_force_on_carried_points_is_the_force_on_what_carries_them() {
             let mut scene = net();
             for (name, of) in sets {
                 let of = of.iter().map(|s| s.to_string()).collect();
-                scene.add(MappedPoints { name: name.to_string(), of });
+                scene.add(MappedPoints { name: name.to_string(), of, at: Vec::new() });
             }
             scene.add(push("gust", &["a"]));
             scene.add(DragSet {
@@ -96,7 +96,7 @@ fn springs_reach_through_carried_points_in_both_directions() {
         let mut scene = Scene { dt: 1e-3, gravity: Vec3::zeros(), ..Scene::default() };
         scene.add(ParticleSet::at("weight", [0.0, 0.0, 0.0]).mass(2.0).velocity([0.0, 0.3, 0.0]));
         scene.add(ParticleSet::at("ball", [1.0, 0.0, 0.0]).mass(0.5));
-        scene.add(MappedPoints { name: "hook".into(), of: vec!["weight".into()] });
+        scene.add(MappedPoints { name: "hook".into(), of: vec!["weight".into()], at: Vec::new() });
         scene.add(SpringSet::between("band", "hook", "ball").stiffness(30.0).rest_length(0.7));
         let mut sim = scene.build().unwrap();
         sim.method = explicit(*integrator);
@@ -184,7 +184,7 @@ fn a_prescribed_motion_is_exact_after_every_step() {
             scene.add(MotionSet { on: vec![format!("net[{i}]")], motion: motion.clone() });
         }
         // What moves as told takes carried points with it.
-        scene.add(MappedPoints { name: "mark".into(), of: vec!["net[3]".into()] });
+        scene.add(MappedPoints { name: "mark".into(), of: vec!["net[3]".into()], at: Vec::new() });
         let mut sim = scene.build().unwrap();
         sim.method = explicit(*integrator);
         let start = net().build().unwrap();

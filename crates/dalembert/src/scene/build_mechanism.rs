@@ -265,9 +265,10 @@ impl Shop<'_> {
                 self.from_frame(h, &p)
             }),
         };
-        // Under a distance the anchors are meant to be apart: each end has its own.
+        // Under a distance the anchors are meant to be apart: b's is its own origin.
         let anchors = match (kind, j.anchors) {
             (JointKind::Distance { .. }, Anchors::Default) => [self.own(a), self.own(b)],
+            (JointKind::Distance { .. }, Anchors::World(p)) => [self.local(a, &p), self.own(b)],
             _ => anchors,
         };
         let end = |k: usize, holder: Holder| End {
