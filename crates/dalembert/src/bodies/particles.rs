@@ -1,5 +1,7 @@
 //! Particles: points with mass, $q = x \in R^{3n}$, $M = \mathrm{diag}(m_i I_3)$.
 
+use crate::math::each_point;
+
 /// Inertia of all particles of a model.
 ///
 /// Arrays run over all *points*; carried points come after the particles, with mass 0 and inverse mass 0.
@@ -32,11 +34,7 @@ impl Particles {
 
     /// f ← M⁻¹ f over particles from number `first` on.
     pub fn solve_mass(&self, first: usize, f: &mut [f64]) {
-        for (f, w) in f.chunks_exact_mut(3).zip(&self.inv_mass[first..]) {
-            f[0] *= w;
-            f[1] *= w;
-            f[2] *= w;
-        }
+        each_point(f, &self.inv_mass[first..], |f, w| *f = [f[0] * w, f[1] * w, f[2] * w]);
     }
 
     /// Kinetic energy ½ vᵀ M v [J] over all points.

@@ -36,6 +36,24 @@ pub fn add_triple(a: &mut [f64], i: usize, value: &Vec3) {
     s[2] += value.z;
 }
 
+/// Calls `update` with each triple of `a` and the number of `w` that belongs to it.
+///
+/// Four triples at a time fill whole vector registers; each is updated by itself, so grouping changes no bit.
+#[inline(always)]
+pub fn each_point(a: &mut [f64], w: &[f64], update: impl Fn(&mut [f64; 3], f64)) {
+    let (fours, rest) = a.as_chunks_mut::<12>();
+    let (w_fours, w_rest) = w.split_at(w.len().min(4 * fours.len()));
+    for (four, w) in fours.iter_mut().zip(w_fours.as_chunks::<4>().0) {
+        let (triples, _) = four.as_chunks_mut::<3>();
+        for i in 0..4 {
+            update(&mut triples[i], w[i]);
+        }
+    }
+    for (one, w) in rest.as_chunks_mut::<3>().0.iter_mut().zip(w_rest) {
+        update(one, *w);
+    }
+}
+
 /// Outer product a bᵀ.
 #[inline(always)]
 pub fn outer(a: &Vec3, b: &Vec3) -> Mat3 {

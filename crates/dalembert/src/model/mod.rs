@@ -132,11 +132,18 @@ impl Model {
     }
 
     /// Carries points and applies filters and prescribed motion, so that a state set by hand is consistent.
+    ///
+    /// Every step ends with it, and settling a settled state changes no bit.
     pub fn settle(&self, state: &mut State) {
+        self.settle_at(state.time, &mut state.q, &mut state.v);
+    }
+
+    /// [`settle`](Self::settle) on bare coordinates and velocities at time t.
+    pub(crate) fn settle_at(&self, time: f64, q: &mut [f64], v: &mut [f64]) {
         let (pq, pv) = (self.layout.points_q(), self.layout.points_v());
-        self.filters.apply(0, &mut state.v[pv..]);
-        self.filters.prescribe_at(state.time, &mut state.q[pq..], &mut state.v[pv..]);
-        crate::mapping::carry_all(&self.mappings, &mut state.q, &mut state.v);
+        self.filters.settle(&mut v[pv..]);
+        self.filters.prescribe_at(time, &mut q[pq..], &mut v[pv..]);
+        crate::mapping::carry_all(&self.mappings, q, v);
     }
 
     /// Name of the block, and the number within it, of the first number in q or v that is not finite.
@@ -148,5 +155,11 @@ impl Model {
             }
         }
         (String::from("?"), 0)
+    }
+
+    /// Name of the block, and the point within it, that owns entry `i` of v.
+    pub(crate) fn owner(&self, i: usize) -> (String, usize) {
+        let block = self.blocks.iter().find(|b| b.v.contains(&i));
+        block.map_or((String::from("?"), 0), |b| (b.name.clone(), (i - b.v.start) / 3))
     }
 }

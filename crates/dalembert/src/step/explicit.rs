@@ -4,9 +4,10 @@
 //! gathered, $a = C M^{-1} f$. Coordinates with prescribed motion are functions of time, not states: their rates are
 //! zero and they are set at every stage.
 //!
-//! Symplectic Euler, the default, fuses local forces, mass, filter, kick $v' = v + h a$ and drift $x' = x + h v'$
-//! into one pass over windows of points that stay in cache; windows run in parallel. It writes new buffers and swaps
-//! them in at the end, so a failed step changes nothing.
+//! Symplectic Euler, the default, fuses local forces, mass, filter and kick $v' = v + h a$ into one pass over windows
+//! of points that stay in cache; windows run in parallel. The new velocities go to a buffer that is swapped in, and
+//! positions move in place only after every $x + h v'$ proved finite, so a failed step changes nothing. (A second
+//! buffer of positions would cost more than the second pass: its lines are read before they are overwritten.)
 
 use rayon::prelude::*;
 
@@ -81,8 +82,8 @@ impl Default for Explicit {
     }
 }
 
-/// Points per window of the fused pass: x, v and f of a window fit in the second-level cache.
-const WINDOW: usize = 1_024;
+/// Points per window of the fused pass: x, v, masses and results of a window fit in the first-level cache.
+const WINDOW: usize = 256;
 /// Fewer points than this stay on one thread.
 const PARALLEL_POINTS: usize = 16_384;
 
@@ -132,7 +133,8 @@ impl Explicit {
             y,
             &mut controller,
             ode,
-        )?;
+        )
+        .map_err(|e| adaptive_error(e, model, state, h, ode, self.integrator))?;
         commit(model, state, h, work, self.integrator)?;
         state.controller = controller;
         Ok(StepReport {
@@ -184,15 +186,36 @@ fn commit(
     work: &mut Workspace,
     integrator: Integrator,
 ) -> Result<(), StepError> {
-    let (q, v) = work.y.split_at(model.layout.len_q());
-    if !all_finite(&work.y) {
+    let (q, v) = work.y.split_at_mut(model.layout.len_q());
+    model.settle_at(state.time_after(h), q, v);
+    if !all_finite(q) || !all_finite(v) {
         return Err(not_finite(model, state, h, q, v, integrator));
     }
     state.q.copy_from_slice(q);
     state.v.copy_from_slice(v);
     state.advance_time(h);
-    model.settle(state);
     Ok(())
+}
+
+/// Tells who overflowed, if that is why the adaptive integrator gave up.
+fn adaptive_error(
+    error: ode::OdeError,
+    model: &Model,
+    state: &State,
+    h: f64,
+    ode: &ode::OdeWork,
+    integrator: Integrator,
+) -> StepError {
+    let ode::OdeError::NonFinite { .. } = error else { return error.into() };
+    let mut out = not_finite(model, state, h, &state.q, &state.v, integrator);
+    if let (StepError::NonFinite { object, index, .. }, Some(i)) = (&mut out, ode.culprit())
+        && all_finite(&state.q)
+        && all_finite(&state.v)
+    {
+        // The tangent of y = (q, v) is (q̇, v̇): two vectors that are laid out like v.
+        (*object, *index) = model.owner(i % model.layout.len_v());
+    }
+    out
 }
 
 fn not_finite(
@@ -242,7 +265,8 @@ fn verlet(model: &Model, state: &mut State, h: f64, work: &mut Workspace) -> Res
     Ok(fixed(state, h, 2))
 }
 
-/// One pass over windows of points: f, then a = C M⁻¹ f, then v' = v + h a, then x' = x + h v'.
+/// Two passes over windows of points. First f, a = C M⁻¹ f and v' = v + h a into a new buffer, looking at x + h v' to
+/// see that it is finite; then, once all of it is, x ← x + h v' in place.
 fn symplectic_euler(
     model: &Model,
     state: &mut State,
@@ -253,20 +277,19 @@ fn symplectic_euler(
     let (pq, pv) = (model.layout.points_q(), model.layout.points_v());
     let fused = model.layout.points == particles;
     let has_shared = shared_forces(model, state, fused, &mut work.f);
-    work.q.resize(state.q.len(), 0.0);
     work.v.resize(state.v.len(), 0.0);
 
     let shared = has_shared.then_some(&work.f[pv..]);
     let (x, v) = (&state.q[pq..], &state.v[pv..]);
-    let window = |k: usize, x_new: &mut [f64], v_new: &mut [f64]| {
+    let kick = |k: usize, v_new: &mut [f64]| {
         let first = k * WINDOW;
-        let part = 3 * first..3 * first + x_new.len();
+        let part = 3 * first..3 * first + v_new.len();
         let points = Points {
             time: state.time,
             first,
             x: &x[part.clone()],
             v: &v[part.clone()],
-            mass: &model.particles.mass[first..first + x_new.len() / 3],
+            mass: &model.particles.mass[first..first + v_new.len() / 3],
         };
         // The new velocities serve as the buffer of forces, then of accelerations.
         match shared {
@@ -280,33 +303,60 @@ fn symplectic_euler(
         }
         model.particles.solve_mass(first, v_new);
         model.filters.apply(first, v_new);
-        for i in 0..v_new.len() {
-            v_new[i] = points.v[i] + h * v_new[i];
-            x_new[i] = points.x[i] + h * v_new[i];
+        for (v_new, v) in v_new.iter_mut().zip(points.v) {
+            *v_new = v + h * *v_new;
         }
-        all_finite(x_new)
+        finite_sum(points.x, h, v_new)
     };
-    let (x_new, v_new) = (&mut work.q[pq..pq + 3 * particles], &mut work.v[pv..pv + 3 * particles]);
-    let pairs = x_new.chunks_mut(3 * WINDOW).zip(v_new.chunks_mut(3 * WINDOW));
-    let finite = if particles >= PARALLEL_POINTS {
-        x_new
+    let v_new = &mut work.v[pv..pv + 3 * particles];
+    let parallel = particles >= PARALLEL_POINTS;
+    let finite = if parallel {
+        v_new
             .par_chunks_mut(3 * WINDOW)
-            .zip(v_new.par_chunks_mut(3 * WINDOW))
             .enumerate()
-            .with_min_len(8)
-            .map(|(k, (x, v))| window(k, x, v))
+            .with_min_len(32)
+            .map(|(k, v)| kick(k, v))
             .reduce(|| true, |a, b| a && b)
     } else {
-        pairs.enumerate().fold(true, |ok, (k, (x, v))| window(k, x, v) && ok)
+        v_new.chunks_mut(3 * WINDOW).enumerate().fold(true, |ok, (k, v)| kick(k, v) && ok)
     };
-    if !finite {
+    if !finite || !model.filters.prescribed_finite(state.time_after(h)) {
+        work.q.clone_from(&state.q);
+        drift(h, &work.v[pv..pv + 3 * particles], &mut work.q[pq..]);
+        model.settle_at(state.time_after(h), &mut work.q, &mut work.v);
         return Err(not_finite(model, state, h, &work.q, &work.v, Integrator::SymplecticEuler));
     }
-    std::mem::swap(&mut state.q, &mut work.q);
+    let (x, v_new) = (&mut state.q[pq..pq + 3 * particles], &work.v[pv..pv + 3 * particles]);
+    if parallel {
+        let part = 3 * 32 * WINDOW;
+        x.par_chunks_mut(part).zip(v_new.par_chunks(part)).for_each(|(x, v)| drift(h, v, x));
+    } else {
+        drift(h, v_new, x);
+    }
     std::mem::swap(&mut state.v, &mut work.v);
     state.advance_time(h);
     model.settle(state);
     Ok(fixed(state, h, 1))
+}
+
+/// x ← x + h v.
+fn drift(h: f64, v: &[f64], x: &mut [f64]) {
+    for (x, v) in x.iter_mut().zip(v) {
+        *x += h * v;
+    }
+}
+
+/// True if x + h v is finite; see [`all_finite`] for the trick.
+fn finite_sum(x: &[f64], h: f64, v: &[f64]) -> bool {
+    let mut lanes = [0.0f64; 8];
+    let ((x8, x_rest), (v8, v_rest)) = (x.as_chunks::<8>(), v.as_chunks::<8>());
+    for (x, v) in x8.iter().zip(v8) {
+        for k in 0..8 {
+            lanes[k] += (x[k] + h * v[k]) * 0.0;
+        }
+    }
+    let rest: f64 = x_rest.iter().zip(v_rest).map(|(x, v)| (x + h * v) * 0.0).sum();
+    lanes.iter().sum::<f64>() + rest == 0.0
 }
 
 /// f ← the forces that the fused pass cannot compute for itself: those between points, and all of them if there are
@@ -334,13 +384,13 @@ fn swap_in(
     work: &mut Workspace,
     integrator: Integrator,
 ) -> Result<(), StepError> {
+    model.settle_at(state.time_after(h), &mut work.q, &mut work.v);
     if !all_finite(&work.q) || !all_finite(&work.v) {
         return Err(not_finite(model, state, h, &work.q, &work.v, integrator));
     }
     std::mem::swap(&mut state.q, &mut work.q);
     std::mem::swap(&mut state.v, &mut work.v);
     state.advance_time(h);
-    model.settle(state);
     Ok(())
 }
 

@@ -21,6 +21,11 @@ pub(super) struct Grid {
     cell_of: Vec<u32>,
 }
 
+/// Binary logarithm of the largest number of cells for so many points.
+fn most_bits(count: usize) -> u32 {
+    (usize::BITS - count.max(64).leading_zeros()).min(24)
+}
+
 impl Grid {
     /// Sorts the points with the given positions into cells of size `radius`.
     pub(super) fn fill(&mut self, count: usize, radius: f64, position: impl Fn(usize) -> Vec3) {
@@ -28,6 +33,8 @@ impl Grid {
         self.choose_size(count, &position);
         let cells = 1usize << (self.bits[0] + self.bits[1] + self.bits[2]);
         self.starts.clear();
+        // Room for the finest grid that this many points may get, so that a cloud that spreads takes no memory.
+        self.starts.reserve((1usize << most_bits(count)) + 1);
         self.starts.resize(cells + 1, 0);
         self.cell_of.clear();
         for i in 0..count {
@@ -62,7 +69,7 @@ impl Grid {
             low = low.inf(&x);
             high = high.sup(&x);
         }
-        let most = (usize::BITS - count.max(64).leading_zeros()).min(24);
+        let most = most_bits(count);
         for d in 0..3 {
             let cells = ((high[d] - low[d]) * self.inv_cell).clamp(0.0, 1e6) + 1.0;
             self.bits[d] = (cells.log2().ceil() as u32).clamp(2, 20);
@@ -96,13 +103,24 @@ impl Grid {
     #[inline(always)]
     pub(super) fn around(&self, x: &Vec3, mut visit: impl FnMut(usize)) {
         let c = self.coordinates(x);
+        let last = (1usize << self.bits[0]) - 1;
+        let column = c[0] as usize & last;
+        let inside = column > 0 && column < last;
         for dz in -1..=1 {
             for dy in -1..=1 {
-                for dx in -1..=1 {
-                    let cell =
-                        self.cell([c[0].wrapping_add(dx), c[1].wrapping_add(dy), c[2].wrapping_add(dz)]);
-                    for k in self.starts[cell]..self.starts[cell + 1] {
+                let row = self.cell([0, c[1].wrapping_add(dy), c[2].wrapping_add(dz)]);
+                if inside {
+                    // Three cells side by side are one run of points.
+                    let cell = row + column;
+                    for k in self.starts[cell - 1]..self.starts[cell + 2] {
                         visit(k as usize);
+                    }
+                } else {
+                    for dx in -1..=1 {
+                        let cell = row + (c[0].wrapping_add(dx) as usize & last);
+                        for k in self.starts[cell]..self.starts[cell + 1] {
+                            visit(k as usize);
+                        }
                     }
                 }
             }

@@ -120,12 +120,14 @@ impl Force for NearPairs {
             let Buffers { grid, force } = b;
             force.resize(n, Vec3::zeros());
             let grid = &*grid;
+            // Only gravitation asks for masses, and fetching them is dear: they lie in another order.
+            let heavy = matches!(self.law, PairLaw::Gravitation { .. });
+            let mass = |k: usize| if heavy { p.mass[self.on[grid.sorted[k] as usize] as usize] } else { 1.0 };
             let one = |k: usize| {
-                let mass = p.mass[self.on[grid.sorted[k] as usize] as usize];
+                let mine = mass(k);
                 let mut sum = Vec3::zeros();
                 self.neighbours(grid, k, |l, d, r| {
-                    let other = p.mass[self.on[grid.sorted[l] as usize] as usize];
-                    sum -= d * self.profile(r, mass * other).1;
+                    sum -= d * self.profile(r, mine * mass(l)).1;
                 });
                 sum
             };

@@ -1,7 +1,7 @@
 //! Uniform gravity: $W = -m\,g\cdot x$, $f = m g$, $K = 0$.
 
 use crate::forces::{Force, Points};
-use crate::math::Vec3;
+use crate::math::{Vec3, each_point};
 
 /// Weight of every point that has mass.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,11 +21,7 @@ impl Force for Gravity {
 
     fn add_force(&self, p: &Points, f: &mut [f64]) {
         let g = self.acceleration;
-        for (f, m) in f.chunks_exact_mut(3).zip(p.mass) {
-            f[0] += m * g.x;
-            f[1] += m * g.y;
-            f[2] += m * g.z;
-        }
+        each_point(f, p.mass, |f, m| *f = [f[0] + m * g.x, f[1] + m * g.y, f[2] + m * g.z]);
     }
 
     fn is_local(&self) -> bool {

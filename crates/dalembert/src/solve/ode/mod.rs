@@ -134,6 +134,17 @@ impl OdeWork {
         self.nt
     }
 
+    /// The tangent coordinate to look at after [`OdeError::NonFinite`]: the first whose rate was not finite, else the
+    /// one with the largest error in the last step tried.
+    pub fn culprit(&self) -> Option<usize> {
+        let bad = |a: &[f64]| a.iter().position(|x| !x.is_finite());
+        let rates = self.k.chunks_exact(self.nt.max(1)).find_map(bad);
+        rates.or_else(|| bad(&self.error)).or_else(|| {
+            let largest = self.error.iter().enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+            largest.map(|(i, _)| i)
+        })
+    }
+
     /// Sizes the buffers of a step with this many stages. Takes no memory once warm.
     fn fit(&mut self, ny: usize, stages: usize) {
         debug_assert_eq!(self.ny, ny, "OdeWork was made for points of another length");

@@ -1,0 +1,165 @@
+//! `dalembert bench`: named scenes, timed on this machine.
+//!
+//! Every figure is the best of several repeats, so that what else runs on the machine disturbs it least. Rows on one
+//! thread run in a pool of one thread; rows with `_threads` in their name in the default pool. A new bench is a
+//! function in [`scenes`] and a line in [`BENCHES`].
+
+mod scenes;
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::verify::{put, unknown};
+
+/// Time named scenes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Benches to run; all of them if none is named
+    names: Vec<String>,
+    /// Print an array of objects instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Repeats of each measurement; the best one counts
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repeat: u32,
+    /// List the benches and what they measure
+    #[arg(long)]
+    list: bool,
+}
+
+/// One bench: it may print several rows.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&mut Bencher),
+}
+
+/// All benches, in the order in which they run.
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "copy",
+        about: "copying arrays as large as the state of 10^6 particles",
+        run: scenes::copy,
+    },
+    Bench {
+        name: "particles",
+        about: "10^6 particles under gravity and viscous drag, symplectic Euler",
+        run: scenes::particles,
+    },
+    Bench { name: "springs", about: "forces of 10^6 springs of a cloth, one thread", run: scenes::springs },
+    Bench {
+        name: "near_pairs",
+        about: "soft balls at equal density, 10^4 and 10^5 of them, one thread",
+        run: scenes::near_pairs,
+    },
+    Bench { name: "rk4_chain", about: "a rope of 10^4 links under RK4, one thread", run: scenes::rk4_chain },
+    Bench { name: "rollouts", about: "256 states of one model stepped side by side", run: scenes::rollouts },
+];
+
+/// One line of the result.
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    name: String,
+    /// Number of units: particles, springs, ….
+    n: usize,
+    seconds_per_step: f64,
+    /// Nanoseconds per unit and step.
+    unit_cost_ns: f64,
+    note: String,
+}
+
+/// Collects rows.
+struct Bencher {
+    repeat: u32,
+    rows: Vec<Row>,
+}
+
+impl Bencher {
+    fn row(&mut self, name: impl Into<String>, n: usize, seconds: f64, note: impl Into<String>) {
+        self.rows.push(Row {
+            name: name.into(),
+            n,
+            seconds_per_step: seconds,
+            unit_cost_ns: seconds / n as f64 * 1e9,
+            note: note.into(),
+        });
+    }
+
+    /// Shortest time of one call, after one that is not counted [s].
+    fn best(&self, mut f: impl FnMut()) -> f64 {
+        f();
+        (0..self.repeat).map(|_| seconds(&mut f)).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The same for two things that shall be compared: they take turns, so that both see the same weather.
+    fn best_of_two(&self, mut f: impl FnMut(), mut g: impl FnMut()) -> (f64, f64) {
+        f();
+        g();
+        let (mut best_f, mut best_g) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..self.repeat {
+            best_f = best_f.min(seconds(&mut f));
+            best_g = best_g.min(seconds(&mut g));
+        }
+        (best_f, best_g)
+    }
+}
+
+fn seconds(f: &mut impl FnMut()) -> f64 {
+    let start = Instant::now();
+    f();
+    black_box(());
+    start.elapsed().as_secs_f64()
+}
+
+/// Runs `f` on one thread, nested parallel loops included.
+fn on_one_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+        Ok(pool) => pool.install(f),
+        Err(_) => f(), // no thread to be had: the caller's own pool will do
+    }
+}
+
+/// Runs the benches asked for; 2 for a name that does not exist.
+pub(crate) fn command(args: Args) -> ExitCode {
+    if args.list {
+        let width = BENCHES.iter().map(|b| b.name.len()).max().unwrap_or(0);
+        BENCHES.iter().for_each(|b| put(&format!("{:width$}  {}", b.name, b.about)));
+        return ExitCode::SUCCESS;
+    }
+    let names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
+    if let Some(name) = args.names.iter().find(|n| !names.contains(&n.as_str())) {
+        eprintln!("{}", unknown("bench", name, &names));
+        return ExitCode::from(2);
+    }
+    let mut bencher = Bencher { repeat: args.repeat, rows: Vec::new() };
+    for bench in BENCHES {
+        if args.names.is_empty() || args.names.iter().any(|n| n == bench.name) {
+            let printed = bencher.rows.len();
+            (bench.run)(&mut bencher);
+            if !args.json {
+                if printed == 0 {
+                    put(&format!("{:<18} {:>9} {:>12} {:>10}  note", "name", "n", "s/step", "ns/unit"));
+                }
+                bencher.rows[printed..].iter().for_each(print);
+            }
+        }
+    }
+    if args.json {
+        match serde_json::to_string_pretty(&bencher.rows) {
+            Ok(text) => put(&text),
+            Err(e) => {
+                eprintln!("cannot write the rows: {e}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn print(row: &Row) {
+    let Row { name, n, seconds_per_step, unit_cost_ns, note } = row;
+    put(&format!("{name:<18} {n:>9} {seconds_per_step:>12.4e} {unit_cost_ns:>10.2}  {note}"));
+}

@@ -1,0 +1,325 @@
+//! `dalembert verify`: problems with known answers, run through the engine and compared.
+//!
+//! References are closed forms or the numbers of a case file in `data/cases`, never results of this program. A new
+//! case is a function in one of the files here and a line in [`CASES`].
+
+#![allow(non_snake_case)] // the letters of the formulas
+
+mod accuracy;
+mod closed_forms;
+mod kepler;
+mod oscillator;
+mod spring_chain;
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+use dalembert::prelude::*;
+use serde::Serialize;
+
+/// Run problems with known answers.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Cases to run; all of them if none is named
+    #[arg(value_name = "CASE")]
+    names: Vec<String>,
+    /// Print an array of objects instead of a table
+    #[arg(long)]
+    json: bool,
+    /// List the cases and what they are about
+    #[arg(long)]
+    list: bool,
+}
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// One problem: it may fill several rows.
+struct Case {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&mut Table) -> Outcome,
+}
+
+/// All cases, in the order in which they run.
+const CASES: &[Case] = &[
+    Case {
+        name: "free_fall",
+        about: "a stone thrown up, with each scheme's own error",
+        run: closed_forms::free_fall,
+    },
+    Case {
+        name: "terminal_velocity",
+        about: "a fall against quadratic drag: tanh",
+        run: closed_forms::terminal_velocity,
+    },
+    Case {
+        name: "damped_oscillator",
+        about: "a mass on a spring with a damper",
+        run: closed_forms::damped_oscillator,
+    },
+    Case {
+        name: "driven_oscillator",
+        about: "a shaken hook and a shaken mass: F/(k - m w^2)",
+        run: closed_forms::driven_oscillator,
+    },
+    Case { name: "two_body", about: "two stars on circles: period and momenta", run: closed_forms::two_body },
+    Case {
+        name: "angular_spring",
+        about: "a stiff wire that swings: k/(m L^2)",
+        run: closed_forms::angular_spring,
+    },
+    Case {
+        name: "lennard_jones_dimer",
+        about: "two atoms about the bottom of their well",
+        run: closed_forms::lennard_jones_dimer,
+    },
+    Case {
+        name: "soft_collision",
+        about: "two soft balls that trade velocities",
+        run: closed_forms::soft_collision,
+    },
+    Case {
+        name: "oscillator_discrete_maps",
+        about: "each scheme's exact recurrence on the oscillator",
+        run: oscillator::discrete_maps,
+    },
+    Case {
+        name: "kepler_detest_d",
+        about: "orbits of all eccentricities; energy over 1000 orbits",
+        run: kepler::detest_d,
+    },
+    Case {
+        name: "spring_chain_modes",
+        about: "frequencies of a chain, from matrices and from motion",
+        run: spring_chain::modes,
+    },
+    Case {
+        name: "observed_orders",
+        about: "error against step size for each integrator",
+        run: accuracy::observed_orders,
+    },
+    Case {
+        name: "adaptive_slopes",
+        about: "error against tolerance for adaptive integrators",
+        run: accuracy::adaptive_slopes,
+    },
+];
+
+/// One comparison.
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    case: &'static str,
+    method: String,
+    quantity: String,
+    value: f64,
+    reference: f64,
+    error: f64,
+    tolerance: f64,
+    pass: bool,
+}
+
+/// The comparisons made so far.
+#[derive(Default)]
+struct Table {
+    case: &'static str,
+    rows: Vec<Row>,
+}
+
+impl Table {
+    /// |value − reference| ≤ tolerance · |reference|.
+    fn relative(
+        &mut self,
+        method: &str,
+        quantity: impl Into<String>,
+        value: f64,
+        reference: f64,
+        tolerance: f64,
+    ) {
+        self.row(
+            method,
+            quantity.into(),
+            value,
+            reference,
+            (value - reference).abs() / reference.abs(),
+            tolerance,
+        );
+    }
+
+    /// |value − reference| ≤ tolerance.
+    fn absolute(
+        &mut self,
+        method: &str,
+        quantity: impl Into<String>,
+        value: f64,
+        reference: f64,
+        tolerance: f64,
+    ) {
+        self.row(method, quantity.into(), value, reference, (value - reference).abs(), tolerance);
+    }
+
+    fn row(
+        &mut self,
+        method: &str,
+        quantity: String,
+        value: f64,
+        reference: f64,
+        error: f64,
+        tolerance: f64,
+    ) {
+        let pass = error <= tolerance; // false if the error is no number
+        self.rows.push(Row {
+            case: self.case,
+            method: method.into(),
+            quantity,
+            value,
+            reference,
+            error,
+            tolerance,
+            pass,
+        });
+    }
+}
+
+/// Runs the cases asked for: 0 if all pass, 1 if not, 2 for a name that does not exist.
+pub(crate) fn command(args: Args) -> ExitCode {
+    if args.list {
+        let width = CASES.iter().map(|c| c.name.len()).max().unwrap_or(0);
+        CASES.iter().for_each(|c| put(&format!("{:width$}  {}", c.name, c.about)));
+        return ExitCode::SUCCESS;
+    }
+    let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
+    if let Some(name) = args.names.iter().find(|n| !names.contains(&n.as_str())) {
+        eprintln!("{}", unknown("case", name, &names));
+        return ExitCode::from(2);
+    }
+    let mut table = Table::default();
+    for case in CASES.iter().filter(|c| args.names.is_empty() || args.names.iter().any(|n| n == c.name)) {
+        run(case, &mut table);
+    }
+    let failed = table.rows.iter().filter(|r| !r.pass).count();
+    if args.json {
+        match serde_json::to_string_pretty(&table.rows) {
+            Ok(text) => put(&text),
+            Err(e) => {
+                eprintln!("cannot write the rows: {e}");
+                return ExitCode::FAILURE;
+            }
+        }
+    } else {
+        print(&table.rows);
+        put(&format!("{} of {} comparisons pass", table.rows.len() - failed, table.rows.len()));
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run(case: &Case, table: &mut Table) {
+    table.case = case.name;
+    if let Err(e) = (case.run)(table) {
+        table.row("", format!("did not run: {e}"), f64::NAN, f64::NAN, f64::NAN, 0.0);
+    }
+}
+
+fn print(rows: &[Row]) {
+    let width = |f: fn(&Row) -> usize, head: &str| rows.iter().map(f).max().unwrap_or(0).max(head.len());
+    let (c, m, q) = (
+        width(|r| r.case.len(), "case"),
+        width(|r| r.method.len(), "method"),
+        width(|r| r.quantity.chars().count(), "quantity"),
+    );
+    put(&format!(
+        "{:c$}  {:m$}  {:q$}  {:>18}  {:>18}  {:>9}  {:>9}  pass",
+        "case", "method", "quantity", "value", "reference", "error", "tolerance"
+    ));
+    for r in rows {
+        let Row { case, method, quantity, value, reference, error, tolerance, pass } = r;
+        let pass = if *pass { "yes" } else { "NO" };
+        put(&format!(
+            "{case:c$}  {method:m$}  {quantity:q$}  {value:>18.11e}  {reference:>18.11e}  {error:>9.2e}  {tolerance:>9.1e}  {pass}"
+        ));
+    }
+}
+
+/// Prints a line; a reader that has gone away is no failure of ours.
+pub(crate) fn put(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// The message for a name that does not exist, with the nearest one that does.
+pub(crate) fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
+    let likeness = |known: &&&str| strsim::jaro_winkler(name, known);
+    let nearest = names.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match nearest.filter(|n| likeness(n) > 0.75) {
+        Some(near) => format!("there is no {kind} `{name}`; did you mean `{near}`?"),
+        None => format!("there is no {kind} `{name}`; there are {}", names.join(", ")),
+    }
+}
+
+/// The method `explicit` with an integrator; the tolerance matters to adaptive ones alone.
+fn explicit(integrator: Integrator, tolerance: f64) -> Method {
+    Method::Explicit(Explicit { integrator, tolerance, ..Explicit::default() })
+}
+
+/// An empty scene without gravity.
+fn weightless(method: Method, dt: f64) -> Scene {
+    Scene { method, dt, gravity: Vec3::zeros(), ..Scene::default() }
+}
+
+/// The angular frequency of a signal that swings about zero [rad/s]: runs for `duration` and looks at the times at
+/// which it rises through zero, found by a straight line between two steps.
+fn frequency(
+    sim: &mut Simulation,
+    duration: f64,
+    signal: impl Fn(&State) -> f64,
+) -> Result<f64, Box<dyn Error>> {
+    let (mut first, mut last, mut periods) = (f64::NAN, f64::NAN, 0u32);
+    let (mut t, mut s) = (sim.state.time, signal(&sim.state));
+    while sim.state.time < duration {
+        sim.step()?;
+        let (t_new, s_new) = (sim.state.time, signal(&sim.state));
+        if s < 0.0 && s_new >= 0.0 {
+            last = t + (t_new - t) * s / (s - s_new);
+            if first.is_nan() {
+                first = last;
+            } else {
+                periods += 1;
+            }
+        }
+        (t, s) = (t_new, s_new);
+    }
+    if periods == 0 {
+        return Err("the signal does not swing".into());
+    }
+    Ok(std::f64::consts::TAU * f64::from(periods) / (last - first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_passes() {
+        let mut table = Table::default();
+        CASES.iter().for_each(|case| run(case, &mut table));
+        let failed: Vec<&Row> = table.rows.iter().filter(|r| !r.pass).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+        for case in CASES {
+            assert!(table.rows.iter().any(|r| r.case == case.name), "{} compares nothing", case.name);
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_fails() {
+        let mut table = Table::default();
+        table.relative("", "x", f64::NAN, 1.0, 1e9);
+        table.absolute("", "x", f64::INFINITY, f64::INFINITY, 1e9);
+        assert!(table.rows.iter().all(|r| !r.pass));
+    }
+
+    #[test]
+    fn a_misspelt_name_gets_a_suggestion() {
+        let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
+        assert!(unknown("case", "kepler", &names).contains("`kepler_detest_d`"));
+        assert!(unknown("case", "zzz", &names).contains("there are free_fall"));
+    }
+}

@@ -1,0 +1,108 @@
+//! A warm step takes no memory. Alone in its file, so that nothing else counts.
+#![allow(unsafe_code)] // a global allocator cannot be written without
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dalembert::prelude::*;
+
+struct Counting;
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to the system allocator unchanged; only a counter is added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Every kind of force, filter and mapping on a swarm that spreads, so that the grid of near pairs changes size.
+fn scene() -> Scene {
+    let mut scene = Scene { dt: 1e-3, ..Scene::default() };
+    let count = [5, 4, 3];
+    scene.add(
+        ParticleSet::new("block", Arrangement::Grid { size: Vec3::new(0.5, 0.4, 0.3), count }).mass(0.1),
+    );
+    let size = Vec3::new(0.4, 0.4, 0.4);
+    let mut swarm = ParticleSet::new("swarm", Arrangement::Cloud { size, count: 50, seed: Some(5) });
+    let outwards = swarm.arrangement.positions(0).iter().map(|x| x * 40.0).collect();
+    swarm.velocity = Velocities::List(outwards);
+    scene.add(swarm.position([0.0, 0.0, 2.0]));
+    scene.add(MappedPoints { name: "skin".into(), of: vec!["block[20:30]".into()] });
+    scene.add(MappedPoints { name: "picked".into(), of: vec!["skin[2]".into(), "block[1]".into()] });
+    scene.add(SpringSet::along("edges", "block", Edges::Structural).stiffness(50.0).damping(0.1));
+    scene.add(AngularSpringSet {
+        name: "bends".into(),
+        along: Some("block".into()),
+        stiffness: 0.01,
+        ..AngularSpringSet::default()
+    });
+    scene.add(DragSet { name: "air".into(), linear: 0.01, quadratic: 0.01, ..DragSet::default() });
+    scene.add(DragSet { name: "oil".into(), on: vec!["picked".into()], linear: 0.01, ..DragSet::default() });
+    for (k, signal) in [
+        Signal::Constant,
+        Signal::Sine { frequency: 2.0, phase: 0.0 },
+        Signal::Pulse { from: 0.01, to: 0.02 },
+        Signal::Table { times: vec![0.0, 1.0], values: vec![0.0, 1.0] },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let on = vec!["skin".to_string()];
+        scene.add(PushSet { name: format!("push{k}"), on, force: Vec3::x() * 1e-3, signal });
+    }
+    for (k, law) in [Attraction::Inverse { mu: 0.1, softening: 0.1 }, Attraction::Spring { stiffness: 0.1 }]
+        .into_iter()
+        .enumerate()
+    {
+        scene.add(AttractorSet { name: format!("star{k}"), on: Vec::new(), center: Vec3::zeros(), law });
+    }
+    let touch = PairLaw::SoftRepulsion { stiffness: 5.0, diameter: 0.11 };
+    let (near, all) = (Reach::Within(0.11), Reach::All);
+    scene.add(PairForce { name: "touch".into(), on: Vec::new(), law: touch, reach: near });
+    let gas = PairLaw::LennardJones { epsilon: 1e-6, sigma: 0.02 };
+    scene.add(PairForce { name: "gas".into(), on: vec!["swarm".into()], law: gas, reach: near });
+    let pull = PairLaw::Gravitation { constant: 1e-3, softening: 0.05 };
+    scene.add(PairForce { name: "pull".into(), on: Vec::new(), law: pull, reach: all });
+    scene.add(CustomForce::on_each("mine", &["block[3]"], |t, x, v, m| -m * x - 0.1 * v * t));
+    scene.add(CustomForce::on_tuple("ours", &["block[3]", "block[9]"], |_, x, _, f| {
+        f[0] = 0.1 * (x[1] - x[0]);
+        f[1] = -f[0];
+    }));
+    scene.add(Fix::points("block[0:3]"));
+    scene.add(Fix::direction("block[10:15]", [1.0, 2.0, 0.5]));
+    let motion = Motion::Velocity(Vec3::new(0.0, 0.1, 0.0));
+    scene.add(MotionSet { on: vec!["block[5]".into()], motion });
+    scene
+}
+
+#[test]
+fn a_warm_step_takes_no_memory() {
+    for (name, integrator) in Integrator::ALL {
+        let mut sim = scene().build().unwrap();
+        sim.method = Method::Explicit(Explicit { integrator: *integrator, tolerance: 1e-3, min_step: 1e-12 });
+        for _ in 0..3 {
+            sim.step().unwrap();
+        }
+        let before = CALLS.load(Ordering::Relaxed);
+        for _ in 0..100 {
+            sim.step().unwrap();
+        }
+        let calls = CALLS.load(Ordering::Relaxed) - before;
+        assert_eq!(calls, 0, "{name} asked for memory {calls} times in 100 steps");
+    }
+}

@@ -1,0 +1,203 @@
+//! Points that are fixed, guided, told how to move, or carried by others.
+
+use std::sync::Arc;
+
+use dalembert::prelude::*;
+
+fn explicit(integrator: Integrator) -> Method {
+    Method::Explicit(Explicit { integrator, tolerance: 1e-8, ..Explicit::default() })
+}
+
+fn point(sim: &Simulation, set: &str, i: usize) -> (Vec3, Vec3) {
+    let k = 3 * (sim.model.block(set).unwrap().points.start + i);
+    let at = |a: &[f64]| Vec3::new(a[k], a[k + 1], a[k + 2]);
+    (at(&sim.state.q), at(&sim.state.v))
+}
+
+/// A net of 4 × 4 under gravity, drag and wind, each point with a mass of its own.
+fn net() -> Scene {
+    let mut scene = Scene { dt: 1e-3, ..Scene::default() };
+    let mut net = ParticleSet::new("net", Arrangement::Cloth { size: [0.3, 0.3], count: [4, 4] });
+    net.mass = Masses::List((0..16).map(|i| 0.05 + 0.01 * i as f64).collect());
+    scene.add(net);
+    scene.add(SpringSet::along("threads", "net", Edges::Structural).stiffness(40.0).damping(0.02));
+    scene
+}
+
+fn push(name: &str, on: &[&str]) -> PushSet {
+    PushSet {
+        name: name.into(),
+        on: on.iter().map(|s| s.to_string()).collect(),
+        force: Vec3::new(0.3, -0.2, 0.5),
+        signal: Signal::Sine { frequency: 5.0, phase: 0.4 },
+    }
+}
+
+#[test]
+fn a_force_on_carried_points_is_the_force_on_what_carries_them() {
+    // The same points named directly, by identity, by subset, and by subset of a subset.
+    let identity: &[(&str, &[&str])] = &[("a", &["net[4:8]"])];
+    let subset: &[(&str, &[&str])] = &[("a", &["net[7]", "net[4]", "net[6]", "net[5]"])];
+    let nested: &[(&str, &[&str])] =
+        &[("whole", &["net"]), ("some", &["whole[9]", "whole[4:8]", "net[2]"]), ("a", &["some[1:5]"])];
+    for (name, integrator) in Integrator::ALL {
+        let mut direct = net();
+        direct.add(push("gust", &["net[4:8]"]));
+        direct.add(DragSet {
+            name: "oil".into(),
+            on: vec!["net[4:8]".into()],
+            linear: 0.3,
+            ..DragSet::default()
+        });
+        let mut direct = direct.build().unwrap();
+        direct.method = explicit(*integrator);
+        direct.run(0.1).unwrap();
+        for sets in [identity, subset, nested] {
+            let mut scene = net();
+            for (name, of) in sets {
+                let of = of.iter().map(|s| s.to_string()).collect();
+                scene.add(MappedPoints { name: name.to_string(), of });
+            }
+            scene.add(push("gust", &["a"]));
+            scene.add(DragSet {
+                name: "oil".into(),
+                on: vec!["a".into()],
+                linear: 0.3,
+                ..DragSet::default()
+            });
+            let mut sim = scene.build().unwrap();
+            sim.method = explicit(*integrator);
+            sim.run(0.1).unwrap();
+            for i in 0..16 {
+                let ((x, v), (y, w)) = (point(&direct, "net", i), point(&sim, "net", i));
+                // Fixed-step integrators differ by the order of sums. Adaptive ones also count carried points (whose
+                // error is zero) in the mean error, and so choose other steps, to the same tolerance.
+                let limit = if integrator.is_adaptive() { 1e-4 } else { 1e-14 };
+                assert!((x - y).norm() < limit && (v - w).norm() < 100.0 * limit, "{name} {sets:?}: {x} {y}");
+            }
+            // Carried points lie on what carries them, exactly.
+            let mut seen: Vec<[u64; 6]> = Vec::new();
+            for i in 0..4 {
+                let (x, v) = point(&sim, "a", i);
+                seen.push([x.x, x.y, x.z, v.x, v.y, v.z].map(f64::to_bits));
+            }
+            for i in 4..8 {
+                let (x, v) = point(&sim, "net", i);
+                assert!(seen.contains(&[x.x, x.y, x.z, v.x, v.y, v.z].map(f64::to_bits)), "{name} {sets:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn springs_reach_through_carried_points_in_both_directions() {
+    // A ball hangs on a carried point of a free weight: the pair keeps its momentum.
+    for (name, integrator) in Integrator::ALL {
+        let mut scene = Scene { dt: 1e-3, gravity: Vec3::zeros(), ..Scene::default() };
+        scene.add(ParticleSet::at("weight", [0.0, 0.0, 0.0]).mass(2.0).velocity([0.0, 0.3, 0.0]));
+        scene.add(ParticleSet::at("ball", [1.0, 0.0, 0.0]).mass(0.5));
+        scene.add(MappedPoints { name: "hook".into(), of: vec!["weight".into()] });
+        scene.add(SpringSet::between("band", "hook", "ball").stiffness(30.0).rest_length(0.7));
+        let mut sim = scene.build().unwrap();
+        sim.method = explicit(*integrator);
+        let (p0, l0) = sim.model.momentum(&sim.state);
+        sim.run(0.5).unwrap();
+        let (p, l) = sim.model.momentum(&sim.state);
+        assert!((p - p0).norm() < 1e-13, "{name}: {}", (p - p0).norm());
+        // Euler's error in x × p is of first order in h; symplectic and fine ones keep it.
+        let limit = match integrator {
+            Integrator::SymplecticEuler | Integrator::Verlet => 1e-13,
+            Integrator::DormandPrince | Integrator::Rk4 => 1e-6,
+            _ => 1e-2,
+        };
+        assert!((l - l0).norm() < limit, "{name}: {}", (l - l0).norm());
+        assert!(point(&sim, "weight", 0).0.x > 0.05, "{name}: the weight did not feel the ball");
+        assert_eq!(point(&sim, "weight", 0), point(&sim, "hook", 0));
+    }
+}
+
+#[test]
+fn fixed_points_never_move() {
+    for (name, integrator) in Integrator::ALL {
+        let mut scene = net();
+        scene.add(Fix::points("net[0]"));
+        scene.add(Fix::points("net[12:16]"));
+        let mut sim = scene.build().unwrap();
+        sim.method = explicit(*integrator);
+        let before: Vec<_> = (0..16).map(|i| point(&sim, "net", i)).collect();
+        sim.run(0.3).unwrap();
+        for i in [0, 12, 13, 14, 15] {
+            assert_eq!(point(&sim, "net", i), before[i], "{name}");
+        }
+        assert!((point(&sim, "net", 5).0 - before[5].0).norm() > 1e-3);
+    }
+}
+
+#[test]
+fn a_bead_on_a_line_stays_on_it_and_one_on_a_plane_too() {
+    let (n1, n2) = (Vec3::new(1.0, 2.0, -0.3), Vec3::new(0.3, -1.0, 2.0));
+    let along = n1.cross(&n2).normalize();
+    for (name, integrator) in Integrator::ALL {
+        let mut scene = Scene { dt: 1e-3, ..Scene::default() };
+        scene.add(ParticleSet::at("line", [0.0, 0.0, 0.0]).velocity([1.0, 2.0, 3.0]));
+        scene.add(ParticleSet::at("plane", [0.0, 0.0, 0.0]).velocity([1.0, 2.0, 3.0]));
+        scene.add(Fix { on: vec!["line".into()], directions: vec![n1, n2] });
+        scene.add(Fix::direction("plane", [n1.x, n1.y, n1.z]));
+        let law = Attraction::Spring { stiffness: 20.0 };
+        scene.add(AttractorSet {
+            name: "pull".into(),
+            on: Vec::new(),
+            center: Vec3::new(0.2, 0.5, -0.1),
+            law,
+        });
+        let mut sim = scene.build().unwrap();
+        sim.method = explicit(*integrator);
+        let (mut far_line, mut far_plane) = (0.0f64, 0.0f64);
+        for _ in 0..1000 {
+            sim.step().unwrap();
+            let (x, v) = point(&sim, "line", 0);
+            assert!(x.cross(&along).norm() < 1e-14 && v.cross(&along).norm() < 1e-14, "{name}");
+            far_line = far_line.max(x.norm());
+            let (x, v) = point(&sim, "plane", 0);
+            let n = n1.normalize();
+            assert!(x.dot(&n).abs() < 1e-14 && v.dot(&n).abs() < 1e-14, "{name} {}", x.dot(&n));
+            far_plane = far_plane.max(x.norm());
+        }
+        assert!(far_line > 0.1 && far_plane > 0.1, "{name}: the beads did not slide");
+    }
+}
+
+#[test]
+fn a_prescribed_motion_is_exact_after_every_step() {
+    let shake = Motion::Signal {
+        amplitude: Vec3::new(0.1, 0.0, 0.05),
+        signal: Signal::Sine { frequency: 3.0, phase: 0.7 },
+    };
+    let circle = Motion::Closure(Arc::new(|t: f64| {
+        let (s, c) = (2.0 * t).sin_cos();
+        (Vec3::new(c - 1.0, s, 0.0), 2.0 * Vec3::new(-s, c, 0.0))
+    }));
+    let straight = Motion::Velocity(Vec3::new(0.1, -0.2, 0.3));
+    for (name, integrator) in Integrator::ALL {
+        let mut scene = net();
+        for (i, motion) in [(0, &shake), (3, &circle), (12, &straight)] {
+            scene.add(MotionSet { on: vec![format!("net[{i}]")], motion: motion.clone() });
+        }
+        // What moves as told takes carried points with it.
+        scene.add(MappedPoints { name: "mark".into(), of: vec!["net[3]".into()] });
+        let mut sim = scene.build().unwrap();
+        sim.method = explicit(*integrator);
+        let start = net().build().unwrap();
+        for _ in 0..200 {
+            sim.step().unwrap();
+            for (i, motion) in [(0, &shake), (3, &circle), (12, &straight)] {
+                let (shift, velocity) = motion.at(sim.state.time);
+                let (x, v) = point(&sim, "net", i);
+                assert_eq!((x, v), (point(&start, "net", i).0 + shift, velocity), "{name}");
+            }
+            assert_eq!(point(&sim, "mark", 0), point(&sim, "net", 3), "{name}");
+        }
+        // Two-way: the net follows what is moved.
+        assert!((point(&sim, "net", 1).0 - point(&start, "net", 1).0).norm() > 1e-2, "{name}");
+    }
+}
