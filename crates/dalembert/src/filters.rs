@@ -217,7 +217,8 @@ mod tests {
             let mut twice = once.clone();
             filters.settle(&mut twice);
             assert_eq!(once, twice);
-            assert!(triple(&once, 0).dot(&n.normalize()).abs() <= 1e-15 * triple(&once, 0).norm());
+            // 8 ε is what settling lets pass, and the dot product rounds as well.
+            assert!(triple(&once, 0).dot(&n.normalize()).abs() <= 4e-15 * triple(&once, 0).norm());
         }
     }
 }

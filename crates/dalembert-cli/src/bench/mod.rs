@@ -12,6 +12,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::verify::{put, unknown};
+
 /// Time named scenes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -124,12 +126,12 @@ fn on_one_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
 pub(crate) fn command(args: Args) -> ExitCode {
     if args.list {
         let width = BENCHES.iter().map(|b| b.name.len()).max().unwrap_or(0);
-        BENCHES.iter().for_each(|b| println!("{:width$}  {}", b.name, b.about));
+        BENCHES.iter().for_each(|b| put(&format!("{:width$}  {}", b.name, b.about)));
         return ExitCode::SUCCESS;
     }
     let names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
-    if let Some(unknown) = args.names.iter().find(|n| !names.contains(&n.as_str())) {
-        eprintln!("{}", crate::verify::unknown("bench", unknown, &names));
+    if let Some(name) = args.names.iter().find(|n| !names.contains(&n.as_str())) {
+        eprintln!("{}", unknown("bench", name, &names));
         return ExitCode::from(2);
     }
     let mut bencher = Bencher { repeat: args.repeat, rows: Vec::new() };
@@ -139,7 +141,7 @@ pub(crate) fn command(args: Args) -> ExitCode {
             (bench.run)(&mut bencher);
             if !args.json {
                 if printed == 0 {
-                    println!("{:<18} {:>9} {:>12} {:>10}  note", "name", "n", "s/step", "ns/unit");
+                    put(&format!("{:<18} {:>9} {:>12} {:>10}  note", "name", "n", "s/step", "ns/unit"));
                 }
                 bencher.rows[printed..].iter().for_each(print);
             }
@@ -147,7 +149,7 @@ pub(crate) fn command(args: Args) -> ExitCode {
     }
     if args.json {
         match serde_json::to_string_pretty(&bencher.rows) {
-            Ok(text) => println!("{text}"),
+            Ok(text) => put(&text),
             Err(e) => {
                 eprintln!("cannot write the rows: {e}");
                 return ExitCode::FAILURE;
@@ -159,5 +161,5 @@ pub(crate) fn command(args: Args) -> ExitCode {
 
 fn print(row: &Row) {
     let Row { name, n, seconds_per_step, unit_cost_ns, note } = row;
-    println!("{name:<18} {n:>9} {seconds_per_step:>12.4e} {unit_cost_ns:>10.2}  {note}");
+    put(&format!("{name:<18} {n:>9} {seconds_per_step:>12.4e} {unit_cost_ns:>10.2}  {note}"));
 }

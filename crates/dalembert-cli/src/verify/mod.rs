@@ -12,6 +12,7 @@ mod oscillator;
 mod spring_chain;
 
 use std::error::Error;
+use std::io::Write;
 use std::process::ExitCode;
 
 use dalembert::prelude::*;
@@ -184,7 +185,7 @@ impl Table {
 pub(crate) fn command(args: Args) -> ExitCode {
     if args.list {
         let width = CASES.iter().map(|c| c.name.len()).max().unwrap_or(0);
-        CASES.iter().for_each(|c| println!("{:width$}  {}", c.name, c.about));
+        CASES.iter().for_each(|c| put(&format!("{:width$}  {}", c.name, c.about)));
         return ExitCode::SUCCESS;
     }
     let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
@@ -199,7 +200,7 @@ pub(crate) fn command(args: Args) -> ExitCode {
     let failed = table.rows.iter().filter(|r| !r.pass).count();
     if args.json {
         match serde_json::to_string_pretty(&table.rows) {
-            Ok(text) => println!("{text}"),
+            Ok(text) => put(&text),
             Err(e) => {
                 eprintln!("cannot write the rows: {e}");
                 return ExitCode::FAILURE;
@@ -207,7 +208,7 @@ pub(crate) fn command(args: Args) -> ExitCode {
         }
     } else {
         print(&table.rows);
-        println!("{} of {} comparisons pass", table.rows.len() - failed, table.rows.len());
+        put(&format!("{} of {} comparisons pass", table.rows.len() - failed, table.rows.len()));
     }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -226,17 +227,22 @@ fn print(rows: &[Row]) {
         width(|r| r.method.len(), "method"),
         width(|r| r.quantity.chars().count(), "quantity"),
     );
-    println!(
+    put(&format!(
         "{:c$}  {:m$}  {:q$}  {:>18}  {:>18}  {:>9}  {:>9}  pass",
         "case", "method", "quantity", "value", "reference", "error", "tolerance"
-    );
+    ));
     for r in rows {
         let Row { case, method, quantity, value, reference, error, tolerance, pass } = r;
         let pass = if *pass { "yes" } else { "NO" };
-        println!(
+        put(&format!(
             "{case:c$}  {method:m$}  {quantity:q$}  {value:>18.11e}  {reference:>18.11e}  {error:>9.2e}  {tolerance:>9.1e}  {pass}"
-        );
+        ));
     }
+}
+
+/// Prints a line; a reader that has gone away is no failure of ours.
+pub(crate) fn put(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 /// The message for a name that does not exist, with the nearest one that does.
