@@ -17,7 +17,7 @@ fn rounds(particles: usize) -> usize {
 
 /// What is wrong with the step size, if anything.
 pub(super) fn warning(sim: &Simulation) -> Option<String> {
-    let Method::Explicit(explicit) = &sim.method;
+    let Method::Explicit(explicit) = &sim.method else { return None };
     if explicit.integrator.is_adaptive() {
         return None;
     }
