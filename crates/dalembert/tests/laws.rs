@@ -72,8 +72,7 @@ fn the_stiffness_of_an_energy_is_symmetric() {
     let p = cluster.points();
     let n = p.x.len();
     for s in samples::forces().iter().filter(|s| s.force.is_conservative()) {
-        let (y, z): (Vec<f64>, Vec<f64>) =
-            (0..n).map(|i| ((i as f64).sin(), (1.7 * i as f64).cos())).unzip();
+        let (y, z): (Vec<f64>, Vec<f64>) = (0..n).map(|i| ((i as f64).sin(), (1.7 * i as f64).cos())).unzip();
         let (mut ky, mut kz) = (vec![0.0; n], vec![0.0; n]);
         s.force.add_stiffness_times(&p, &y, &mut ky);
         s.force.add_stiffness_times(&p, &z, &mut kz);
