@@ -131,7 +131,7 @@ impl Drive {
             output::print(&format!("{:#}\n", self.report_json(&summary, unmet)))?;
         } else if self.quiet {
             let style = output::stdout();
-            let lines = self.checks.lines(style, true);
+            let lines = self.checks.lines(style, self.scene_end(), true);
             output::print(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         } else {
             output::print(&self.report_text(&summary))?;
@@ -149,6 +149,11 @@ impl Drive {
             Ended::Finished if unmet > 0 => Err(Failure::Unmet),
             Ended::Finished => Ok(()),
         }
+    }
+
+    /// Time that the scene's expectations are about [s].
+    fn scene_end(&self) -> f64 {
+        self.scene_steps as f64 * self.simulation.dt
     }
 
     fn report_text(&self, s: &Summary) -> String {
@@ -191,7 +196,7 @@ impl Drive {
         if let Some((path, frames)) = &s.recorded {
             let _ = writeln!(out, "  recorded          {} in {path}", count(*frames, "frame"));
         }
-        let lines = self.checks.lines(style, false);
+        let lines = self.checks.lines(style, self.scene_end(), false);
         if !lines.is_empty() {
             let _ = writeln!(out);
         }
@@ -256,7 +261,11 @@ fn wall_time(seconds: f64) -> String {
 
 /// As a fraction; meaningless where there is no energy to compare with.
 fn drift(x: f64) -> String {
-    if x.abs() > 1e6 { "(there was no energy at the start)".into() } else { number(x) }
+    if x.abs() > 1e6 {
+        "(there was no energy at the start)".into()
+    } else {
+        format!("{} (relative)", number(x))
+    }
 }
 
 /// `12.3×`.
@@ -397,11 +406,11 @@ impl Progress {
         let factor = factor(sim.state.time - start_time, wall.as_secs_f64());
         let drift = sim.energy_drift();
         let end = number(until as f64 * sim.dt);
+        self.bar.set_position(self.bar.length().unwrap_or(0).saturating_sub(until - sim.state.steps));
         self.bar.set_message(format!(
             "t = {:.3} of {end} s  {factor} real time  energy drift {drift:.1e}",
             sim.state.time
         ));
-        self.bar.set_position(self.bar.length().unwrap_or(0).saturating_sub(until - sim.state.steps));
     }
 }
 

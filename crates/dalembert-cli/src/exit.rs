@@ -1,6 +1,6 @@
 //! How a command ends: exit codes, and errors as a person and as a program reads them.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -128,12 +128,42 @@ fn render(diagnostics: &[Diagnostic], plain: String) -> String {
     let handler = miette::GraphicalReportHandler::new_themed(theme);
     let mut drawn = String::new();
     for diagnostic in diagnostics {
-        if handler.render_report(&mut drawn, diagnostic).is_err() {
+        if handler.render_report(&mut drawn, &Drawn(diagnostic)).is_err() {
             return plain;
         }
         let _ = writeln!(drawn);
     }
     drawn
+}
+
+/// A diagnostic to draw: its excerpt is drawn from its place, so its text is the message alone.
+#[derive(Debug)]
+struct Drawn<'a>(&'a Diagnostic);
+
+impl fmt::Display for Drawn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&output::safe(&self.0.message))
+    }
+}
+
+impl std::error::Error for Drawn<'_> {}
+
+impl miette::Diagnostic for Drawn<'_> {
+    fn severity(&self) -> Option<miette::Severity> {
+        self.0.severity()
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.0.help()
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        self.0.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = miette::LabeledSpan> + '_>> {
+        self.0.labels()
+    }
 }
 
 /// Errors or warnings for programs.

@@ -107,16 +107,20 @@ impl Checks {
         self.list.iter().filter(|c| matches!(c.verdict, Verdict::Failed { .. })).count()
     }
 
-    /// One line each.
-    pub(crate) fn lines(&self, style: output::Style, only_failed: bool) -> Vec<String> {
+    /// One line each; the scene's own end is at `end` [s].
+    pub(crate) fn lines(&self, style: output::Style, end: f64, only_failed: bool) -> Vec<String> {
         let wanted = |c: &&Check| !only_failed || matches!(c.verdict, Verdict::Failed { .. });
         let width = self.list.iter().map(|c| c.expected.quantity.chars().count()).max().unwrap_or(0);
         let line = |c: &Check| {
             let name = format!("{:width$}", c.expected.quantity);
             let bound = bound(&c.expected);
             match c.verdict {
+                Verdict::Skipped if c.expected.always => {
+                    format!("{}  {name}  not checked: no step was taken", style.yellow("skip"))
+                }
                 Verdict::Skipped => {
-                    format!("{}  {name}  not checked: the run ended at another time", style.yellow("skip"))
+                    let (word, end) = (style.yellow("skip"), number(end));
+                    format!("{word}  {name}  not checked: it is about {end} s, where this run did not end")
                 }
                 Verdict::Passed { value } => {
                     format!("{}  {name} = {}  (expected {bound})", style.green("pass"), number(value))

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use dalembert::model::UnknownQuantity;
 use dalembert::prelude::*;
 use dalembert_formats::error::suggest;
 use dalembert_formats::recording::{Recording, RecordingError, atomic_write, csv};
@@ -76,13 +77,8 @@ impl Tracks {
                 Err(_) => vec![name.clone()],
             };
             for text in texts {
-                let reading = Reading::parse(model, &text).map_err(|unknown| {
-                    let word = text.rsplit('.').next().unwrap_or(&text);
-                    let known = model.blocks.iter().map(|b| b.name.as_str());
-                    let known = known.chain(unknown.candidates.iter().map(String::as_str));
-                    let meant = suggest(word, known).map(|meant| format!("; did you mean `{meant}`?"));
-                    Failure::Usage(format!("{unknown}{}", meant.unwrap_or_default()))
-                })?;
+                let reading = Reading::parse(model, &text)
+                    .map_err(|unknown| Failure::Usage(format!("{unknown}{}", hint(model, &unknown))))?;
                 columns.push((format!("{text} [{}]", reading.unit()), reading));
             }
         }
@@ -104,4 +100,18 @@ impl Tracks {
         });
         csv::write_table(names, rows, out)
     }
+}
+
+/// What was probably meant: another set of points, or another part of this one.
+fn hint(model: &Model, unknown: &UnknownQuantity) -> String {
+    let name = unknown.text.split(['.', '[']).next().unwrap_or_default();
+    let groups = ["energy", "momentum", "angular_momentum", "time"];
+    let sets = || model.blocks.iter().map(|b| b.name.as_str()).chain(groups);
+    let meant = if sets().any(|set| set == name) {
+        let part = unknown.text.rsplit('.').next().unwrap_or_default();
+        suggest(part, unknown.candidates.iter().map(String::as_str))
+    } else {
+        suggest(name, sets())
+    };
+    meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   dalembert run hello.toml                    run it as long as the scene says
   dalembert run hello.toml -t 10 -o run.mcap  ten seconds, recorded
-  dalembert run hello.toml --integrator rk4 --dt 0.01
+  dalembert run hello.toml --integrator rk4 --dt 0.0005
   dalembert run hello.toml --json | jq .energy.drift";
 
 /// What `run` takes.
