@@ -453,9 +453,13 @@ impl Check<'_> {
                 }
             }
             (Kind::Either(kinds), _) => match kinds.iter().find(|kind| has_shape(kind, node)).or_else(|| {
-                // An unknown word beside no free text: misspelt.
-                let is_text = matches!(node.value, Value::Text(_));
-                kinds.iter().find(|kind| is_text && matches!(kind, Kind::Word(_)))
+                // An unknown word beside no free text: misspelt. A list of wrong items: those are to blame.
+                let to_blame = |kind: &&Kind| match &node.value {
+                    Value::Text(_) => matches!(kind, Kind::Word(_)),
+                    Value::List(_) => matches!(kind, Kind::List { item: Kind::Word(_), .. }),
+                    _ => false,
+                };
+                kinds.iter().find(to_blame)
             }) {
                 Some(kind) => self.value(kind, node, key),
                 None => self.wrong_kind(node, kind, key),

@@ -274,8 +274,10 @@ pub(super) fn diagnostic(root: &View<'_>, files: &Files, error: &SceneError) -> 
         None => Diagnostic::error(error.to_string()),
     };
     match &error.misspelt {
-        Some((word, known)) => out.with_suggestion(word, known.iter().map(String::as_str)),
-        None => out,
+        Some((word, known)) if !known.contains(word) => {
+            out.with_suggestion(word, known.iter().map(String::as_str))
+        }
+        _ => out,
     }
 }
 
@@ -323,15 +325,32 @@ fn home<'a>(table: &View<'a>, key: &'static str) -> Option<(View<'a>, &'static s
     inside.into_iter().find(|inside| inside.description().field(key).is_some()).map(|inside| (inside, key))
 }
 
-/// The text inside `node` that the message is about, such as one name of a list.
+/// The text inside `node` that the message is about, such as one name of a list, or the row that it is about.
 fn culprit(node: &Node, error: &SceneError) -> Option<Span> {
-    match &node.value {
-        Value::Text(text) => {
-            let base = text.split('[').next().unwrap_or_default();
-            let misspelt = error.misspelt.as_ref().is_some_and(|(word, _)| word == base);
-            (misspelt || error.message.contains(&format!("`{text}`"))).then_some(node.span)
+    let items = match &node.value {
+        Value::List(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let named = |item: &Node| match &item.value {
+        Value::List(row) => {
+            let all = row.iter().map(|text| mention(text, error)).collect::<Option<Vec<_>>>();
+            let whole = all.map(|all| (all.into_iter().min().unwrap_or(0), item.span));
+            let one =
+                || row.iter().filter_map(|text| Some((mention(text, error)?, text.span))).min_by_key(|m| m.0);
+            // A row that is mentioned as a whole comes first.
+            whole.map(|(at, span)| ((0, at), span)).or_else(|| one().map(|(at, span)| ((1, at), span)))
         }
-        Value::List(items) => items.iter().find_map(|item| culprit(item, error)),
-        _ => None,
+        _ => mention(item, error).map(|at| ((1, at), item.span)),
+    };
+    items.iter().filter_map(named).min_by_key(|(rank, _)| *rank).map(|(_, span)| span)
+}
+
+/// Where in the message a text is mentioned: the one that it begins with is the one that it is about.
+fn mention(node: &Node, error: &SceneError) -> Option<usize> {
+    let Value::Text(text) = &node.value else { return None };
+    let base = text.split('[').next().unwrap_or_default();
+    match &error.misspelt {
+        Some((word, _)) => (word == base).then_some(0),
+        None => error.message.find(&format!("`{text}`")),
     }
 }

@@ -9,8 +9,11 @@ use dalembert::mapping::{carry_all, gather_all};
 use dalembert::math::{Random, dot};
 use dalembert::step::{Integrator, Method, Simulation};
 
-/// Rounds of the power method; the quotient is then within a few percent of the largest.
-const ROUNDS: usize = 24;
+/// Rounds of the power method: many bring the quotient within a few percent of the largest ω², few (for scenes whose
+/// build must not take longer than the rest of it) within a third.
+fn rounds(particles: usize) -> usize {
+    (1_000_000 / particles.max(1)).clamp(2, 24)
+}
 
 /// What is wrong with the step size, if anything.
 pub(super) fn warning(sim: &Simulation) -> Option<String> {
@@ -34,7 +37,8 @@ pub(super) fn warning(sim: &Simulation) -> Option<String> {
     model.filters.apply(0, &mut y[pv..]);
 
     let (mut omega2, mut stiffest) = (0.0, None);
-    for round in 0..ROUNDS {
+    let rounds = rounds(model.layout.particles);
+    for round in 0..rounds {
         let size = y[..free].iter().fold(0.0, |m: f64, y| m.max(y.abs()));
         if size <= 0.0 || !size.is_finite() {
             return None;
@@ -44,10 +48,10 @@ pub(super) fn warning(sim: &Simulation) -> Option<String> {
         ky.fill(0.0);
         let mut largest = 0.0;
         for batch in &springs {
-            let before = if round + 1 == ROUNDS { dot(&y[pv..], &ky[pv..]) } else { 0.0 };
+            let before = if round + 1 == rounds { dot(&y[pv..], &ky[pv..]) } else { 0.0 };
             batch.force.add_stiffness_times(&points, &y[pv..], &mut ky[pv..]);
             // Which springs hold most of the energy of this motion.
-            let share = if round + 1 == ROUNDS { dot(&y[pv..], &ky[pv..]) - before } else { 0.0 };
+            let share = if round + 1 == rounds { dot(&y[pv..], &ky[pv..]) - before } else { 0.0 };
             if share > largest {
                 (largest, stiffest) = (share, Some(batch.name.as_str()));
             }

@@ -55,32 +55,35 @@ fn typical_distance(p: &Points) -> f64 {
 }
 
 /// Worst relative error of f·y against −dW/de along random directions y.
+///
+/// Relative to the larger of |f| here and at the ends of the difference, so that equilibria can be checked too.
 pub fn force_against_energy(force: &dyn Force, p: &Points) -> f64 {
-    let mut f = vec![0.0; p.x.len()];
-    force.add_force(p, &mut f);
-    let size = norm(&f);
+    let f = force_of(force, p);
+    let e = scale_of(p);
     let mut worst = 0.0f64;
     for y in directions(p.x.len()) {
         let energy = |e: f64| vec![force.energy(&Points { x: &moved(p.x, e, &y), ..*p })];
-        let wanted = -slope(energy, scale_of(p))[0];
-        let scale = (size * norm(&y)).max(1e-12);
+        let wanted = -slope(energy, e)[0];
+        let ahead = force_of(force, &Points { x: &moved(p.x, e, &y), ..*p });
+        let scale = norm(&f).max(norm(&ahead)).max(1e-12) * norm(&y);
         worst = worst.max((dot(&f, &y) - wanted).abs() / scale);
     }
     worst
 }
 
+fn force_of(force: &dyn Force, p: &Points) -> Vec<f64> {
+    let mut f = vec![0.0; p.x.len()];
+    force.add_force(p, &mut f);
+    f
+}
+
 /// Worst relative error of K y against −df/de along random directions y, and of the blocks against K y.
 pub fn stiffness_against_force(force: &dyn Force, p: &Points) -> f64 {
-    let forces = |p: &Points| {
-        let mut f = vec![0.0; p.x.len()];
-        force.add_force(p, &mut f);
-        f
-    };
     let mut blocks = Blocks::default();
     force.add_stiffness_blocks(p, &mut blocks);
     let mut worst = 0.0f64;
     for y in directions(p.x.len()) {
-        let wanted = slope(|e| forces(&Points { x: &moved(p.x, e, &y), ..*p }), scale_of(p));
+        let wanted = slope(|e| force_of(force, &Points { x: &moved(p.x, e, &y), ..*p }), scale_of(p));
         worst =
             worst.max(tangent_error(&wanted, &y, p, &blocks, |y, df| force.add_stiffness_times(p, y, df)));
     }
@@ -89,16 +92,11 @@ pub fn stiffness_against_force(force: &dyn Force, p: &Points) -> f64 {
 
 /// Worst relative error of B y against −df/de along random directions y of the velocity, and of the blocks.
 pub fn damping_against_force(force: &dyn Force, p: &Points) -> f64 {
-    let forces = |p: &Points| {
-        let mut f = vec![0.0; p.x.len()];
-        force.add_force(p, &mut f);
-        f
-    };
     let mut blocks = Blocks::default();
     force.add_damping_blocks(p, &mut blocks);
     let mut worst = 0.0f64;
     for y in directions(p.x.len()) {
-        let wanted = slope(|e| forces(&Points { v: &moved(p.v, e, &y), ..*p }), STEP);
+        let wanted = slope(|e| force_of(force, &Points { v: &moved(p.v, e, &y), ..*p }), STEP);
         worst = worst.max(tangent_error(&wanted, &y, p, &blocks, |y, df| force.add_damping_times(p, y, df)));
     }
     worst
@@ -122,8 +120,7 @@ fn tangent_error(
 
 /// |Σ f| and |Σ x × f| of a batch, as fractions of Σ |f| and Σ |x| |f|.
 pub fn internal_balance(force: &dyn Force, p: &Points) -> (f64, f64) {
-    let mut f = vec![0.0; p.x.len()];
-    force.add_force(p, &mut f);
+    let f = force_of(force, p);
     let (mut sum, mut torque, mut size, mut arm) = (Vec3::zeros(), Vec3::zeros(), 0.0, 0.0);
     for i in 0..p.len() {
         let (x, f) = (p.position(i), triple(&f, i));
@@ -138,8 +135,7 @@ pub fn internal_balance(force: &dyn Force, p: &Points) -> (f64, f64) {
 /// Power that a batch puts in [W]: f·v minus the power that stored energy gives back, −dW/dt. Never positive for a
 /// force that is dissipative in a medium at rest.
 pub fn dissipated_power(force: &dyn Force, p: &Points) -> f64 {
-    let mut f = vec![0.0; p.x.len()];
-    force.add_force(p, &mut f);
+    let f = force_of(force, p);
     let energy = |e: f64| vec![force.energy(&Points { x: &moved(p.x, e, p.v), ..*p })];
     dot(&f, p.v) + slope(energy, STEP)[0]
 }
@@ -151,9 +147,8 @@ pub fn turning_error(force: &dyn Force, p: &Points) -> f64 {
     let turn = |a: &[f64]| -> Vec<f64> {
         (0..a.len() / 3).flat_map(|i| (R * triple(a, i)).as_slice().to_vec()).collect()
     };
-    let (mut f, mut g) = (vec![0.0; p.x.len()], vec![0.0; p.x.len()]);
-    force.add_force(p, &mut f);
-    force.add_force(&Points { x: &turn(p.x), v: &turn(p.v), ..*p }, &mut g);
+    let f = force_of(force, p);
+    let g = force_of(force, &Points { x: &turn(p.x), v: &turn(p.v), ..*p });
     let turned = turn(&f);
     let apart: Vec<f64> = g.iter().zip(&turned).map(|(a, b)| a - b).collect();
     norm(&apart) / norm(&f).max(1e-300)

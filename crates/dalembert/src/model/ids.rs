@@ -34,6 +34,20 @@ impl PointSet {
         Self { ranges }
     }
 
+    /// Collects ranges in any order; repeated points count once.
+    pub fn from_ranges(ranges: impl IntoIterator<Item = std::ops::Range<usize>>) -> Self {
+        let mut sorted: Vec<_> = ranges.into_iter().filter(|r| !r.is_empty()).collect();
+        sorted.sort_unstable_by_key(|r| r.start);
+        let mut ranges: Vec<std::ops::Range<usize>> = Vec::new();
+        for r in sorted {
+            match ranges.last_mut() {
+                Some(last) if last.end >= r.start => last.end = last.end.max(r.end),
+                _ => ranges.push(r),
+            }
+        }
+        Self { ranges }
+    }
+
     /// Points `first` … `end − 1`.
     pub fn range(range: std::ops::Range<usize>) -> Self {
         Self { ranges: if range.is_empty() { Vec::new() } else { vec![range] } }
@@ -47,6 +61,11 @@ impl PointSet {
     /// True if there is no point.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
+    }
+
+    /// The last point.
+    pub fn last(&self) -> Option<usize> {
+        self.ranges.last().map(|r| r.end - 1)
     }
 
     /// The points, in rising order.
@@ -75,6 +94,7 @@ mod tests {
         let all = [3, 4, 5, 9, 12, 13, 30];
         let set = PointSet::new(all.iter().rev().copied().chain([4, 9]));
         assert_eq!(set.len(), all.len());
+        assert_eq!(set, PointSet::from_ranges([30..31, 12..14, 4..6, 7..7, 3..5, 9..10]));
         for first in 0..35 {
             for count in 0..20 {
                 let seen: Vec<usize> = set.within(first, count).flat_map(|r| r.map(|i| i + first)).collect();

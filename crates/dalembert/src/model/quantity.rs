@@ -61,16 +61,19 @@ pub struct UnknownQuantity {
     pub text: String,
     /// Why not.
     pub reason: String,
-    /// What could be meant.
+    /// The part of the text that was not understood.
+    pub misspelt: String,
+    /// What could stand in its place.
     pub candidates: Vec<String>,
 }
 
 impl Quantity {
     /// Reads a text such as `ball.z` or `energy.total`.
     pub fn parse(model: &Model, text: &str) -> Result<Self, UnknownQuantity> {
-        let fail = |reason: &str, candidates: Vec<String>| UnknownQuantity {
+        let fail = |misspelt: &str, reason: &str, candidates: Vec<String>| UnknownQuantity {
             text: text.into(),
             reason: reason.into(),
+            misspelt: misspelt.into(),
             candidates,
         };
         let words = |list: &[&str]| list.iter().map(|s| s.to_string()).collect::<Vec<_>>();
@@ -78,7 +81,8 @@ impl Quantity {
             return Ok(Self { text: text.into(), what: What::Time });
         }
         let Some((name, part)) = text.rsplit_once('.') else {
-            return Err(fail("a quantity reads `name.part`, such as `ball.z` or `energy.total`", Vec::new()));
+            let reason = "a quantity reads `name.part`, such as `ball.z` or `energy.total`";
+            return Err(fail(text, reason, words(&["time"])));
         };
         let axis = |p: &str| match p {
             "x" => Some(Part::Component(0)),
@@ -87,7 +91,7 @@ impl Quantity {
             "norm" => Some(Part::Norm),
             _ => None,
         };
-        let axes = || fail("the parts are x, y, z and norm", words(&["x", "y", "z", "norm"]));
+        let axes = || fail(part, "the parts are x, y, z and norm", words(&["x", "y", "z", "norm"]));
         let what = match name {
             "energy" => match part {
                 "kinetic" => What::Kinetic,
@@ -98,16 +102,17 @@ impl Quantity {
                     None => {
                         let mut known = words(&["kinetic", "potential", "total"]);
                         known.extend(model.forces.iter().map(|f| f.name.clone()));
-                        return Err(fail("no such energy", known));
+                        return Err(fail(part, "no such energy", known));
                     }
                 },
             },
             "momentum" => What::Momentum(axis(part).ok_or_else(axes)?),
             "angular_momentum" => What::AngularMomentum(axis(part).ok_or_else(axes)?),
             _ => {
-                let points = model
-                    .select(name)
-                    .map_err(|reason| fail(&reason, model.blocks.iter().map(|b| b.name.clone()).collect()))?;
+                let base = name.split('[').next().unwrap_or_default();
+                let points = model.select(name).map_err(|reason| {
+                    fail(base, &reason, model.blocks.iter().map(|b| b.name.clone()).collect())
+                })?;
                 match part {
                     "x" | "y" | "z" => What::Position(points, axis(part).ok_or_else(axes)?),
                     "vx" => What::Velocity(points, Part::Component(0)),
@@ -118,7 +123,7 @@ impl Quantity {
                     "highest" => What::Highest(points),
                     _ => {
                         let known = words(&["x", "y", "z", "vx", "vy", "vz", "speed", "lowest", "highest"]);
-                        return Err(fail("a set of points has no such part", known));
+                        return Err(fail(part, "a set of points has no such part", known));
                     }
                 }
             }

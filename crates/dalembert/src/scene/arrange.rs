@@ -57,6 +57,15 @@ impl Edges {
     /// Names in scene files.
     pub const ALL: &'static [(&'static str, Edges)] =
         &[("structural", Edges::Structural), ("shear", Edges::Shear), ("bend", Edges::Bend)];
+
+    /// From a particle to its neighbours, in particles along x, y, z.
+    fn steps(self) -> &'static [[i64; 3]] {
+        match self {
+            Edges::Structural => &[[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+            Edges::Shear => &[[1, 1, 0], [1, -1, 0], [1, 0, 1], [1, 0, -1], [0, 1, 1], [0, 1, -1]],
+            Edges::Bend => &[[2, 0, 0], [0, 2, 0], [0, 0, 2]],
+        }
+    }
 }
 
 impl Default for Arrangement {
@@ -180,14 +189,21 @@ impl Arrangement {
         }
     }
 
+    /// How many pairs of neighbours there are, without making them.
+    pub(super) fn edge_count(&self, kind: Edges) -> usize {
+        let Some(n) = self.lattice() else { return 0 };
+        let places = |step: &[i64; 3]| {
+            (0..3)
+                .map(|d| n[d].saturating_sub(step[d].unsigned_abs() as usize))
+                .fold(1, usize::saturating_mul)
+        };
+        kind.steps().iter().map(places).fold(0, usize::saturating_add)
+    }
+
     /// Pairs of neighbours; none for a cloud.
     pub fn edges(&self, kind: Edges) -> Vec<[usize; 2]> {
         let Some(n) = self.lattice() else { return Vec::new() };
-        let steps: &[[i64; 3]] = match kind {
-            Edges::Structural => &[[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-            Edges::Shear => &[[1, 1, 0], [1, -1, 0], [1, 0, 1], [1, 0, -1], [0, 1, 1], [0, 1, -1]],
-            Edges::Bend => &[[2, 0, 0], [0, 2, 0], [0, 0, 2]],
-        };
+        let steps = kind.steps();
         let mut out = Vec::new();
         for i in 0..n[0] * n[1] * n[2] {
             let at = [i % n[0], i / n[0] % n[1], i / (n[0] * n[1])];
@@ -218,6 +234,9 @@ mod tests {
         assert_eq!(grid.edges(Edges::Structural).len(), 3 * 3 * 2 + 4 * 2 * 2 + 4 * 3);
         assert_eq!(grid.edges(Edges::Shear).len(), 2 * (3 * 2 * 2 + 3 * 3 + 4 * 2));
         assert_eq!(grid.edges(Edges::Bend).len(), 2 * 3 * 2 + 4 * 2);
+        for kind in [Edges::Structural, Edges::Shear, Edges::Bend] {
+            assert_eq!(grid.edges(kind).len(), grid.edge_count(kind));
+        }
         let x = grid.positions(0);
         for [a, b] in grid.edges(Edges::Structural) {
             assert!(((x[a] - x[b]).norm() - 1.0).abs() < 1e-12);

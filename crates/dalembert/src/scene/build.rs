@@ -3,10 +3,13 @@
 //! In order: numbers of the scene, points (particles, then carried ones), forces, filters, expectations. Each part
 //! notes its mistakes and goes on, so that a user sees all of them at once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Arrangement, BuildError, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities};
+use super::{
+    Arrangement, BuildError, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities,
+};
 use crate::bodies::Particles;
 use crate::filters::{Filters, Motion};
 use crate::forces::Force;
@@ -26,7 +29,12 @@ type Misspelt = Option<(String, Vec<String>)>;
 /// Mistakes found so far, and where the next ones belong.
 #[derive(Default)]
 struct Notes {
+    /// The first [`MOST_ERRORS`] of them.
     errors: Vec<SceneError>,
+    /// All of them.
+    found: usize,
+    /// Springs, filtered points and members of pair forces so far.
+    elements: usize,
     table: &'static str,
     index: usize,
     name: String,
@@ -34,8 +42,25 @@ struct Notes {
 
 /// More than this many mistakes help nobody.
 const MOST_ERRORS: usize = 20;
+/// Most springs, filtered points and members of pair forces together: a short scene must not fill the memory.
+const MOST_ELEMENTS: usize = 8 * MOST_POINTS;
 
 impl Notes {
+    /// Counts elements before they are made; false if there are too many.
+    fn room_for(&mut self, key: &'static str, count: usize) -> bool {
+        self.elements = self.elements.saturating_add(count);
+        let fits = self.elements <= MOST_ELEMENTS;
+        if !fits {
+            self.error(key, format!("the scene grows beyond {MOST_ELEMENTS} springs and members of forces"));
+        }
+        fits
+    }
+
+    /// True if another mistake would not be told.
+    fn is_full(&self) -> bool {
+        self.errors.len() >= MOST_ERRORS
+    }
+
     fn at(&mut self, table: &'static str, index: usize, name: &str) {
         (self.table, self.index, self.name) = (table, index, name.to_string());
     }
@@ -45,7 +70,8 @@ impl Notes {
     }
 
     fn misspelt(&mut self, key: &'static str, message: impl Into<String>, names: Misspelt) {
-        if self.errors.len() < MOST_ERRORS {
+        self.found += 1;
+        if !self.is_full() {
             let place = Place { table: self.table, index: self.index, key, name: self.name.clone() };
             self.errors.push(SceneError { place, message: message.into(), misspelt: names });
         }
@@ -80,33 +106,46 @@ impl Notes {
 /// Points of the scene by name.
 #[derive(Default)]
 struct Names {
-    sets: Vec<(String, Range<usize>)>,
+    /// Place of each name in the list of blocks, and its points.
+    sets: BTreeMap<String, (usize, Range<usize>)>,
     particles: usize,
 }
 
 impl Names {
-    /// Points of one text such as `rope[3]`.
-    fn points(&self, text: &str) -> Result<Range<usize>, (String, Misspelt)> {
-        let (name, index) = split_index(text).map_err(|m| (m, None))?;
-        let Some((_, range)) = self.sets.iter().find(|(n, _)| n == name) else {
-            let known = self.sets.iter().map(|(n, _)| n.clone()).collect();
-            let message = format!("names `{name}`, which the scene does not have");
-            return Err((message, Some((name.to_string(), known))));
-        };
-        let within = index.within(range.len(), name).map_err(|m| (m, None))?;
-        Ok(range.start + within.start..range.start + within.end)
+    fn add(&mut self, name: &str, points: Range<usize>) {
+        let place = self.sets.len();
+        self.sets.insert(name.to_string(), (place, points));
     }
 
-    /// Points of several texts, in the order given.
-    fn list(&self, notes: &mut Notes, key: &'static str, texts: &[String]) -> Vec<usize> {
-        let mut out = Vec::new();
-        for text in texts {
-            match self.points(text) {
-                Ok(range) => out.extend(range),
-                Err((message, names)) => notes.misspelt(key, message, names),
+    /// Points of one text such as `rope[3]`; a text that names none is noted under `key`.
+    fn points(&self, notes: &mut Notes, key: &'static str, text: &str) -> Option<Range<usize>> {
+        let found = split_index(text).and_then(|(name, index)| match self.sets.get(name) {
+            Some((_, range)) => {
+                let within = index.within(range.len(), name)?;
+                Ok(Some(range.start + within.start..range.start + within.end))
             }
+            None => {
+                let message = format!("names `{name}`, which the scene does not have");
+                let known = if notes.is_full() { Vec::new() } else { self.sets.keys().cloned().collect() };
+                notes.misspelt(key, message, Some((name.to_string(), known)));
+                Ok(None)
+            }
+        });
+        found.unwrap_or_else(|message| {
+            notes.error(key, message);
+            None
+        })
+    }
+
+    /// Points of several texts, one by one, in the order given.
+    fn list(&self, notes: &mut Notes, key: &'static str, texts: &[String]) -> Vec<usize> {
+        let ranges: Vec<_> = texts.iter().filter_map(|text| self.points(notes, key, text)).collect();
+        let total = ranges.iter().fold(0, |sum: usize, r| sum.saturating_add(r.len()));
+        if total > MOST_POINTS {
+            notes.error(key, format!("names {total} points; {MOST_POINTS} is the most"));
+            return Vec::new();
         }
-        out
+        ranges.into_iter().flatten().collect()
     }
 
     /// Points of several texts; all particles if none is given.
@@ -114,23 +153,19 @@ impl Names {
         if texts.is_empty() {
             return PointSet::range(0..self.particles);
         }
-        PointSet::new(self.list(notes, key, texts))
+        PointSet::from_ranges(texts.iter().filter_map(|text| self.points(notes, key, text)))
     }
 
     /// Exactly one point.
     fn one(&self, notes: &mut Notes, key: &'static str, text: &str) -> Option<PointId> {
-        match self.points(text) {
-            Ok(range) if range.len() == 1 => Some(PointId(range.start as u32)),
-            Ok(range) => {
-                let n = range.len();
-                notes.error(key, format!("`{text}` means {n} points; one is needed, such as `{text}[0]`"));
-                None
-            }
-            Err((message, names)) => {
-                notes.misspelt(key, message, names);
-                None
-            }
+        let range = self.points(notes, key, text)?;
+        if range.len() != 1 {
+            let name = text.split('[').next().unwrap_or_default();
+            let n = range.len();
+            notes.error(key, format!("`{text}` means {n} points; one is needed, such as `{name}[0]`"));
+            return None;
         }
+        Some(PointId(range.start as u32))
     }
 }
 
@@ -207,7 +242,7 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
 
 /// Particles and carried points; `None` if their number cannot be known.
 fn points(scene: &Scene, notes: &mut Notes) -> Option<Points> {
-    let before = notes.errors.len();
+    let before = notes.found;
     let mut names = Names::default();
     let mut total = 0usize;
     let name_it = |notes: &mut Notes, names: &Names, name: &str| {
@@ -218,7 +253,7 @@ fn points(scene: &Scene, notes: &mut Notes) -> Option<Points> {
                 .error("name", format!("`{name}` must not contain `[`, `]`, `.`, `:` or blanks at its ends"));
         } else if ["energy", "momentum", "angular_momentum", "time", "world"].contains(&name) {
             notes.error("name", format!("`{name}` is reserved; choose another name"));
-        } else if names.sets.iter().any(|(n, _)| n == name) {
+        } else if names.sets.contains_key(name) {
             notes.error("name", format!("the name `{name}` is taken"));
         }
     };
@@ -235,10 +270,10 @@ fn points(scene: &Scene, notes: &mut Notes) -> Option<Points> {
             notes.error(arrangement_key(&set.arrangement), message);
             return None;
         }
-        names.sets.push((set.name.clone(), total - n..total));
+        names.add(&set.name, total - n..total);
     }
     names.particles = total;
-    if notes.errors.len() > before {
+    if notes.found > before {
         return None;
     }
     let (mut masses, mut x, mut v) = (Vec::new(), Vec::new(), Vec::new());
@@ -251,6 +286,9 @@ fn points(scene: &Scene, notes: &mut Notes) -> Option<Points> {
         // The place in the scene tells clouds apart; the odd factor keeps neighbouring seeds from meeting.
         let seed = scene.seed ^ (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         x.extend(set.arrangement.positions(seed).iter().map(|x| x + set.position));
+        if let Some(i) = x[first..].iter().position(|x: &Vec3| !x.iter().all(|x| x.is_finite())) {
+            notes.error("position", format!("moves particle {i} to where numbers overflow"));
+        }
         set_masses(set, n, notes, &mut masses);
         match &set.velocity {
             Velocities::Each(one) => {
@@ -307,29 +345,30 @@ fn arrangement_key(a: &Arrangement) -> &'static str {
 
 fn set_masses(set: &super::ParticleSet, n: usize, notes: &mut Notes, masses: &mut Vec<f64>) {
     let first = masses.len();
+    let key = if matches!(set.mass, Masses::Total(_)) { "total_mass" } else { "mass" };
     match &set.mass {
         Masses::Each(m) => {
-            if notes.positive("mass", *m) {
+            if notes.positive(key, *m) {
                 masses.resize(first + n, *m);
             }
         }
         Masses::Total(m) => {
-            if notes.positive("total_mass", *m) {
+            if notes.positive(key, *m) {
                 masses.resize(first + n, *m / n as f64);
             }
         }
         Masses::List(list) => {
             if list.len() != n {
-                notes.error("mass", format!("{} masses stand against {n} particles", list.len()));
+                notes.error(key, format!("{} masses stand against {n} particles", list.len()));
             } else if let Some(i) = list.iter().position(|m| !(m.is_finite() && *m > 0.0)) {
-                notes.error("mass", format!("mass {i} must be greater than zero, but is {}", list[i]));
+                notes.error(key, format!("mass {i} must be greater than zero, but is {}", list[i]));
             } else {
                 masses.extend(list);
             }
         }
     }
     if masses[first..].iter().any(|m| !(1.0 / m).is_finite()) {
-        notes.error("mass", "is too small to divide by");
+        notes.error(key, "is too small to divide by");
     }
     masses.resize(first + n, 1.0);
 }
@@ -343,8 +382,10 @@ fn carried(
     blocks: &mut Vec<Block>,
     name_it: impl Fn(&mut Notes, &Names, &str),
 ) -> Option<Vec<(Vec<usize>, usize)>> {
-    let before = notes.errors.len();
+    let before = notes.found;
     let mut out = Vec::new();
+    // The last entry of each name.
+    let last: BTreeMap<&str, usize> = scene.points.iter().enumerate().map(|(k, p)| (&*p.name, k)).collect();
     for (k, set) in scene.points.iter().enumerate() {
         notes.at("points", k, &set.name);
         name_it(notes, names, &set.name);
@@ -353,7 +394,7 @@ fn carried(
         }
         let later = |text: &str| {
             let name = split_index(text).map_or(text, |(n, _)| n);
-            scene.points[k..].iter().any(|p| p.name == name)
+            last.get(name).is_some_and(|&last| last >= k)
         };
         if let Some(text) = set.of.iter().find(|t| later(t)) {
             notes.error(
@@ -370,7 +411,7 @@ fn carried(
         let first = layout.points;
         layout.points += list.len();
         let range = 3 * first..3 * layout.points;
-        names.sets.push((set.name.clone(), first..layout.points));
+        names.add(&set.name, first..layout.points);
         blocks.push(Block {
             name: set.name.clone(),
             kind: BlockKind::Mapped,
@@ -380,38 +421,35 @@ fn carried(
         });
         out.push((list, first));
     }
-    (notes.errors.len() == before).then_some(out)
+    (notes.found == before).then_some(out)
 }
 
 fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
-    let mut filters = Filters::default();
-    let particles_only = |notes: &mut Notes, list: &[usize]| {
-        if list.iter().any(|&i| i >= points.layout.particles) {
-            notes.error("on", "names carried points; fix or move the particles that carry them");
-            return false;
+    let named = |notes: &mut Notes, on: &[String]| {
+        if on.is_empty() {
+            notes.error("on", "names no points");
+            return PointSet::default();
         }
-        true
+        let set = points.names.set(notes, "on", on);
+        if set.last().is_some_and(|i| i >= points.layout.particles) {
+            notes.error("on", "names carried points; fix or move the particles that carry them");
+        }
+        if notes.room_for("on", set.len()) { set } else { PointSet::default() }
     };
+    // Point and entry; sorted by point before they are made, so that each filter comes last.
+    let mut fixed: Vec<(usize, usize)> = Vec::new();
     for (k, fix) in scene.fix.iter().enumerate() {
         notes.at("fix", k, "");
-        let mut list = points.names.list(notes, "on", &fix.on);
-        list.sort_unstable();
-        let bad = |d: &Vec3| !d.iter().all(|x| x.is_finite()) || d.norm() == 0.0;
-        if fix.on.is_empty() {
-            notes.error("on", "names no points");
-        }
+        fixed.extend(named(notes, &fix.on).iter().map(|i| (i, k)));
+        let bad = |d: &Vec3| !(d.norm() > 0.0 && d.norm().is_finite());
         if let Some(d) = fix.directions.iter().find(|d| bad(d)) {
             notes.error("directions", format!("({}, {}, {}) is no direction", d.x, d.y, d.z));
-        } else if particles_only(notes, &list) {
-            list.iter().for_each(|&i| filters.forbid(i, &fix.directions));
         }
     }
+    let mut moved: Vec<(usize, usize)> = Vec::new();
     for (k, set) in scene.motion.iter().enumerate() {
         notes.at("motion", k, "");
-        let list = points.names.list(notes, "on", &set.on);
-        if set.on.is_empty() {
-            notes.error("on", "names no points");
-        }
+        moved.extend(named(notes, &set.on).iter().map(|i| (i, k)));
         match &set.motion {
             Motion::Velocity(v) => {
                 notes.finite3("velocity", v);
@@ -424,10 +462,29 @@ fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
             }
             Motion::Closure(_) => {}
         }
-        if let Some(i) = list.iter().find(|&&i| filters.prescribed_points().any(|p| p == i)) {
-            notes.error("on", format!("point {i} already moves as told by another entry"));
-        } else if particles_only(notes, &list) {
-            list.iter().for_each(|&i| filters.prescribe(i, points.x[i], set.motion.clone()));
+    }
+    moved.sort_unstable();
+    for twice in moved.windows(2).filter(|w| w[0].0 == w[1].0) {
+        let (i, k) = twice[1];
+        notes.at("motion", k, "");
+        let message = format!("{} already moves as told by another entry", describe(points, i));
+        notes.error("on", message);
+        if notes.is_full() {
+            break;
+        }
+    }
+    let mut filters = Filters::default();
+    if notes.found > 0 {
+        return filters;
+    }
+    fixed.sort_unstable();
+    let mut fixed = fixed.into_iter().peekable();
+    for (i, k) in moved.into_iter().chain([(usize::MAX, 0)]) {
+        while let Some((j, k)) = fixed.next_if(|(j, _)| *j <= i) {
+            filters.forbid(j, &scene.fix[k].directions);
+        }
+        if i < usize::MAX {
+            filters.prescribe(i, points.x[i], scene.motion[k].motion.clone());
         }
     }
     filters
@@ -440,15 +497,20 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
         let force = Box::new(Gravity { acceleration: scene.gravity });
         out.push(NamedForce { name: "gravity".into(), force });
     }
-    let mut push = |notes: &mut Notes, kind: &str, name: &str, force: Box<dyn Force>| {
-        let taken = |n: &str| out.iter().any(|f| f.name == n);
-        let unnamed = (1..).map(|k| if k == 1 { kind.to_string() } else { format!("{kind}{k}") });
-        let name = if name.is_empty() {
-            unnamed.into_iter().find(|n| !taken(n)).unwrap_or_default()
-        } else {
-            name.to_string()
-        };
-        if taken(&name) || ["kinetic", "potential", "total", "drift"].contains(&name.as_str()) {
+    let mut taken: BTreeSet<String> = ["kinetic", "potential", "total", "drift"].map(String::from).into();
+    taken.extend(out.iter().map(|f| f.name.clone()));
+    let mut unnamed: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut push = |notes: &mut Notes, kind: &'static str, name: &str, force: Box<dyn Force>| {
+        let mut name = name.to_string();
+        let nth = unnamed.entry(kind).or_default();
+        while name.is_empty() {
+            *nth += 1;
+            let next = if *nth == 1 { kind.to_string() } else { format!("{kind}{nth}") };
+            if !taken.contains(&next) {
+                name = next;
+            }
+        }
+        if !taken.insert(name.clone()) {
             notes.error("name", format!("the name `{name}` is taken"));
         }
         out.push(NamedForce { name, force });
@@ -506,7 +568,11 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
     }
     for (k, set) in scene.pair_force.iter().enumerate() {
         notes.at("pair_force", k, &set.name);
-        let on: Vec<u32> = names.set(notes, "on", &set.on).iter().map(|i| i as u32).collect();
+        let on = names.set(notes, "on", &set.on);
+        if !notes.room_for("on", on.len()) {
+            continue;
+        }
+        let on: Vec<u32> = on.iter().map(|i| i as u32).collect();
         if let Some(force) = pair_force(set, on, notes) {
             push(notes, "pair_force", &set.name, force);
         }
@@ -520,20 +586,26 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
     out
 }
 
-/// Neighbours of a set by `along`, as global point numbers.
+/// Neighbours of a set by `along`, as global point numbers: one tuple for each of the `edges`.
 fn along<const K: usize>(
     name: &str,
     sets: &[super::ParticleSet],
     points: &Points,
     notes: &mut Notes,
+    edges: Edges,
     tuples: impl Fn(&Arrangement) -> Vec<[usize; K]>,
 ) -> Vec<[PointId; K]> {
-    let Some(k) = sets.iter().position(|s| s.name == name) else {
-        let known = sets.iter().map(|s| s.name.clone()).collect();
+    let place = points.names.sets.get(name).map(|(place, _)| *place);
+    let Some(k) = place.filter(|&k| k < sets.len()) else {
+        let full = notes.is_full();
+        let known = if full { Vec::new() } else { sets.iter().map(|s| s.name.clone()).collect() };
         let message = format!("names `{name}`, which is no set of particles of the scene");
         notes.misspelt("along", message, Some((name.to_string(), known)));
         return Vec::new();
     };
+    if !notes.room_for("along", sets[k].arrangement.edge_count(edges)) {
+        return Vec::new();
+    }
     let first = points.blocks[k].points.start;
     let out = tuples(&sets[k].arrangement);
     if out.is_empty() {
@@ -554,9 +626,11 @@ fn springs(
         notes.not_negative("rest_length", length);
     }
     let mut ends = match &set.along {
-        Some(name) => along(name, sets, points, notes, |a| a.edges(set.edges)),
+        Some(name) => along(name, sets, points, notes, set.edges, |a| a.edges(set.edges)),
         None => Vec::new(),
     };
+    let neighbours = ends.len();
+    notes.room_for("pairs", set.pairs.len());
     for [a, b] in &set.pairs {
         let (a, b) = (points.names.one(notes, "pairs", a), points.names.one(notes, "pairs", b));
         ends.extend(a.zip(b).map(|(a, b)| [a, b]));
@@ -565,18 +639,23 @@ fn springs(
         notes.error("", "needs `along` or `pairs`");
     }
     let mut out = Vec::with_capacity(ends.len());
-    for ends in ends {
+    for (k, ends) in ends.into_iter().enumerate() {
         let [a, b] = ends.map(PointId::index);
         let length = (points.x[b] - points.x[a]).norm();
-        if a == b {
-            notes.error("pairs", format!("a spring joins {} with itself", describe(points, a)));
-        } else if length == 0.0 {
-            let message = format!(
-                "the spring between {} and {} has no length, so its direction is undefined",
-                describe(points, a),
-                describe(points, b)
-            );
-            notes.error("", message);
+        let sound = length > 0.0 && length.is_finite();
+        if !sound && !notes.is_full() {
+            let key = if k < neighbours { "along" } else { "pairs" };
+            let (from, to) = (describe(points, a), describe(points, b));
+            let message = match a == b {
+                true => format!("a spring joins {from} with itself"),
+                false if length > 0.0 => {
+                    format!("{from} and {to} are too far apart: their distance overflows")
+                }
+                false => {
+                    format!("the spring between {from} and {to} has no length, so its direction is undefined")
+                }
+            };
+            notes.error(key, message);
         }
         let rest_length = set.rest_length.unwrap_or(length);
         out.push(Spring { ends, stiffness: set.stiffness, rest_length, damping: set.damping });
@@ -597,9 +676,11 @@ fn angular_springs(
         notes.error("rest_angle", format!("must lie between 0 and π, but is {angle}"));
     }
     let mut triples = match &set.along {
-        Some(name) => along(name, sets, points, notes, Arrangement::corners),
+        Some(name) => along(name, sets, points, notes, Edges::Bend, Arrangement::corners),
         None => Vec::new(),
     };
+    let neighbours = triples.len();
+    notes.room_for("triples", set.triples.len());
     for [a, b, c] in &set.triples {
         let ids = [a, b, c].map(|t| points.names.one(notes, "triples", t));
         if let [Some(a), Some(b), Some(c)] = ids {
@@ -610,12 +691,16 @@ fn angular_springs(
         notes.error("", "needs `along` or `triples`");
     }
     let mut out = Vec::with_capacity(triples.len());
-    for points3 in triples {
+    for (k, points3) in triples.into_iter().enumerate() {
         let [a, b, c] = points3.map(|i| points.x[i.index()]);
         let (u, w) = (a - b, c - b);
-        if u.norm() == 0.0 || w.norm() == 0.0 {
+        let length = u.norm() * w.norm();
+        let sound = length > 0.0 && length.is_finite();
+        if !sound && !notes.is_full() {
+            let key = if k < neighbours { "along" } else { "triples" };
             let middle = describe(points, points3[1].index());
-            notes.error("", format!("an arm of the angle at {middle} has no length"));
+            let what = if length > 0.0 { "is too long to compute with" } else { "has no length" };
+            notes.error(key, format!("an arm of the angle at {middle} {what}"));
         }
         // A straight line along a lattice is meant to be straight: rounding must not decide its rest angle.
         let angle = u.cross(&w).norm().atan2(u.dot(&w));
@@ -627,7 +712,7 @@ fn angular_springs(
 }
 
 fn pair_force(set: &super::PairForce, on: Vec<u32>, notes: &mut Notes) -> Option<Box<dyn Force>> {
-    let before = notes.errors.len();
+    let before = notes.found;
     match &set.law {
         PairLaw::LennardJones { epsilon, sigma } => {
             notes.not_negative("epsilon", *epsilon);
@@ -646,7 +731,7 @@ fn pair_force(set: &super::PairForce, on: Vec<u32>, notes: &mut Notes) -> Option
     match set.reach {
         Reach::Within(radius) => {
             notes.positive("radius", radius);
-            (notes.errors.len() == before)
+            (notes.found == before)
                 .then(|| Box::new(NearPairs::new(on, set.law.clone(), radius)) as Box<dyn Force>)
         }
         Reach::All => {
@@ -657,8 +742,7 @@ fn pair_force(set: &super::PairForce, on: Vec<u32>, notes: &mut Notes) -> Option
                     format!("all pairs of {} points would take hours a step; give a radius", on.len()),
                 );
             }
-            (notes.errors.len() == before)
-                .then(|| Box::new(AllPairs { on, law: set.law.clone() }) as Box<dyn Force>)
+            (notes.found == before).then(|| Box::new(AllPairs { on, law: set.law.clone() }) as Box<dyn Force>)
         }
     }
 }
@@ -669,8 +753,7 @@ fn expectations(expect: &[super::Expectation], model: &Model, notes: &mut Notes)
         if e.quantity != "energy.drift"
             && let Err(unknown) = Quantity::parse(model, &e.quantity)
         {
-            let word = e.quantity.rsplit('.').next().unwrap_or_default().to_string();
-            notes.misspelt("quantity", unknown.to_string(), Some((word, unknown.candidates)));
+            notes.misspelt("quantity", unknown.to_string(), Some((unknown.misspelt, unknown.candidates)));
         }
         notes.not_negative("tolerance", e.tolerance);
         if e.value.is_none() && e.below.is_none() && e.above.is_none() {
@@ -693,4 +776,116 @@ fn describe(points: &Points, i: usize) -> String {
             format!("`{}[{}]`", b.name, i - b.points.start)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        CustomForce, DragSet, Expectation, Fix, MappedPoints, MotionSet, ParticleSet, SpringSet,
+    };
+    use super::*;
+
+    /// Table, index, key and message of each mistake.
+    fn mistakes(scene: Scene) -> Vec<(&'static str, usize, &'static str, String)> {
+        let errors = scene.build().map(|_| ()).unwrap_err().errors;
+        errors.into_iter().map(|e| (e.place.table, e.place.index, e.place.key, e.message)).collect()
+    }
+
+    fn two() -> Scene {
+        let mut scene = Scene::new();
+        scene.add(ParticleSet::at("a", [0.0; 3])).add(ParticleSet::at("b", [1.0, 0.0, 0.0]));
+        scene
+    }
+
+    #[test]
+    fn mistakes_beyond_the_ones_told_still_stop_the_build() {
+        let mut scene = Scene::new();
+        for k in 0..MOST_ERRORS + 5 {
+            scene.add(ParticleSet::at(format!("p{k}"), [k as f64, 0.0, 0.0]).mass(-1.0));
+        }
+        scene.add(MappedPoints { name: "ghost".into(), of: vec!["nobody".into()] });
+        assert_eq!(mistakes(scene).len(), MOST_ERRORS);
+    }
+
+    #[test]
+    fn a_mistake_is_noted_at_its_own_key() {
+        let mut scene = two();
+        scene.particles[1].position = Vec3::zeros();
+        scene.particles[0].mass = Masses::Total(1e-320);
+        scene.add(SpringSet::between("s", "a", "b").stiffness(1.0));
+        scene.add(Fix { on: vec!["a".into()], directions: vec![Vec3::repeat(1e300)] });
+        let velocity = Motion::Velocity(Vec3::x());
+        scene.add(MotionSet { on: vec!["b".into(), "b".into()], motion: velocity.clone() });
+        scene.add(MotionSet { on: vec!["b".into()], motion: velocity });
+        let found = mistakes(scene);
+        let places: Vec<_> = found.iter().map(|(table, index, key, _)| (*table, *index, *key)).collect();
+        let wanted = [
+            ("particles", 0, "total_mass"),
+            ("fix", 0, "directions"),
+            ("motion", 1, "on"),
+            ("springs", 0, "pairs"),
+        ];
+        assert_eq!(places, wanted, "{found:?}");
+    }
+
+    #[test]
+    fn places_where_numbers_overflow_are_refused() {
+        let far = Arrangement::Grid { size: Vec3::repeat(1.7e308), count: [2, 1, 1] };
+        let mut scene = Scene::new();
+        scene.add(ParticleSet::new("far", far).position([1.7e308, 0.0, 0.0]));
+        assert_eq!(mistakes(scene)[0].2, "position");
+        let mut scene = two();
+        scene.particles[1].position = Vec3::repeat(1e200);
+        scene.add(SpringSet::between("s", "a", "b").stiffness(1.0));
+        assert!(mistakes(scene)[0].3.contains("too far apart"));
+    }
+
+    #[test]
+    fn a_short_scene_cannot_fill_the_memory() {
+        let mut scene = Scene::new();
+        scene.add(ParticleSet::new(
+            "many",
+            Arrangement::Grid { size: Vec3::repeat(1.0), count: [10, 10, 10] },
+        ));
+        let often = vec!["many".to_string(); 100_000];
+        scene.add(Fix { on: often.clone(), directions: Vec::new() });
+        scene.add(MappedPoints { name: "more".into(), of: often });
+        let found = mistakes(scene);
+        assert!(found.len() == 1 && found[0].3.contains("names 100000000 points"), "{found:?}");
+    }
+
+    #[test]
+    fn a_great_many_unnamed_forces_are_named_in_time() {
+        let mut scene = two();
+        for _ in 0..20_000 {
+            scene.add(DragSet { linear: 1.0, ..DragSet::default() });
+        }
+        scene.add(DragSet { name: "drag20001".into(), linear: 1.0, ..DragSet::default() });
+        let sim = scene.build().unwrap();
+        assert_eq!(sim.model.forces[1].name, "drag");
+        assert_eq!(sim.model.forces[20_000].name, "drag20000");
+    }
+
+    #[test]
+    fn a_misspelt_name_in_a_quantity_comes_with_names_of_its_kind() {
+        for (text, misspelt, candidate) in [
+            ("ab.z", "ab", "a"),
+            ("a.zz", "zz", "z"),
+            ("energy.totl", "totl", "total"),
+            ("tme", "tme", "time"),
+        ] {
+            let mut scene = two();
+            scene.add(Expectation { quantity: text.into(), value: Some(0.0), ..Expectation::default() });
+            let error = scene.build().unwrap_err().errors.remove(0);
+            let (word, known) = error.misspelt.unwrap();
+            assert!(word == misspelt && known.iter().any(|k| k == candidate), "{text}: {word} {known:?}");
+        }
+    }
+
+    #[test]
+    fn a_custom_force_on_an_unknown_point_is_refused() {
+        let mut scene = two();
+        scene.add(CustomForce::on_each("mine", &["c"], |_, _, _, _| Vec3::zeros()));
+        assert_eq!(mistakes(scene)[0].0, "custom");
+    }
 }
