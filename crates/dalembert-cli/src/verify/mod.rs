@@ -13,10 +13,11 @@ mod spring_chain;
 
 use std::error::Error;
 use std::io::Write;
-use std::process::ExitCode;
 
 use dalembert::prelude::*;
 use serde::Serialize;
+
+use crate::exit::{self, Failure};
 
 /// Run problems with known answers.
 #[derive(Debug, clap::Args)]
@@ -181,17 +182,16 @@ impl Table {
     }
 }
 
-/// Runs the cases asked for: 0 if all pass, 1 if not, 2 for a name that does not exist.
-pub(crate) fn command(args: Args) -> ExitCode {
+/// Runs the cases asked for; all of them must pass.
+pub(crate) fn command(args: Args) -> exit::Outcome {
     if args.list {
         let width = CASES.iter().map(|c| c.name.len()).max().unwrap_or(0);
         CASES.iter().for_each(|c| put(&format!("{:width$}  {}", c.name, c.about)));
-        return ExitCode::SUCCESS;
+        return Ok(());
     }
     let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
     if let Some(name) = args.names.iter().find(|n| !names.contains(&n.as_str())) {
-        eprintln!("{}", unknown("case", name, &names));
-        return ExitCode::from(2);
+        return Err(Failure::Usage(unknown("case", name, &names)));
     }
     let mut table = Table::default();
     for case in CASES.iter().filter(|c| args.names.is_empty() || args.names.iter().any(|n| n == c.name)) {
@@ -199,18 +199,12 @@ pub(crate) fn command(args: Args) -> ExitCode {
     }
     let failed = table.rows.iter().filter(|r| !r.pass).count();
     if args.json {
-        match serde_json::to_string_pretty(&table.rows) {
-            Ok(text) => put(&text),
-            Err(e) => {
-                eprintln!("cannot write the rows: {e}");
-                return ExitCode::FAILURE;
-            }
-        }
+        put_json(&table.rows)?;
     } else {
         print(&table.rows);
         put(&format!("{} of {} comparisons pass", table.rows.len() - failed, table.rows.len()));
     }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 { Ok(()) } else { Err(Failure::Unmet) }
 }
 
 fn run(case: &Case, table: &mut Table) {
@@ -243,6 +237,13 @@ fn print(rows: &[Row]) {
 /// Prints a line; a reader that has gone away is no failure of ours.
 pub(crate) fn put(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Prints the rows as one array.
+pub(crate) fn put_json(rows: &impl Serialize) -> exit::Outcome {
+    let text = serde_json::to_string_pretty(rows)
+        .map_err(|e| Failure::Io(format!("cannot write the rows as JSON: {e}")))?;
+    crate::output::print(&format!("{text}\n"))
 }
 
 /// The message for a name that does not exist, with the nearest one that does.
