@@ -126,8 +126,7 @@ fn on_one_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
 pub(crate) fn command(args: Args) -> Outcome {
     if args.list {
         let width = BENCHES.iter().map(|b| b.name.len()).max().unwrap_or(0);
-        BENCHES.iter().for_each(|b| put(&format!("{:width$}  {}", b.name, b.about)));
-        return Ok(());
+        return BENCHES.iter().try_for_each(|b| put(&format!("{:width$}  {}", b.name, b.about)));
     }
     let names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
     if let Some(name) = args.names.iter().find(|n| !names.contains(&n.as_str())) {
@@ -140,16 +139,16 @@ pub(crate) fn command(args: Args) -> Outcome {
             (bench.run)(&mut bencher);
             if !args.json {
                 if printed == 0 {
-                    put(&format!("{:<18} {:>9} {:>12} {:>10}  note", "name", "n", "s/step", "ns/unit"));
+                    put(&format!("{:<18} {:>9} {:>12} {:>10}  note", "name", "n", "s/step", "ns/unit"))?;
                 }
-                bencher.rows[printed..].iter().for_each(print);
+                bencher.rows[printed..].iter().try_for_each(print)?;
             }
         }
     }
     if args.json { put_json(&bencher.rows) } else { Ok(()) }
 }
 
-fn print(row: &Row) {
+fn print(row: &Row) -> Outcome {
     let Row { name, n, seconds_per_step, unit_cost_ns, note } = row;
-    put(&format!("{name:<18} {n:>9} {seconds_per_step:>12.4e} {unit_cost_ns:>10.2}  {note}"));
+    put(&format!("{name:<18} {n:>9} {seconds_per_step:>12.4e} {unit_cost_ns:>10.2}  {note}"))
 }

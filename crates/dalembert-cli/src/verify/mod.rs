@@ -12,7 +12,6 @@ mod oscillator;
 mod spring_chain;
 
 use std::error::Error;
-use std::io::Write;
 
 use dalembert::prelude::*;
 use serde::Serialize;
@@ -186,8 +185,7 @@ impl Table {
 pub(crate) fn command(args: Args) -> exit::Outcome {
     if args.list {
         let width = CASES.iter().map(|c| c.name.len()).max().unwrap_or(0);
-        CASES.iter().for_each(|c| put(&format!("{:width$}  {}", c.name, c.about)));
-        return Ok(());
+        return CASES.iter().try_for_each(|c| put(&format!("{:width$}  {}", c.name, c.about)));
     }
     let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
     if let Some(name) = args.names.iter().find(|n| !names.contains(&n.as_str())) {
@@ -201,8 +199,8 @@ pub(crate) fn command(args: Args) -> exit::Outcome {
     if args.json {
         put_json(&table.rows)?;
     } else {
-        print(&table.rows);
-        put(&format!("{} of {} comparisons pass", table.rows.len() - failed, table.rows.len()));
+        print(&table.rows)?;
+        put(&format!("{} of {} comparisons pass", table.rows.len() - failed, table.rows.len()))?;
     }
     if failed == 0 { Ok(()) } else { Err(Failure::Unmet) }
 }
@@ -214,7 +212,7 @@ fn run(case: &Case, table: &mut Table) {
     }
 }
 
-fn print(rows: &[Row]) {
+fn print(rows: &[Row]) -> exit::Outcome {
     let width = |f: fn(&Row) -> usize, head: &str| rows.iter().map(f).max().unwrap_or(0).max(head.len());
     let (c, m, q) = (
         width(|r| r.case.len(), "case"),
@@ -224,26 +222,27 @@ fn print(rows: &[Row]) {
     put(&format!(
         "{:c$}  {:m$}  {:q$}  {:>18}  {:>18}  {:>9}  {:>9}  pass",
         "case", "method", "quantity", "value", "reference", "error", "tolerance"
-    ));
+    ))?;
     for r in rows {
         let Row { case, method, quantity, value, reference, error, tolerance, pass } = r;
         let pass = if *pass { "yes" } else { "NO" };
         put(&format!(
             "{case:c$}  {method:m$}  {quantity:q$}  {value:>18.11e}  {reference:>18.11e}  {error:>9.2e}  {tolerance:>9.1e}  {pass}"
-        ));
+        ))?;
     }
+    Ok(())
 }
 
-/// Prints a line; a reader that has gone away is no failure of ours.
-pub(crate) fn put(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+/// Prints a line.
+pub(crate) fn put(line: &str) -> exit::Outcome {
+    crate::output::print(&format!("{line}\n"))
 }
 
 /// Prints the rows as one array.
 pub(crate) fn put_json(rows: &impl Serialize) -> exit::Outcome {
     let text = serde_json::to_string_pretty(rows)
         .map_err(|e| Failure::Io(format!("cannot write the rows as JSON: {e}")))?;
-    crate::output::print(&format!("{text}\n"))
+    put(&text)
 }
 
 /// The message for a name that does not exist, with the nearest one that does.
