@@ -1,29 +1,98 @@
-//! The program `dalembert`.
+//! The program `dalembert`: runs, checks, records and compares mechanical scenes.
 
 mod bench;
+mod commands;
+mod drive;
+mod exit;
+mod expect;
+mod output;
+mod setup;
 mod verify;
 
-use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-#[derive(Parser)]
-#[command(version, about)]
-struct Cli {
+use clap::{Parser, Subcommand};
+
+/// Simulate mechanical scenes: particles, springs, and whatever acts on them.
+#[derive(Debug, Parser)]
+#[command(name = "dalembert", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
-#[derive(Subcommand)]
+const AFTER_HELP: &str = "\
+First steps:
+  dalembert examples                      what comes with the program
+  dalembert examples run hello            run one of them
+  dalembert examples copy hello .         take it as the start of your own
+  dalembert run hello.toml -o hello.mcap  run it and record every state
+
+`dalembert COMMAND --help` shows examples of a command, `dalembert run --help` the exit codes.";
+
+/// One variant per command; each has a module of its own.
+#[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a scene, check its expectations, record it
+    Run(commands::run::Args),
+    /// Read a scene and tell what is in it, without running it
+    Check(commands::check::Args),
+    /// Tell what a recording holds
+    Info(commands::info::Args),
+    /// Go on where a recording ends, with the same bits as if it had never stopped
+    Resume(commands::resume::Args),
+    /// Compare two recordings number by number
+    Diff(commands::diff::Args),
+    /// Write a recording as a table
+    Export(commands::export::Args),
+    /// List, run or copy the scenes that come with the program
+    Examples(commands::examples::Args),
     /// Run problems with known answers and compare
     Verify(verify::Args),
     /// Time named scenes on this machine
     Bench(bench::Args),
+    /// Print what a scene file may contain
+    Schema(commands::schema::Args),
+    /// Print completions for a shell
+    Completions(commands::completions::Args),
+    /// Print the manual page, or write the pages of all commands
+    Man(commands::man::Args),
+}
+
+impl Command {
+    /// Whether the caller is a program that reads one JSON object from the standard output.
+    fn wants_json(&self) -> bool {
+        match self {
+            Self::Run(args) => args.options.json,
+            Self::Check(args) => args.json,
+            Self::Info(args) => args.json,
+            Self::Resume(args) => args.json,
+            Self::Diff(args) => args.json,
+            Self::Examples(args) => args.wants_json(),
+            _ => false,
+        }
+    }
+
+    fn run(self) -> exit::Outcome {
+        match self {
+            Self::Run(args) => commands::run::command(args),
+            Self::Check(args) => commands::check::command(args),
+            Self::Info(args) => commands::info::command(args),
+            Self::Resume(args) => commands::resume::command(args),
+            Self::Diff(args) => commands::diff::command(args),
+            Self::Export(args) => commands::export::command(args),
+            Self::Examples(args) => commands::examples::command(args),
+            Self::Verify(args) => verify::command(args),
+            Self::Bench(args) => bench::command(args),
+            Self::Schema(args) => commands::schema::command(args),
+            Self::Completions(args) => commands::completions::command(args),
+            Self::Man(args) => commands::man::command(args),
+        }
+    }
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Verify(args) => verify::command(args),
-        Command::Bench(args) => bench::command(args),
-    }
+    let command = Cli::parse().command;
+    let json = command.wants_json();
+    exit::finish(command.run(), json)
 }

@@ -288,6 +288,26 @@ fn what_cannot_be_written_is_said_with_its_name() {
     assert!(error.contains("another process is writing it"), "{error}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_device_or_a_socket_is_never_replaced_by_a_file() {
+    // A link in a folder of our own, so that a mistake costs the link and not the device.
+    let folder = tempfile::tempdir().unwrap();
+    let [link, socket] = ["null", "socket"].map(|name| folder.path().join(name));
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for path in [link, socket] {
+        let before = fs::symlink_metadata(&path).unwrap().file_type();
+        let record = Writer::create(&path, &header(1)).map(|_| ()).unwrap_err().to_string();
+        let table = atomic_write(&path, |_| Ok(())).unwrap_err().to_string();
+        for error in [record, table] {
+            assert!(error.contains("must not be replaced by a file"), "{error}");
+        }
+        assert_eq!(fs::symlink_metadata(&path).unwrap().file_type(), before);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing may be left behind");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_and_leaves_the_name_free() {

@@ -7,12 +7,12 @@
 mod scenes;
 
 use std::hint::black_box;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::verify::{put, unknown};
+use crate::exit::{Failure, Outcome};
+use crate::verify::{put, put_json, unknown};
 
 /// Time named scenes.
 #[derive(Debug, clap::Args)]
@@ -122,17 +122,15 @@ fn on_one_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Runs the benches asked for; 2 for a name that does not exist.
-pub(crate) fn command(args: Args) -> ExitCode {
+/// Runs the benches asked for.
+pub(crate) fn command(args: Args) -> Outcome {
     if args.list {
         let width = BENCHES.iter().map(|b| b.name.len()).max().unwrap_or(0);
-        BENCHES.iter().for_each(|b| put(&format!("{:width$}  {}", b.name, b.about)));
-        return ExitCode::SUCCESS;
+        return BENCHES.iter().try_for_each(|b| put(&format!("{:width$}  {}", b.name, b.about)));
     }
     let names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
     if let Some(name) = args.names.iter().find(|n| !names.contains(&n.as_str())) {
-        eprintln!("{}", unknown("bench", name, &names));
-        return ExitCode::from(2);
+        return Err(Failure::Usage(unknown("bench", name, &names)));
     }
     let mut bencher = Bencher { repeat: args.repeat, rows: Vec::new() };
     for bench in BENCHES {
@@ -141,25 +139,16 @@ pub(crate) fn command(args: Args) -> ExitCode {
             (bench.run)(&mut bencher);
             if !args.json {
                 if printed == 0 {
-                    put(&format!("{:<18} {:>9} {:>12} {:>10}  note", "name", "n", "s/step", "ns/unit"));
+                    put(&format!("{:<18} {:>9} {:>12} {:>10}  note", "name", "n", "s/step", "ns/unit"))?;
                 }
-                bencher.rows[printed..].iter().for_each(print);
+                bencher.rows[printed..].iter().try_for_each(print)?;
             }
         }
     }
-    if args.json {
-        match serde_json::to_string_pretty(&bencher.rows) {
-            Ok(text) => put(&text),
-            Err(e) => {
-                eprintln!("cannot write the rows: {e}");
-                return ExitCode::FAILURE;
-            }
-        }
-    }
-    ExitCode::SUCCESS
+    if args.json { put_json(&bencher.rows) } else { Ok(()) }
 }
 
-fn print(row: &Row) {
+fn print(row: &Row) -> Outcome {
     let Row { name, n, seconds_per_step, unit_cost_ns, note } = row;
-    put(&format!("{name:<18} {n:>9} {seconds_per_step:>12.4e} {unit_cost_ns:>10.2}  {note}"));
+    put(&format!("{name:<18} {n:>9} {seconds_per_step:>12.4e} {unit_cost_ns:>10.2}  {note}"))
 }

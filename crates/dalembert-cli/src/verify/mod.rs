@@ -12,11 +12,11 @@ mod oscillator;
 mod spring_chain;
 
 use std::error::Error;
-use std::io::Write;
-use std::process::ExitCode;
 
 use dalembert::prelude::*;
 use serde::Serialize;
+
+use crate::exit::{self, Failure};
 
 /// Run problems with known answers.
 #[derive(Debug, clap::Args)]
@@ -181,17 +181,15 @@ impl Table {
     }
 }
 
-/// Runs the cases asked for: 0 if all pass, 1 if not, 2 for a name that does not exist.
-pub(crate) fn command(args: Args) -> ExitCode {
+/// Runs the cases asked for; all of them must pass.
+pub(crate) fn command(args: Args) -> exit::Outcome {
     if args.list {
         let width = CASES.iter().map(|c| c.name.len()).max().unwrap_or(0);
-        CASES.iter().for_each(|c| put(&format!("{:width$}  {}", c.name, c.about)));
-        return ExitCode::SUCCESS;
+        return CASES.iter().try_for_each(|c| put(&format!("{:width$}  {}", c.name, c.about)));
     }
     let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
     if let Some(name) = args.names.iter().find(|n| !names.contains(&n.as_str())) {
-        eprintln!("{}", unknown("case", name, &names));
-        return ExitCode::from(2);
+        return Err(Failure::Usage(unknown("case", name, &names)));
     }
     let mut table = Table::default();
     for case in CASES.iter().filter(|c| args.names.is_empty() || args.names.iter().any(|n| n == c.name)) {
@@ -199,18 +197,12 @@ pub(crate) fn command(args: Args) -> ExitCode {
     }
     let failed = table.rows.iter().filter(|r| !r.pass).count();
     if args.json {
-        match serde_json::to_string_pretty(&table.rows) {
-            Ok(text) => put(&text),
-            Err(e) => {
-                eprintln!("cannot write the rows: {e}");
-                return ExitCode::FAILURE;
-            }
-        }
+        put_json(&table.rows)?;
     } else {
-        print(&table.rows);
-        put(&format!("{} of {} comparisons pass", table.rows.len() - failed, table.rows.len()));
+        print(&table.rows)?;
+        put(&format!("{} of {} comparisons pass", table.rows.len() - failed, table.rows.len()))?;
     }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 { Ok(()) } else { Err(Failure::Unmet) }
 }
 
 fn run(case: &Case, table: &mut Table) {
@@ -220,7 +212,7 @@ fn run(case: &Case, table: &mut Table) {
     }
 }
 
-fn print(rows: &[Row]) {
+fn print(rows: &[Row]) -> exit::Outcome {
     let width = |f: fn(&Row) -> usize, head: &str| rows.iter().map(f).max().unwrap_or(0).max(head.len());
     let (c, m, q) = (
         width(|r| r.case.len(), "case"),
@@ -230,19 +222,27 @@ fn print(rows: &[Row]) {
     put(&format!(
         "{:c$}  {:m$}  {:q$}  {:>18}  {:>18}  {:>9}  {:>9}  pass",
         "case", "method", "quantity", "value", "reference", "error", "tolerance"
-    ));
+    ))?;
     for r in rows {
         let Row { case, method, quantity, value, reference, error, tolerance, pass } = r;
         let pass = if *pass { "yes" } else { "NO" };
         put(&format!(
             "{case:c$}  {method:m$}  {quantity:q$}  {value:>18.11e}  {reference:>18.11e}  {error:>9.2e}  {tolerance:>9.1e}  {pass}"
-        ));
+        ))?;
     }
+    Ok(())
 }
 
-/// Prints a line; a reader that has gone away is no failure of ours.
-pub(crate) fn put(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+/// Prints a line.
+pub(crate) fn put(line: &str) -> exit::Outcome {
+    crate::output::print(&format!("{line}\n"))
+}
+
+/// Prints the rows as one array.
+pub(crate) fn put_json(rows: &impl Serialize) -> exit::Outcome {
+    let text = serde_json::to_string_pretty(rows)
+        .map_err(|e| Failure::Io(format!("cannot write the rows as JSON: {e}")))?;
+    put(&text)
 }
 
 /// The message for a name that does not exist, with the nearest one that does.

@@ -63,6 +63,10 @@ pub(super) fn check_destination(path: &Path) -> Result<(), RecordingError> {
         let source = std::io::ErrorKind::IsADirectory.into();
         return Err(RecordingError::io("create", path)(source));
     }
+    // The rename would put a plain file in the place of a device such as `/dev/null`, for every program.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(RecordingError::NotAFile { path: path.to_owned() });
+    }
     Ok(())
 }
 

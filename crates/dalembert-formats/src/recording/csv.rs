@@ -51,6 +51,20 @@ pub fn write_tracks(
     Ok(out.flush()?)
 }
 
+/// Writes rows of any numbers: a time \[s\], and one number for each of `names`.
+pub fn write_table(
+    names: impl IntoIterator<Item = String>,
+    rows: impl IntoIterator<Item = Result<(f64, Vec<f64>), RecordingError>>,
+    mut out: impl Write,
+) -> Result<(), RecordingError> {
+    write_header(&mut out, names.into_iter())?;
+    for row in rows {
+        let (time, values) = row?;
+        write_row(&mut out, time, values)?;
+    }
+    Ok(out.flush()?)
+}
+
 fn check(track: &Track, state_len: usize) -> Result<(), RecordingError> {
     let bad = |reason| Err(RecordingError::BadTrack { name: track.name.clone(), reason });
     if track.components.len() != track.len {

@@ -171,6 +171,12 @@ pub enum RecordingError {
         /// Its folder.
         folder: PathBuf,
     },
+    /// The name belongs to a device, a pipe or a socket.
+    #[error("cannot create `{}`: it is a device, a pipe or a socket, and must not be replaced by a file", path.display())]
+    NotAFile {
+        /// The file to create.
+        path: PathBuf,
+    },
     /// Another process is writing the same recording.
     #[error("cannot create `{}`: another process is writing it", path.display())]
     Busy {

@@ -1,0 +1,12 @@
+//! The commands, one file each: what it takes (`Args`) and what it does (`command`).
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod diff;
+pub(crate) mod examples;
+pub(crate) mod export;
+pub(crate) mod info;
+pub(crate) mod man;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod schema;

@@ -1,0 +1,215 @@
+//! From a file to a simulation: scenes with options of the command line, and scenes out of recordings.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use dalembert::prelude::*;
+use dalembert_formats::recording::{Header, Recording};
+use dalembert_formats::scene::{self, Built, SceneFile};
+use dalembert_formats::source::Includes;
+
+use crate::exit::{Failure, Outcome};
+
+/// More steps than this are a slip of the pen.
+const MOST_STEPS: f64 = 1e12;
+
+/// Options that replace what the scene says.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Instead of what the scene says")]
+pub(crate) struct Overrides {
+    /// Method that advances the scene
+    #[arg(long, value_name = "M", value_parser = PossibleValuesParser::new(Method::NAMES))]
+    pub(crate) method: Option<String>,
+    /// Integrator of the method `explicit`
+    #[arg(long, value_name = "I", value_parser = integrators())]
+    pub(crate) integrator: Option<String>,
+    /// Step size [s]
+    #[arg(long, value_name = "H", value_parser = positive)]
+    pub(crate) dt: Option<f64>,
+    /// Seed of everything random in the scene
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+fn integrators() -> PossibleValuesParser {
+    PossibleValuesParser::new(Integrator::ALL.iter().map(|(name, _)| *name))
+}
+
+/// A positive, finite number.
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
+    not_negative(text).and_then(|x| if x > 0.0 { Ok(x) } else { Err("must be greater than zero".into()) })
+}
+
+/// A finite number that is not negative.
+pub(crate) fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if !x.is_finite() => Err("must be finite".into()),
+        Ok(x) if x < 0.0 => Err("must not be negative".into()),
+        Ok(x) => Ok(x),
+        Err(_) => Err("is not a number".into()),
+    }
+}
+
+impl Overrides {
+    fn apply(&self, scene: &mut Scene) {
+        match self.method.as_deref() {
+            Some(name) if name != scene.method.name() => scene.method = method_named(name),
+            _ => {}
+        }
+        if let Some(integrator) = self.integrator.as_deref().and_then(Integrator::from_name) {
+            let Method::Explicit(explicit) = &mut scene.method;
+            explicit.integrator = integrator;
+        }
+        scene.dt = self.dt.unwrap_or(scene.dt);
+        scene.seed = self.seed.unwrap_or(scene.seed);
+    }
+
+    /// As the header of a recording keeps them; numbers read back to the same bits.
+    pub(crate) fn to_options(&self) -> BTreeMap<String, String> {
+        let options = [
+            ("method", self.method.clone()),
+            ("integrator", self.integrator.clone()),
+            ("dt", self.dt.map(|dt| format!("{dt:?}"))),
+            ("seed", self.seed.map(|seed| seed.to_string())),
+        ];
+        options.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    }
+
+    fn from_options(options: &BTreeMap<String, String>) -> Result<Self, String> {
+        fn read<T>(
+            options: &BTreeMap<String, String>,
+            key: &str,
+            parse: impl Fn(&str) -> Option<T>,
+        ) -> Result<Option<T>, String> {
+            let Some(text) = options.get(key) else { return Ok(None) };
+            parse(text).map(Some).ok_or_else(|| format!("its option `{key}` reads `{text}`"))
+        }
+        let method = |s: &str| Method::NAMES.contains(&s).then(|| s.to_owned());
+        let integrator = |s: &str| Integrator::from_name(s).map(|_| s.to_owned());
+        Ok(Self {
+            method: read(options, "method", method)?,
+            integrator: read(options, "integrator", integrator)?,
+            dt: read(options, "dt", |s| positive(s).ok())?,
+            seed: read(options, "seed", |s| s.parse().ok())?,
+        })
+    }
+}
+
+/// The method with this name and its default settings.
+fn method_named(_name: &str) -> Method {
+    Method::default() // `explicit` is the only one so far
+}
+
+/// Reads a scene file and builds it.
+pub(crate) fn load(path: &Path, overrides: &Overrides) -> Result<Built, Failure> {
+    // A scene that cannot be opened is a matter of files, one that cannot be understood is not.
+    let unreadable = |reason: String| Failure::Io(format!("cannot read `{}`: {reason}", path.display()));
+    match std::fs::File::open(path).and_then(|file| file.metadata()) {
+        Ok(about) if about.is_dir() => return Err(unreadable("it is a folder".into())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let hint = "no such file; `dalembert examples` lists the scenes that come with the program";
+            return Err(unreadable(hint.into()));
+        }
+        Err(e) => return Err(unreadable(e.to_string())),
+        Ok(_) => {}
+    }
+    build(scene::load(path)?, overrides)
+}
+
+/// Builds a scene with options of the command line.
+pub(crate) fn build(mut file: SceneFile, overrides: &Overrides) -> Result<Built, Failure> {
+    overrides.apply(&mut file.scene);
+    Ok(file.build()?)
+}
+
+/// Builds the scene that a recording holds, as it was run.
+pub(crate) fn rebuild(recording: &Recording) -> Result<Built, Failure> {
+    let damaged = |reason: String| {
+        Failure::Io(format!("the scene in `{}` cannot be built: {reason}", recording.path().display()))
+    };
+    let header = recording.header();
+    let overrides = Overrides::from_options(&header.options).map_err(damaged)?;
+    let name = format!("{}:scene.json", recording.path().display());
+    let mut file =
+        scene::load_text(&name, &header.scene, Includes::None).map_err(|e| damaged(format!("\n{e}")))?;
+    overrides.apply(&mut file.scene);
+    let built = file.build().map_err(|e| damaged(format!("\n{e}")))?;
+    let needed = State::packed_len(&built.simulation.model.layout);
+    if needed != header.state_len {
+        return Err(damaged(format!(
+            "it has states of {needed} numbers, the recording of {}",
+            header.state_len
+        )));
+    }
+    Ok(built)
+}
+
+/// Puts a recorded state into a simulation.
+pub(crate) fn set_state(simulation: &mut Simulation, packed: &[f64]) -> Outcome {
+    let state = State::unpack(&simulation.model.layout, packed).map_err(|e| Failure::Io(e.to_string()))?;
+    simulation.state = state;
+    simulation.model.settle(&mut simulation.state);
+    Ok(())
+}
+
+/// Number of steps of `dt` that make `duration`.
+pub(crate) fn steps(duration: f64, dt: f64) -> Result<u64, Failure> {
+    let steps = (duration / dt).round();
+    if steps > MOST_STEPS {
+        let message = format!("{duration} s in steps of {dt} s is more than 10^12 steps");
+        return Err(Failure::Usage(message));
+    }
+    Ok(steps as u64)
+}
+
+/// The header of a recording of this scene.
+pub(crate) fn header(built: &Built, name: &str, overrides: &Overrides, every: u64) -> Header {
+    let sim = &built.simulation;
+    let mut options = overrides.to_options();
+    options.insert("every".into(), every.to_string());
+    Header {
+        scene: built.json.clone(),
+        scene_name: if built.title.is_empty() { name.to_owned() } else { built.title.clone() },
+        engine_version: env!("CARGO_PKG_VERSION").into(),
+        method: sim.method.name().into(),
+        dt: sim.dt,
+        seed: overrides.seed.unwrap_or(built.seed),
+        options,
+        state_len: State::packed_len(&sim.model.layout),
+        layout: layout(&sim.model),
+        scalar_names: crate::drive::scalar_names(&sim.model),
+    }
+}
+
+/// Where each set of particles lies in a packed state.
+fn layout(model: &Model) -> serde_json::Value {
+    let (q, v) = (State::packed_q(&model.layout), State::packed_v(&model.layout));
+    let free = |b: &&dalembert::model::Block| b.kind == dalembert::model::BlockKind::Particles;
+    let block = |b: &dalembert::model::Block| {
+        serde_json::json!({
+            "name": b.name,
+            "kind": "particles",
+            "q": [q + b.q.start, q + b.q.end],
+            "v": [v + b.v.start, v + b.v.end],
+        })
+    };
+    let blocks: Vec<_> = model.blocks.iter().filter(free).map(block).collect();
+    serde_json::json!({ "time": 0, "blocks": blocks })
+}
+
+/// Runs `work` on `threads` threads; on as many as the machine has if none are given.
+pub(crate) fn on_threads<T: Send>(
+    threads: Option<usize>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    pool.map_err(|e| Failure::Io(format!("cannot start the threads: {e}")))?.install(work)
+}
+
+/// The final name of a recording that may still be called `.part`.
+pub(crate) fn final_name(recording: &Recording) -> PathBuf {
+    let path = recording.path();
+    if recording.from_part() { path.with_extension("") } else { path.to_owned() }
+}
