@@ -211,13 +211,12 @@ impl Drive {
         let (linear, angular) = sim.model.momentum(&sim.state);
         let time = sim.state.time - s.start_time;
         let wall = s.wall.as_secs_f64();
-        let Method::Explicit(explicit) = &sim.method;
         json!({
             "status": s.ended.status(unmet),
             "error": match &s.ended { Ended::Failed(e) => Some(e.to_string()), _ => None },
             "title": self.title,
             "method": sim.method.name(),
-            "integrator": explicit.integrator.name(),
+            "integrator": sim.method.integrator().map(|i| i.name()),
             "dt": sim.dt,
             "seed": self.seed,
             "particles": sim.model.layout.particles,
@@ -248,10 +247,18 @@ impl Drive {
 
 /// Method, step size and size, in a line.
 pub(crate) fn describe(sim: &Simulation) -> String {
-    let Method::Explicit(explicit) = &sim.method;
-    let (method, integrator) = (sim.method.name(), explicit.integrator.name());
-    let particles = count(sim.model.layout.particles as u64, "particle");
-    format!("{particles}, method {method} ({integrator}), dt = {} s", number(sim.dt))
+    let method = match sim.method.integrator() {
+        Some(integrator) => format!("{} ({})", sim.method.name(), integrator.name()),
+        None => sim.method.name().to_owned(),
+    };
+    let layout = &sim.model.layout;
+    let mut parts = Vec::new();
+    for (n, one) in [(layout.rigid, "rigid body"), (layout.joints, "joint"), (layout.particles, "particle")] {
+        if n > 0 {
+            parts.push(count(n as u64, one));
+        }
+    }
+    format!("{}, method {method}, dt = {} s", parts.join(", "), number(sim.dt))
 }
 
 /// In milliseconds or seconds.

@@ -59,8 +59,7 @@ impl Overrides {
             _ => {}
         }
         if let Some(integrator) = self.integrator.as_deref().and_then(Integrator::from_name) {
-            let Method::Explicit(explicit) = &mut scene.method;
-            explicit.integrator = integrator;
+            scene.method.set_integrator(integrator);
         }
         scene.dt = self.dt.unwrap_or(scene.dt);
         scene.seed = self.seed.unwrap_or(scene.seed);
@@ -98,8 +97,8 @@ impl Overrides {
 }
 
 /// The method with this name and its default settings.
-fn method_named(_name: &str) -> Method {
-    Method::default() // `explicit` is the only one so far
+fn method_named(name: &str) -> Method {
+    Method::from_name(name).unwrap_or_default()
 }
 
 /// Reads a scene file and builds it.

@@ -172,20 +172,27 @@ impl Facts {
 
 fn kind(block: &Block) -> &'static str {
     match block.kind {
+        BlockKind::Rigid => "rigid body",
+        BlockKind::Generalized => "generalized coordinates",
         BlockKind::Particles => "particles",
         BlockKind::Mapped => "carried by others",
     }
 }
 
-/// Mass of the particles of a block; carried points have none of their own.
+/// Mass of a block; carried points have none of their own.
 fn mass(model: &Model, block: &Block) -> Option<f64> {
-    let particles = block.kind == BlockKind::Particles;
-    particles.then(|| model.particles.mass[block.points.clone()].iter().sum())
+    match block.kind {
+        BlockKind::Rigid => Some(model.rigid.mass[block.q.start / 7]),
+        BlockKind::Particles | BlockKind::Generalized => {
+            Some(model.particles.mass[block.points.clone()].iter().sum())
+        }
+        BlockKind::Mapped => None,
+    }
 }
 
 /// Largest h ω for which an undamped vibration stays bounded; `None` where there is no such number.
 fn stability(method: &Method) -> Option<f64> {
-    let Method::Explicit(explicit) = method;
+    let Method::Explicit(explicit) = method else { return None };
     match explicit.integrator {
         Integrator::SymplecticEuler | Integrator::Verlet => Some(2.0),
         Integrator::Rk4 => Some(8f64.sqrt()),

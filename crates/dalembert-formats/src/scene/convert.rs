@@ -26,7 +26,11 @@ pub(super) fn scene(root: &View<'_>, files: &Files) -> Result<(Scene, Vec<Diagno
         gravity: root.vec3("gravity").into(),
         seed: root.integer("seed").unsigned_abs(),
         particles: each(root, "particles", particles),
-        points: each(root, "points", |t| MappedPoints { name: name(t), of: texts(t, "of"), at: vec3s(t, "at") }),
+        points: each(root, "points", |t| MappedPoints {
+            name: name(t),
+            of: texts(t, "of"),
+            at: vec3s(t, "at"),
+        }),
         springs: root.tables("springs").iter().flat_map(|t| springs(t, files, &mut problems)).collect(),
         angular_springs: each(root, "angular_springs", angular_springs),
         drag: each(root, "drag", |t| DragSet {

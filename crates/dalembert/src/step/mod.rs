@@ -105,6 +105,35 @@ impl Method {
         }
     }
 
+    /// The method with the given name and its default settings.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "explicit" => Some(Method::Explicit(Explicit::default())),
+            "lagrange" => Some(Method::Lagrange(Lagrange::default())),
+            "impulse" => Some(Method::Impulse(Impulse::default())),
+            _ => None,
+        }
+    }
+
+    /// The integrator, if the method has one.
+    pub fn integrator(&self) -> Option<Integrator> {
+        match self {
+            Method::Explicit(m) => Some(m.integrator),
+            Method::Lagrange(m) => Some(m.integrator),
+            Method::Impulse(_) => None,
+        }
+    }
+
+    /// Sets the integrator; false if the method has none.
+    pub fn set_integrator(&mut self, integrator: Integrator) -> bool {
+        match self {
+            Method::Explicit(m) => m.integrator = integrator,
+            Method::Lagrange(m) => m.integrator = integrator,
+            Method::Impulse(_) => return false,
+        }
+        true
+    }
+
     /// Advances `state` by `h` seconds.
     pub fn step(
         &self,
