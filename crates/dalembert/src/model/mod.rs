@@ -88,6 +88,11 @@ impl Energy {
     }
 }
 
+/// f ← the forces from outside, or zero.
+pub(crate) fn start_forces(applied: &[f64], f: &mut [f64]) {
+    if applied.is_empty() { f.fill(0.0) } else { f.copy_from_slice(applied) }
+}
+
 impl Model {
     /// The block with the given name.
     pub fn block(&self, name: &str) -> Option<&Block> {
@@ -105,9 +110,10 @@ impl Model {
         }
     }
 
-    /// f ← the sum of all forces on the free degrees of freedom [N]; carried points must be up to date in q and v.
-    pub fn forces_into(&self, time: f64, q: &[f64], v: &[f64], f: &mut [f64]) {
-        f.fill(0.0);
+    /// f ← the sum of all forces on the free degrees of freedom \[N\]; carried points must be up to date in q and v.
+    /// `applied` is [`State::applied`]: empty, or forces from outside.
+    pub fn forces_into(&self, time: f64, q: &[f64], v: &[f64], applied: &[f64], f: &mut [f64]) {
+        start_forces(applied, f);
         let points = self.points(time, q, v);
         for batch in &self.forces {
             batch.force.add_force(&points, &mut f[self.layout.points_v()..]);

@@ -16,7 +16,7 @@ use super::{StepError, StepReport, Workspace};
 use crate::forces::Points;
 use crate::mapping::gather_all;
 use crate::math::all_finite;
-use crate::model::{Model, State};
+use crate::model::{Model, State, start_forces};
 
 /// The explicit integrators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,14 +161,14 @@ fn kick_drift(
     work: &mut Workspace,
     verlet: bool,
 ) -> Result<StepReport, StepError> {
-    let Workspace { next, f, v: old_kick, lagrange: system, .. } = work;
+    let Workspace { next, f, v: half, lagrange: system, .. } = work;
     next.copy_from(state);
     if !model.constraints.is_empty() {
         system.prepare(model);
     }
     f.resize(model.layout.len_v(), 0.0);
     let mut accelerations = |next: &State, t: f64, f: &mut [f64]| {
-        model.forces_into(t, &next.q, &next.v, f);
+        model.forces_into(t, &next.q, &next.v, &next.applied, f);
         add_joint_forces(model, system, t, &next.q, &next.v, state, f);
         model.accelerations_from(&next.q, &next.v, f);
     };
@@ -176,13 +176,14 @@ fn kick_drift(
     accelerations(next, state.time, f);
     if verlet {
         super::kick(model, &mut next.v, f, 0.5 * h);
-        old_kick.clone_from(f);
         super::drift(model, &mut next.q, &mut next.v, h);
         model.settle_at(end, &mut next.q, &mut next.v);
         // Forces that depend on the velocity see v + h a, which is off by O(h²) only; see `ode::verlet_step`.
-        super::kick(model, &mut next.v, old_kick, 0.5 * h);
+        half.clone_from(&next.v);
+        super::kick(model, &mut next.v, f, 0.5 * h);
+        model.settle_at(end, &mut next.q, &mut next.v);
         accelerations(next, end, f);
-        super::kick(model, &mut next.v, old_kick, -0.5 * h);
+        next.v.copy_from_slice(half);
         super::kick(model, &mut next.v, f, 0.5 * h);
     } else {
         super::kick(model, &mut next.v, f, h);
@@ -276,11 +277,11 @@ fn symplectic_euler(
 /// carried points. False if there are none, and then f is not touched.
 fn shared_forces(model: &Model, state: &State, fused: bool, f: &mut Vec<f64>) -> bool {
     let ours = |local: bool| !(fused && local);
-    if !model.forces.iter().any(|b| ours(b.force.is_local())) {
+    if !model.forces.iter().any(|b| ours(b.force.is_local())) && state.applied.is_empty() {
         return false;
     }
     f.resize(state.v.len(), 0.0);
-    f.fill(0.0);
+    start_forces(&state.applied, f);
     let points = model.points(state.time, &state.q, &state.v);
     for batch in model.forces.iter().filter(|b| ours(b.force.is_local())) {
         batch.force.add_force(&points, &mut f[model.layout.points_v()..]);

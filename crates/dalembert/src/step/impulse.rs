@@ -130,7 +130,7 @@ impl Impulse {
     ) -> Result<(), StepError> {
         let Workspace { f, impulse: own, .. } = work;
         f.resize(model.layout.len_v(), 0.0);
-        model.forces_into(state.time, &state.q, &state.v, f);
+        model.forces_into(state.time, &state.q, &state.v, &state.applied, f);
 
         own.system.prepare(model);
         own.system.load_bodies(model, &state.q, &state.v);

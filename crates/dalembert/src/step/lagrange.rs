@@ -255,7 +255,7 @@ fn rows(model: &Model, s: &mut System, value: impl Fn(&System, usize, usize) -> 
 
 /// λ at the end of the step into the state.
 fn read_multipliers(model: &Model, state: &mut State, s: &mut System, f: &mut [f64]) {
-    model.forces_into(state.time, &state.q, &state.v, f);
+    model.forces_into(state.time, &state.q, &state.v, &state.applied, f);
     s.load_bodies(model, &state.q, &state.v);
     s.evaluate(model, state.time, &state.turns, &state.broken);
     s.add_explicit_forces(model, &state.broken, f);
