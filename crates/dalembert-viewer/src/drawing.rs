@@ -331,8 +331,8 @@ pub struct Frame {
     pub violation: Vec<f32>,
     /// Number of the island that each shape belongs to, 0 for none; empty if there is nothing to tell.
     pub islands: Vec<u32>,
-    /// Forces before they are turned into arrows.
-    scratch: Vec<f64>,
+    /// Buffer: forces before they are turned into arrows.
+    pub scratch: Vec<f64>,
 }
 
 impl Frame {
