@@ -286,7 +286,8 @@ window.addEventListener("pointercancel", letGo, true);
 
 stage.controls.addEventListener("change", () => (dirty = true));
 const resize = () => {
-  stage.setSize(innerWidth, innerHeight);
+  const [left, right] = [by("left"), by("right")].map((e) => (e.offsetWidth ? e.offsetWidth + 20 : 0));
+  stage.setSize(innerWidth, innerHeight, left, right, by("bar").offsetHeight + 20);
   dirty = true;
 };
 window.addEventListener("resize", resize);

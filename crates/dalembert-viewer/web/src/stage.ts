@@ -52,6 +52,8 @@ export class Stage {
   private ground: Object3D[] = [];
   private hand: Line;
   private dark = false;
+  /** Share of the canvas that no panel covers, across and down. */
+  private free: [number, number] = [1, 1];
 
   constructor(canvas: HTMLCanvasElement, low: boolean) {
     this.low = low;
@@ -85,9 +87,12 @@ export class Stage {
     this.makeGround();
   }
 
-  setSize(width: number, height: number): void {
+  /** Sizes in pixels; `left`, `right` and `bottom` are covered by panels, and the camera looks at the middle of the rest. */
+  setSize(width: number, height: number, left: number, right: number, bottom: number): void {
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / Math.max(height, 1);
+    this.camera.setViewOffset(width, height, (right - left) / 2, bottom / 2, width, height);
+    this.free = [(width - left - right) / width, (height - bottom) / Math.max(height, 1)];
     this.camera.updateProjectionMatrix();
   }
 
@@ -415,8 +420,9 @@ export class Stage {
     const [low, high] = this.bounds();
     const middle = low.clone().add(high).multiplyScalar(0.5);
     const radius = Math.max(0.5 * high.distanceTo(low), 0.3 * (this.drawing?.extent ?? 1));
-    const half = (0.5 * this.camera.fov * Math.PI) / 180;
-    const distance = (1.15 * radius) / Math.sin(Math.min(half, Math.atan(Math.tan(half) * this.camera.aspect)));
+    const tan = Math.tan((0.5 * this.camera.fov * Math.PI) / 180);
+    const [across, down] = this.free;
+    const distance = (1.02 * radius) / Math.sin(Math.atan(tan * Math.min(down, across * this.camera.aspect)));
     const direction = this.camera.position.clone().sub(this.controls.target);
     if (direction.lengthSq() === 0) direction.set(0.5, -0.85, 0.35);
     this.controls.target.copy(middle);
