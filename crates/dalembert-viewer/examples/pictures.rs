@@ -3,52 +3,9 @@
 //! Run: cargo run -p dalembert-viewer --example pictures -- FOLDER
 
 use dalembert::prelude::*;
-use dalembert_viewer::drawing::{self, Drawing, Frame, Geometry, Group, Groups, PALETTE};
+use dalembert_viewer::drawing::{self, Drawing, Frame, Group, Groups};
+use dalembert_viewer::plot::{Curve, Plot, PlotOptions};
 use dalembert_viewer::render::{RenderOptions, Renderer, Theme};
-
-/// A drawing with one of each shape, that is no simulation.
-fn zoo() -> (Drawing, Frame) {
-    let mut d = Drawing { title: "zoo".into(), extent: 4.0, ..Drawing::default() };
-    let mut f = Frame::default();
-    let mut pose = |d: &mut Drawing, p: [f64; 3], q: [f64; 4]| {
-        f.push_pose(p, q);
-        d.add_pose()
-    };
-    let tilt = [0.92, 0.2, 0.25, 0.22];
-    let p = pose(&mut d, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]);
-    d.add("ground", Group::Body, [200, 200, 200], Geometry::Plane { pose: p });
-    let p = pose(&mut d, [-1.2, 0.0, 0.35], [1.0, 0.0, 0.0, 0.0]);
-    d.add("ball", Group::Body, PALETTE[0], Geometry::Sphere { pose: p, radius: 0.35 });
-    let p = pose(&mut d, [0.0, 0.3, 0.3], [0.9, 0.0, 0.0, 0.4]);
-    d.add("box", Group::Body, PALETTE[1], Geometry::Box { pose: p, size: [0.6, 0.6, 0.6] });
-    let p = pose(&mut d, [0.1, 0.3, 0.9], tilt);
-    d.add("box", Group::Body, PALETTE[3], Geometry::Box { pose: p, size: [0.5, 0.3, 0.3] });
-    let p = pose(&mut d, [0.9, -0.3, 0.2], [0.7071, 0.0, 0.7071, 0.0]);
-    d.add("capsule", Group::Body, PALETTE[2], Geometry::Capsule { pose: p, radius: 0.2, length: 0.6 });
-    let p = pose(&mut d, [-0.6, -0.9, 0.3], [1.0, 0.0, 0.0, 0.0]);
-    d.add("cylinder", Group::Body, PALETTE[4], Geometry::Cylinder { pose: p, radius: 0.2, length: 0.6 });
-    let p = pose(&mut d, [1.3, 0.8, 0.0], [1.0, 0.0, 0.0, 0.0]);
-    d.add("frame", Group::Frame, PALETTE[4], Geometry::Axes { pose: p, length: 0.6 });
-    let n = 40u32;
-    let first = 0;
-    for j in 0..n {
-        for i in 0..n {
-            let (x, y) = (i as f32 / (n - 1) as f32 - 0.5, j as f32 / (n - 1) as f32 - 0.5);
-            let z = 1.75 + 0.12 * (7.0 * x).sin() * (5.0 * y).cos();
-            f.vertices.extend([1.8 * x, 1.8 * y, z]);
-        }
-    }
-    let at = |i, j| j * n + i;
-    let squares = (0..n - 1).flat_map(|j| (0..n - 1).map(move |i| (i, j)));
-    let triangles = squares
-        .flat_map(|(i, j)| {
-            [[at(i, j), at(i + 1, j), at(i + 1, j + 1)], [at(i, j), at(i + 1, j + 1), at(i, j + 1)]]
-        })
-        .collect();
-    d.add("cloth", Group::Body, PALETTE[5], Geometry::Mesh { first, count: n * n, triangles });
-    d.vertices = n * n;
-    (d, f)
-}
 
 /// A curtain of springs that hangs from a rod.
 fn curtain() -> Result<(Drawing, Vec<Frame>), Box<dyn std::error::Error>> {
@@ -83,9 +40,9 @@ fn curtain() -> Result<(Drawing, Vec<Frame>), Box<dyn std::error::Error>> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::path::PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".into()));
-    let (d, f) = zoo();
+    let (d, f) = dalembert_viewer::sample::every_shape();
     for (theme, name) in [(Theme::Light, "zoo_light.png"), (Theme::Dark, "zoo_dark.png")] {
-        let groups = Groups::default().with(Group::Frame);
+        let groups = Groups::EVERY;
         let options = RenderOptions { theme, groups, ..RenderOptions::default() };
         let start = std::time::Instant::now();
         let image = Renderer::new(&d, std::slice::from_ref(&f), options).image(&d, &f);
@@ -107,6 +64,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             renderer.image(&d, &frames[i])
         })?;
         println!("{name}: {:.0} ms", 1e3 * start.elapsed().as_secs_f64());
+    }
+    let names = ["kinetic", "potential", "total", "gravity", "warp", "shear", "bend"];
+    let curve = |(k, name): (usize, &&str)| Curve {
+        name: name.to_string(),
+        points: frames.iter().map(|f| [f.time, f64::from(f.scalars[k])]).collect(),
+    };
+    let plot = Plot {
+        title: "A curtain falls".into(),
+        x_label: "time [s]".into(),
+        y_label: "energy [J]".into(),
+        curves: names.iter().enumerate().map(curve).collect(),
+    };
+    for (theme, name) in
+        [(Theme::Light, "plot.png"), (Theme::Dark, "plot_dark.png"), (Theme::Light, "plot.svg")]
+    {
+        plot.write(&folder.join(name), &PlotOptions { theme, ..PlotOptions::default() })?;
     }
     Ok(())
 }

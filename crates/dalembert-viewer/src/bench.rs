@@ -7,8 +7,9 @@ use std::time::Instant;
 use dalembert::prelude::*;
 
 use crate::ViewerError;
-use crate::drawing::{Drawing, Frame, Geometry, Group, Groups, PALETTE};
+use crate::drawing::{Frame, Groups};
 use crate::player::{Live, Player};
+use crate::sample::large_drawing;
 use crate::server::{Server, ServerOptions, Status, encode};
 
 /// Figures of one run.
@@ -43,28 +44,6 @@ impl std::fmt::Display for ViewerCost {
             100.0 * (self.steps_watched / self.steps_alone - 1.0)
         )
     }
-}
-
-/// A drawing of `bodies` boxes and a cloth of `side` × `side` vertices, with its frame.
-pub fn large_drawing(bodies: u32, side: u32) -> (Drawing, Frame) {
-    let mut drawing = Drawing { extent: 10.0, ..Drawing::default() };
-    let mut frame = Frame::default();
-    for i in 0..bodies {
-        let pose = drawing.add_pose();
-        let colour = PALETTE[i as usize % PALETTE.len()];
-        drawing.add(&format!("box {i}"), Group::Body, colour, Geometry::Box { pose, size: [0.1; 3] });
-        let at = [f64::from(i % 50) * 0.15, f64::from(i / 50 % 40) * 0.15, f64::from(i % 7) * 0.2];
-        frame.push_pose(at, [1.0, 0.0, 0.0, 0.0]);
-    }
-    let squares = (0..side - 1).flat_map(|j| (0..side - 1).map(move |i| j * side + i));
-    let triangles = squares.flat_map(|a| [[a, a + 1, a + side + 1], [a, a + side + 1, a + side]]).collect();
-    drawing.add("cloth", Group::Body, PALETTE[0], Geometry::Mesh { first: 0, count: side * side, triangles });
-    drawing.vertices = side * side;
-    for k in 0..side * side {
-        let (x, y) = ((k % side) as f32 * 0.05, (k / side) as f32 * 0.05);
-        frame.vertices.extend([x, y, 2.0 + 0.2 * (2.0 * x).sin() * y.cos()]);
-    }
-    (drawing, frame)
 }
 
 /// A cloth of 100 × 100 particles and springs.
@@ -107,32 +86,28 @@ pub fn viewer_cost() -> Result<ViewerCost, ViewerError> {
     while slow.is_ok() && server.pages() == 0 && Instant::now() < deadline {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // In turns, so that a change in the machine's load meets both alike.
-    let (mut alone, mut watched) = (Vec::new(), Vec::new());
-    for _ in 0..7 {
-        for (looked_at, times) in [(false, &mut alone), (true, &mut watched)] {
+    // Short turns, so that a change in the machine's load meets both alike; the median of their ratios counts.
+    const TURNS: usize = 41;
+    const STEPS: u32 = 60;
+    let mut turns = Vec::new();
+    for _ in 0..TURNS {
+        let mut rate = [0.0; 2];
+        for (looked_at, rate) in [false, true].into_iter().zip(&mut rate) {
             let start = Instant::now();
-            for _ in 0..300 {
+            for _ in 0..STEPS {
                 live.step()?;
                 if looked_at && server.is_due() {
                     live.frame(server.wanted(), &mut out);
                     server.publish(&out, &Status::default());
                 }
             }
-            times.push(300.0 / start.elapsed().as_secs_f64());
+            *rate = f64::from(STEPS) / start.elapsed().as_secs_f64();
         }
+        turns.push(rate);
     }
-    let median = |mut times: Vec<f64>| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    };
-    Ok(ViewerCost {
-        encode,
-        frame_bytes,
-        translate,
-        steps_alone: median(alone),
-        steps_watched: median(watched),
-    })
+    turns.sort_by(|a, b| (a[1] / a[0]).total_cmp(&(b[1] / b[0])));
+    let [steps_alone, steps_watched] = turns[TURNS / 2];
+    Ok(ViewerCost { encode, frame_bytes, translate, steps_alone, steps_watched })
 }
 
 fn connect(server: &Server) -> std::io::Result<TcpStream> {

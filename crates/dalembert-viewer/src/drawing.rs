@@ -10,7 +10,7 @@
 
 use dalembert::forces::Blocks;
 use dalembert::math::{Vec3, triple};
-use dalembert::model::{BlockKind, Model, State};
+use dalembert::model::{BlockKind, Energy, Model, State};
 use serde::Serialize;
 
 /// Red, green, blue, each 0 … 255, as they appear on a screen (sRGB).
@@ -224,7 +224,7 @@ pub enum Geometry {
     Arrows {
         /// Which list of the frame.
         list: u32,
-        /// Length drawn for a vector of size 1 [m per unit].
+        /// Length drawn for a vector of size 1 [m per unit]; less where the longest would be over a third of the scene.
         scale: f32,
     },
     /// A line of text.
@@ -378,7 +378,7 @@ pub const PALETTE: [Colour; 8] = [
 ];
 
 const SPRING_COLOUR: Colour = [120, 132, 150];
-const FIXED_COLOUR: Colour = [58, 62, 70];
+const FIXED_COLOUR: Colour = [92, 98, 108];
 const VELOCITY_COLOUR: Colour = [52, 168, 96];
 const FORCE_COLOUR: Colour = [214, 69, 80];
 
@@ -458,8 +458,9 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
     drawing
 }
 
-/// Fills `out` with the numbers of a state. Arrows are worked out only for the groups in `wanted`.
-pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, out: &mut Frame) {
+/// Fills `out` with the numbers of a state. Arrows are worked out only for the groups in `wanted`. Returns the energies
+/// in full precision, since they had to be summed anyway.
+pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, out: &mut Frame) -> Energy {
     out.clear(drawing);
     out.time = state.time;
     out.step = state.steps;
@@ -483,10 +484,18 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
         }
     }
 
-    let energy = model.energy(state);
-    let terms = model.forces.iter().map(|f| f.force.energy(&points));
-    let values = [energy.kinetic, energy.potential, energy.total()];
-    out.scalars.extend(values.into_iter().chain(terms).map(|e| e as f32));
+    // Kinetic, potential and total energy lead; the terms that make up the potential follow.
+    out.scalars.resize(3, 0.0);
+    let mut energy = Energy { kinetic: model.particles.kinetic(points.v), potential: 0.0 };
+    for batch in &model.forces {
+        let term = batch.force.energy(&points);
+        energy.potential += term;
+        out.scalars.push(term as f32);
+    }
+    for (out, e) in out.scalars.iter_mut().zip([energy.kinetic, energy.potential, energy.total()]) {
+        *out = e as f32;
+    }
+    energy
 }
 
 /// One arrow per point with a vector that is not zero.

@@ -16,6 +16,7 @@ mod error;
 pub mod player;
 pub mod plot;
 pub mod render;
+pub mod sample;
 pub mod server;
 mod view;
 

@@ -76,6 +76,11 @@ pub trait Player {
         Ok(())
     }
 
+    /// A line for people about the whole, such as that a recording was cut off.
+    fn notice(&self) -> Option<String> {
+        None
+    }
+
     /// Pulls at one element of a shape until it is told otherwise; `hand` tells several hands apart.
     fn grab(&mut self, _hand: u64, _shape: u32, _element: u32, _anchor: [f64; 3], _target: [f64; 3]) {}
 
@@ -132,8 +137,8 @@ impl Player for Live {
 
     fn frame(&mut self, wanted: Groups, out: &mut Frame) {
         let sim = &self.simulation;
-        drawing::frame(&sim.model, &self.drawing, &sim.state, wanted, out);
-        let drift = sim.energy().total() - sim.start_energy.total();
+        let energy = drawing::frame(&sim.model, &self.drawing, &sim.state, wanted, out);
+        let drift = energy.total() - sim.start_energy.total();
         let work =
             [drift, f64::from(sim.report.evaluations), f64::from(sim.report.substeps), 1e3 * self.cost];
         out.scalars.extend(work.map(|x| x as f32));
@@ -258,8 +263,8 @@ impl Player for Playback {
     }
 
     fn frame(&mut self, wanted: Groups, out: &mut Frame) {
-        drawing::frame(&self.model, &self.drawing, &self.state, wanted, out);
-        out.scalars.push((self.model.energy(&self.state).total() - self.start_energy) as f32);
+        let energy = drawing::frame(&self.model, &self.drawing, &self.state, wanted, out);
+        out.scalars.push((energy.total() - self.start_energy) as f32);
     }
 
     fn time(&self) -> f64 {
@@ -281,6 +286,12 @@ impl Player for Playback {
 
     fn recorded(&self) -> Option<(usize, usize)> {
         Some((self.index, self.recording.frame_count()))
+    }
+
+    fn notice(&self) -> Option<String> {
+        let lost = self.recording.truncated()?;
+        let (_, count) = self.recorded()?;
+        Some(format!("the recording was cut off: {count} whole frames, {lost} bytes at its end ignored"))
     }
 
     fn seek(&mut self, frame: usize) -> Result<(), ViewerError> {

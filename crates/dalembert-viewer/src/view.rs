@@ -35,7 +35,8 @@ const IDLE: Duration = Duration::from_millis(100);
 /// Shows a player in the browser until `keep_going` says no. `started` is told the running server first, so that it
 /// can print the address.
 ///
-/// Where a step fails, time stands still at the last good state; `failed` is told why, and a reset goes on.
+/// Where a step fails, time stands still at the last good state; `failed` and the pages are told why, and a reset
+/// goes on.
 pub fn view(
     player: &mut dyn Player,
     options: &ViewOptions,
@@ -45,6 +46,7 @@ pub fn view(
 ) -> Result<(), ViewerError> {
     let server = Server::start(&options.server, player.drawing())?;
     started(&server);
+    server.notice(&player.notice().unwrap_or_default());
     if options.open {
         open_browser(&server.url());
     }
@@ -52,10 +54,17 @@ pub fn view(
     let mut frame = Frame::default();
     while keep_going() {
         for command in server.commands() {
-            clock.obey(command, player).unwrap_or_else(|e| failed(&e));
+            if matches!(command, Command::Reset) {
+                server.notice(&player.notice().unwrap_or_default());
+            }
+            if let Err(error) = clock.obey(command, player) {
+                server.notice(&error.to_string());
+                failed(&error);
+            }
         }
         if let Err(error) = clock.run(player) {
             clock.status.playing = false;
+            server.notice(&error.to_string());
             failed(&error);
         }
         if clock.news && server.is_due() || clock.shown.elapsed() > IDLE && server.pages() > 0 {

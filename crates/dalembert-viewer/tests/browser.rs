@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use dalembert::prelude::*;
 use dalembert_formats::recording::{Header, Recording, Writer};
-use dalembert_viewer::{Live, Playback, Player, ServerOptions, ViewOptions, view};
+use dalembert_viewer::{
+    Command as ViewerCommand, Live, Playback, Player, Server, ServerOptions, Status, ViewOptions, view,
+};
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
@@ -407,4 +409,48 @@ fn a_recording_is_scrubbed_with_the_slider() {
     browser.click("play", 0.5);
     browser.wait("__dalembert.index === 100 && __dalembert.playing === false");
     browser.assert_clean(&viewing.host);
+}
+
+#[test]
+fn every_kind_of_shape_is_drawn_and_a_stiff_one_can_be_held() {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut browser) = Browser::start() else { return };
+    let (drawing, frame) = dalembert_viewer::sample::every_shape();
+    let server = Server::start(&ServerOptions { port: 0, ..ServerOptions::default() }, &drawing).unwrap();
+    let host = server.address().to_string();
+    browser.call("Page.navigate", json!({"url": server.url()}));
+    browser.wait("window.__dalembert?.connected === true");
+    server.publish_now(&frame, &Status::default());
+    browser.wait("__dalembert.ready === true");
+    let plain = browser.shot("every_shape");
+    browser.click("toggle-force", 0.5);
+    browser.click("toggle-frame", 0.5);
+    browser.click("toggle-violation", 0.5);
+    browser.wait("__dalembert.shown.includes('frame')");
+    server.notice("a line for people");
+    browser.wait("document.getElementById('notice').textContent === 'a line for people'");
+    assert!(count_far(&plain, &browser.shot("every_shape_coloured")) > 1000);
+    let ball = browser.eval("__dalembert.names().indexOf('ball')").as_u64().unwrap();
+    let at = browser.eval(&format!("__dalembert.screen({ball})"));
+    let (x, y) = (at[0].as_f64().unwrap(), at[1].as_f64().unwrap());
+    browser.mouse("mousePressed", x, y, true);
+    browser.mouse("mouseMoved", x + 30.0, y, true);
+    let end = Instant::now() + Duration::from_secs(20);
+    let drag = loop {
+        match server
+            .commands()
+            .into_iter()
+            .find_map(|c| if let ViewerCommand::Drag(d) = c { Some(d) } else { None })
+        {
+            Some(drag) => break drag,
+            None => assert!(Instant::now() < end, "no drag arrived"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    browser.mouse("mouseReleased", x + 30.0, y, false);
+    // It is held on its skin, on the side that faces the camera.
+    let radius = drag.anchor.iter().map(|a| a * a).sum::<f64>().sqrt();
+    assert_eq!(u64::from(drag.shape), ball);
+    assert!((radius - 0.35).abs() < 0.02, "{radius}");
+    browser.assert_clean(&host);
 }

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use dalembert_viewer::bench::large_drawing;
 use dalembert_viewer::drawing::Group;
+use dalembert_viewer::sample::large_drawing;
 use dalembert_viewer::server::MOST_CONNECTIONS;
 use dalembert_viewer::{Command, Server, ServerOptions, Status};
 use tungstenite::{Message, WebSocket};

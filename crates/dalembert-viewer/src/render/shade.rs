@@ -199,7 +199,7 @@ impl Shader<'_> {
                 let w = width.max(pixel);
                 let drawn = smooth(0.5 * w + 0.5 * pixel, 0.5 * w - 0.5 * pixel, off);
                 cover = cover
-                    .max(drawn * (width / w).min(1.0).max(0.25) * (1.0 - smooth(0.15, 0.5, pixel / spacing)));
+                    .max(drawn * (width / w).clamp(0.25, 1.0) * (1.0 - smooth(0.15, 0.5, pixel / spacing)));
             }
             cover
         };

@@ -31,6 +31,8 @@ pub(super) struct Stage {
     pub(super) balls: Vec<Ball>,
     /// Radius that is about `1.3` pixels wide at depth 1, so that thin tubes do not break up.
     thinnest: f32,
+    /// Size of the scene [m], for arrows.
+    extent: f32,
     eye: Option<(V3, V3)>,
 }
 
@@ -62,6 +64,7 @@ impl Stage {
     ) -> Self {
         let mut stage = Stage {
             thinnest: 1.3 * camera.tan_y / height as f32,
+            extent: drawing.extent,
             eye: Some((camera.eye, camera.forward)),
             ..Stage::default()
         };
@@ -126,8 +129,13 @@ impl Stage {
                 }
             }
             Geometry::Arrows { list, scale } => {
-                for a in frame.arrows[*list as usize].chunks_exact(6) {
-                    self.arrow(V3::new(a[0], a[1], a[2]), V3::new(a[3], a[4], a[5]) * *scale, tint);
+                let Some(arrows) = frame.arrows.get(*list as usize) else { return };
+                let vector = |a: &[f32]| V3::new(a[3], a[4], a[5]);
+                let longest = arrows.chunks_exact(6).map(|a| vector(a).norm()).fold(0.0, f32::max);
+                // The longest arrow is at most a third of the scene.
+                let scale = scale.min(0.33 * self.extent / longest.max(f32::MIN_POSITIVE));
+                for a in arrows.chunks_exact(6) {
+                    self.arrow(V3::new(a[0], a[1], a[2]), vector(a) * scale, tint);
                 }
             }
             Geometry::Plane { .. } | Geometry::Label { .. } => {}
@@ -203,8 +211,8 @@ impl Stage {
         if !(length > 1e-9 && length.is_finite()) {
             return;
         }
-        let head = 0.28 * length;
-        let radius = 0.035 * length;
+        let radius = (0.004 * self.extent).min(0.06 * length);
+        let head = (7.0 * radius).min(0.6 * length);
         let neck = from + along * (1.0 - head / length);
         self.cone(from, neck, radius, radius, 12, colour, true);
         self.cone(neck, from + along, 2.7 * radius, 0.0, 20, colour, true);

@@ -14,14 +14,12 @@ use tungstenite::{Message, WebSocket};
 
 use super::http::Request;
 use super::protocol::{self, Command, Incoming};
-use super::{MOST_COMMANDS, Shared};
+use super::{MOST_COMMANDS, Shared, UNDER_WAY};
 
 /// Longest message that a page may send [bytes].
 const LONGEST_MESSAGE: usize = 16 << 10;
 /// Most messages per second; a page that is dragging sends about 120.
 const MOST_MESSAGES: u32 = 600;
-/// Frames under way to a page that it has not drawn yet.
-const UNDER_WAY: u32 = 2;
 /// A page that says nothing for so long has gone.
 const SILENCE: Duration = Duration::from_secs(60);
 /// A page that takes nothing for so long has gone.
@@ -137,26 +135,34 @@ fn read_messages(duplex: Duplex, rest: Vec<u8>, shared: &Shared, client: u64) {
 
 fn write_frames(shared: &Shared, client: u64, write: &Mutex<TcpStream>) -> io::Result<()> {
     let (mut version, mut last) = (None, 0);
+    let mut notice: Arc<str> = "".into();
     // Numbers of the frames that were sent and not yet drawn.
     let mut under_way: Vec<u32> = Vec::new();
     loop {
         let mut slot = lock(&shared.slot);
-        let (scene, frame) = loop {
+        let (scene, news, frame) = loop {
             if shared.stop.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let Some(drawn) = lock(&shared.pages).get(&client).map(|p| p.drawn) else { return Ok(()) };
-            under_way.retain(|n| *n > drawn);
+            if let Some(page) = lock(&shared.pages).get_mut(&client) {
+                under_way.retain(|n| *n > page.drawn);
+                page.under_way = under_way.len();
+            } else {
+                return Ok(());
+            }
             let scene = (version != Some(slot.version)).then(|| slot.scene.clone());
-            let frame =
-                slot.frame.clone().filter(|_| slot.number != last && under_way.len() < UNDER_WAY as usize);
-            if scene.is_some() || frame.is_some() {
+            let frame = slot.frame.clone().filter(|_| slot.number != last && under_way.len() < UNDER_WAY);
+            let news = (*notice != *slot.notice).then(|| slot.notice.clone());
+            if scene.is_some() || news.is_some() || frame.is_some() {
                 version = Some(slot.version);
                 if frame.is_some() {
                     last = slot.number;
                     under_way.push(last);
+                    if let Some(page) = lock(&shared.pages).get_mut(&client) {
+                        page.under_way = under_way.len();
+                    }
                 }
-                break (scene, frame);
+                break (scene, news, frame);
             }
             slot = shared
                 .changed
@@ -167,6 +173,11 @@ fn write_frames(shared: &Shared, client: u64, write: &Mutex<TcpStream>) -> io::R
         drop(slot);
         if let Some(scene) = scene {
             send(write, 0x1, scene.as_bytes())?;
+        }
+        if let Some(news) = news {
+            let message = serde_json::json!({ "type": "notice", "text": &*news });
+            send(write, 0x1, message.to_string().as_bytes())?;
+            notice = news;
         }
         if let Some(frame) = frame {
             send(write, 0x2, &frame)?;

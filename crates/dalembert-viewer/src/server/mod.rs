@@ -31,6 +31,8 @@ use crate::drawing::{Drawing, Frame, Groups};
 pub const MOST_CONNECTIONS: usize = 64;
 /// Commands that may wait.
 const MOST_COMMANDS: usize = 1024;
+/// Frames under way to a page that it has not drawn yet.
+const UNDER_WAY: usize = 2;
 /// Ports tried after the wanted one.
 const MORE_PORTS: u16 = 50;
 
@@ -58,6 +60,7 @@ struct Slot {
     scene: Arc<str>,
     number: u32,
     frame: Option<Arc<Vec<u8>>>,
+    notice: Arc<str>,
 }
 
 /// What the server knows of a connected page.
@@ -65,6 +68,8 @@ struct Slot {
 struct Page {
     /// The last frame it has drawn.
     drawn: u32,
+    /// Frames sent to it that it has not drawn.
+    under_way: usize,
     groups: Groups,
 }
 
@@ -169,6 +174,12 @@ impl Server {
         self.shared.wake();
     }
 
+    /// Shows a line of text on all pages, until it is replaced; an empty one takes it away.
+    pub fn notice(&self, text: &str) {
+        lock(&self.shared.slot).notice = text.into();
+        self.shared.wake();
+    }
+
     /// Number of pages that are connected.
     pub fn pages(&self) -> usize {
         lock(&self.shared.pages).len()
@@ -179,9 +190,11 @@ impl Server {
         lock(&self.shared.pages).values().fold(Groups::NONE, |all, page| all.or(page.groups))
     }
 
-    /// Whether a frame published now would be passed on: somebody looks, and the last frame is old enough.
+    /// Whether a frame published now would be passed on: some page has time for it, and the last frame is old enough.
+    /// So a page that cannot keep up costs nothing.
     pub fn is_due(&self) -> bool {
-        self.pages() > 0 && lock(&self.last).is_none_or(|last| last.elapsed() >= self.interval)
+        let free = lock(&self.shared.pages).values().any(|page| page.under_way < UNDER_WAY);
+        free && lock(&self.last).is_none_or(|last| last.elapsed() >= self.interval)
     }
 
     /// Passes a frame on to all pages that have time for it; returns at once. Does nothing unless a frame

@@ -16,7 +16,7 @@
 //! | 68 | u32 arrows in each list |
 //! | … | f32 vertices (3 each), poses (7), arrows (6), scalars, violations; u32 islands |
 //!
-//! The page answers with small JSON messages: [`Command`]s, `{"type":"ack","frame":n}` when a frame has been drawn, and
+//! `{"type":"notice","text":…}` is a line for people. The page answers with small JSON messages: [`Command`]s, `{"type":"ack","frame":n}` when a frame has been drawn, and
 //! `{"type":"show","groups":[…]}` to say which groups it needs.
 
 use serde::Deserialize;

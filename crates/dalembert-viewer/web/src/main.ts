@@ -72,6 +72,7 @@ const link = new Link(
     by("notice").textContent = connected ? "" : "no connection; trying again …";
     if (connected) tellShown();
   },
+  (text) => (by("notice").textContent = text),
 );
 
 function tellShown(): void {

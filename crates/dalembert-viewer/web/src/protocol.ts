@@ -93,6 +93,7 @@ export class Link {
     private readonly onScene: (version: number, drawing: Drawing) => void,
     private readonly onFrame: (frame: Frame) => void,
     private readonly onState: (connected: boolean) => void,
+    private readonly onNotice: (text: string) => void,
   ) {
     this.open();
     setInterval(() => this.send({ type: "alive" }), 15000);
@@ -115,6 +116,7 @@ export class Link {
       if (typeof event.data === "string") {
         const message = JSON.parse(event.data);
         if (message.type === "scene") this.onScene(message.version, message.drawing);
+        else if (message.type === "notice") this.onNotice(message.text);
       } else {
         const frame = decode(event.data);
         if (frame) this.onFrame(frame);

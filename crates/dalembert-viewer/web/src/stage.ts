@@ -46,8 +46,8 @@ export class Stage {
   private hidden = new Set<number>();
   private shown = new Set<string>();
   private positions = new BufferAttribute(new Float32Array(0), 3);
-  private sun = new DirectionalLight(0xfff4e2, 2.1);
-  private sky = new HemisphereLight(0xdfe9f7, 0xa39c92, 1.5);
+  private sun = new DirectionalLight(0xfff4e2, 2.4);
+  private sky = new HemisphereLight(0xe6eefa, 0xb4ada2, 2.1);
   private fill = new AmbientLight(0xffffff, 0.25);
   private ground: Object3D[] = [];
   private hand: Line;
@@ -67,7 +67,7 @@ export class Stage {
     this.controls.enableDamping = false;
     this.sun.castShadow = !low;
     this.sun.shadow.mapSize.set(2048, 2048);
-    this.sun.shadow.bias = -0.0005;
+    this.sun.shadow.bias = -0.0003;
     this.sun.shadow.normalBias = 0.02;
     this.scene.add(this.sun, this.sun.target, this.sky, this.fill);
     this.hand = new Line(new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(6), 3)), new LineBasicMaterial({ color: 0xd64550 }));
@@ -81,9 +81,8 @@ export class Stage {
     this.dark = dark;
     const back = new Color(dark ? 0x191c21 : 0xf0f3f7);
     this.scene.background = back;
-    const far = (this.drawing?.extent ?? 3) * 3;
-    this.scene.fog = new Fog(back, far, 4 * far);
-    this.sky.intensity = dark ? 1.0 : 1.5;
+    this.scene.fog = new Fog(back, 1, 10);
+    this.sky.intensity = dark ? 1.5 : 2.1;
     this.makeGround();
   }
 
@@ -98,6 +97,8 @@ export class Stage {
 
   private material(colour: Triple, options: object = {}): Material {
     const color = new Color(colour[0] / 255, colour[1] / 255, colour[2] / 255).convertSRGBToLinear();
+    // Only the ground fades with distance.
+    options = { fog: false, ...options };
     return this.low ? new MeshLambertMaterial({ color, ...options }) : new MeshStandardMaterial({ color, roughness: 0.55, metalness: 0.02, ...options });
   }
 
@@ -257,7 +258,7 @@ export class Stage {
     geometry.setIndex(new BufferAttribute(new Uint32Array(shape.pairs.flat()), 1));
     const [r, g, b] = shape.colour;
     const color = new Color(r / 255, g / 255, b / 255).convertSRGBToLinear();
-    this.add(new LineSegments(geometry, new LineBasicMaterial({ color })), shape.group, index);
+    this.add(new LineSegments(geometry, new LineBasicMaterial({ color, fog: false })), shape.group, index);
   }
 
   private addMesh(shape: Shape, index: number): void {
@@ -303,7 +304,7 @@ export class Stage {
     const axes: [number[], number][] = [[[0, 0, 0, l, 0, 0], 0xd64045], [[0, 0, 0, 0, l, 0], 0x42a050], [[0, 0, 0, 0, 0, l], 0x3c6ed2]];
     for (const [ends, color] of axes) {
       const geometry = new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(ends), 3));
-      root.add(new LineSegments(geometry, new LineBasicMaterial({ color })));
+      root.add(new LineSegments(geometry, new LineBasicMaterial({ color, fog: false })));
     }
     this.poseMover(root, shape.pose);
     this.add(root, shape.group, index);
@@ -320,21 +321,28 @@ export class Stage {
       if (n > room) {
         room = Math.max(64, 2 * n);
         for (const old of [shafts, heads]) if (old) { root.remove(old); old.geometry.dispose(); old.dispose(); }
-        shafts = new InstancedMesh(new CylinderGeometry(0.03, 0.03, 1, 8).rotateX(Math.PI / 2), material, room);
-        heads = new InstancedMesh(new ConeGeometry(0.085, 0.28, 12).rotateX(Math.PI / 2), material, room);
+        shafts = new InstancedMesh(new CylinderGeometry(1, 1, 1, 8).rotateX(Math.PI / 2), material, room);
+        heads = new InstancedMesh(new ConeGeometry(2.7, 1, 12).rotateX(Math.PI / 2), material, room);
         shafts.frustumCulled = heads.frustumCulled = false;
         root.add(shafts, heads);
       }
       if (!shafts || !heads) return;
+      // The longest arrow is at most a third of the scene, times what the slider says.
+      const extent = this.drawing!.extent;
+      let longest = 0;
+      for (let k = 0; k < n; k++) longest = Math.max(longest, Math.hypot(a[6 * k + 3], a[6 * k + 4], a[6 * k + 5]));
+      const scale = this.arrowScale * Math.min(shape.scale, (0.33 * extent) / longest);
       for (let k = 0; k < n; k++) {
         from.fromArray(a, 6 * k);
-        along.fromArray(a, 6 * k + 3).multiplyScalar(shape.scale * this.arrowScale);
+        along.fromArray(a, 6 * k + 3).multiplyScalar(scale);
         const length = along.length();
         if (length > 0) q.setFromUnitVectors(UP, s.copy(along).divideScalar(length));
-        s.setScalar(length);
-        heads.setMatrixAt(k, matrix.compose(middle.copy(from).addScaledVector(along, 0.86), q, s));
-        s.set(length, length, 0.72 * length);
-        shafts.setMatrixAt(k, matrix.compose(middle.copy(from).addScaledVector(along, 0.36), q, s));
+        const radius = Math.min(0.004 * extent, 0.06 * length);
+        const head = length > 0 ? Math.min(7 * radius, 0.6 * length) / length : 0;
+        s.set(radius, radius, head * length);
+        heads.setMatrixAt(k, matrix.compose(middle.copy(from).addScaledVector(along, 1 - 0.5 * head), q, s));
+        s.set(radius, radius, (1 - head) * length);
+        shafts.setMatrixAt(k, matrix.compose(middle.copy(from).addScaledVector(along, 0.5 * (1 - head)), q, s));
       }
       shafts.count = heads.count = n;
       shafts.instanceMatrix.needsUpdate = heads.instanceMatrix.needsUpdate = true;
@@ -392,7 +400,7 @@ export class Stage {
     c.updateProjectionMatrix();
     this.sun.target.position.copy(middle);
     this.sun.position.copy(middle).add(new Vector3(-0.5, -0.65, 1.3).multiplyScalar(2 * extent));
-    this.sun.shadow.normalBias = 0.004 * extent;
+    this.sun.shadow.normalBias = 0.0012 * extent;
   }
 
   /** The box around all vertices and poses that belong to shapes. */
@@ -419,10 +427,10 @@ export class Stage {
   frameAll(): void {
     const [low, high] = this.bounds();
     const middle = low.clone().add(high).multiplyScalar(0.5);
-    const radius = Math.max(0.5 * high.distanceTo(low), 0.3 * (this.drawing?.extent ?? 1));
+    const radius = Math.max(0.5 * high.distanceTo(low), 0.2 * (this.drawing?.extent ?? 1));
     const tan = Math.tan((0.5 * this.camera.fov * Math.PI) / 180);
     const [across, down] = this.free;
-    const distance = (1.02 * radius) / Math.sin(Math.atan(tan * Math.min(down, across * this.camera.aspect)));
+    const distance = (0.86 * radius) / Math.sin(Math.atan(tan * Math.min(down, across * this.camera.aspect)));
     const direction = this.camera.position.clone().sub(this.controls.target);
     if (direction.lengthSq() === 0) direction.set(0.5, -0.85, 0.35);
     this.controls.target.copy(middle);
@@ -467,6 +475,10 @@ export class Stage {
   }
 
   draw(): void {
+    const fog = this.scene.fog as Fog;
+    const distance = this.camera.position.distanceTo(this.controls.target);
+    fog.near = distance;
+    fog.far = distance + 2.4 * Math.max(this.drawing?.extent ?? 1, 0.3 * distance);
     this.renderer.render(this.scene, this.camera);
   }
 
