@@ -15,11 +15,11 @@ use crate::server::{Server, ServerOptions, Status, encode};
 /// Figures of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ViewerCost {
-    /// Time to encode 2 000 poses and 100 × 100 vertices [s].
+    /// Time to encode 2 000 poses and 100 × 100 vertices \[s\].
     pub encode: f64,
-    /// Size of that frame [bytes].
+    /// Size of that frame \[bytes\].
     pub frame_bytes: usize,
-    /// Time to translate the state of a 100 × 100 cloth of springs into a frame [s].
+    /// Time to translate the state of a 100 × 100 cloth of springs into a frame \[s\].
     pub translate: f64,
     /// Steps per second of that cloth alone [1/s].
     pub steps_alone: f64,
@@ -59,7 +59,7 @@ fn cloth() -> Result<Simulation, ViewerError> {
     scene.build().map_err(|_| ViewerError::NothingToShow)
 }
 
-/// Least time of `n` calls [s].
+/// Least time of `n` calls \[s\].
 fn best(n: usize, mut call: impl FnMut()) -> f64 {
     let time = |_| {
         let start = Instant::now();

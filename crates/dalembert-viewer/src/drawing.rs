@@ -141,21 +141,21 @@ pub enum Geometry {
         first: u32,
         /// Number of vertices.
         count: u32,
-        /// Radius of each ball [m].
+        /// Radius of each ball \[m\].
         radius: f32,
     },
     /// Small cubes at chosen vertices: points that are held.
     Marks {
         /// The vertices.
         vertices: Vec<u32>,
-        /// Half the width of a cube [m].
+        /// Half the width of a cube \[m\].
         radius: f32,
     },
     /// Segments between vertices: springs, rods.
     Lines {
         /// Two vertices per segment.
         pairs: Vec<[u32; 2]>,
-        /// Radius of the tube that is drawn [m].
+        /// Radius of the tube that is drawn \[m\].
         radius: f32,
     },
     /// A mesh whose corners move on their own: cloth, the surface of a soft solid.
@@ -171,32 +171,32 @@ pub enum Geometry {
     Sphere {
         /// Its pose.
         pose: u32,
-        /// Radius [m].
+        /// Radius \[m\].
         radius: f32,
     },
     /// A box.
     Box {
         /// Its pose, at the centre.
         pose: u32,
-        /// Full lengths along x, y, z [m].
+        /// Full lengths along x, y, z \[m\].
         size: [f32; 3],
     },
     /// A cylinder with half balls at both ends.
     Capsule {
         /// Its pose, at the centre.
         pose: u32,
-        /// Radius [m].
+        /// Radius \[m\].
         radius: f32,
-        /// Length between the centres of the half balls [m].
+        /// Length between the centres of the half balls \[m\].
         length: f32,
     },
     /// A cylinder.
     Cylinder {
         /// Its pose, at the centre.
         pose: u32,
-        /// Radius [m].
+        /// Radius \[m\].
         radius: f32,
-        /// Full length [m].
+        /// Full length \[m\].
         length: f32,
     },
     /// A plane without end.
@@ -208,7 +208,7 @@ pub enum Geometry {
     Solid {
         /// Its pose.
         pose: u32,
-        /// Corners in body axes [m].
+        /// Corners in body axes \[m\].
         vertices: Vec<[f32; 3]>,
         /// Three corners per triangle, outward by the right-hand rule.
         triangles: Vec<[u32; 3]>,
@@ -217,7 +217,7 @@ pub enum Geometry {
     Axes {
         /// The pose shown.
         pose: u32,
-        /// Length of an axis [m].
+        /// Length of an axis \[m\].
         length: f32,
     },
     /// Arrows, as many as the frame says.
@@ -287,7 +287,7 @@ pub struct Drawing {
     pub arrow_lists: u32,
     /// Numbers that come with every frame.
     pub scalars: Vec<Scalar>,
-    /// Size of the whole scene at the start, for cameras and arrow lengths [m].
+    /// Size of the whole scene at the start, for cameras and arrow lengths \[m\].
     pub extent: f32,
 }
 
@@ -319,11 +319,11 @@ pub struct Frame {
     pub time: f64,
     /// Steps taken.
     pub step: u64,
-    /// Three numbers per vertex [m].
+    /// Three numbers per vertex \[m\].
     pub vertices: Vec<f32>,
-    /// Seven numbers per pose: place x, y, z [m], then the unit quaternion w, x, y, z from body to world axes.
+    /// Seven numbers per pose: place x, y, z \[m\], then the unit quaternion w, x, y, z from body to world axes.
     pub poses: Vec<f32>,
-    /// For each arrow list six numbers per arrow: origin [m], vector (in the unit of the list).
+    /// For each arrow list six numbers per arrow: origin \[m\], vector (in the unit of the list).
     pub arrows: Vec<Vec<f32>>,
     /// One number per scalar of the drawing.
     pub scalars: Vec<f32>,
@@ -336,18 +336,18 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Place of a vertex [m].
+    /// Place of a vertex \[m\].
     pub fn vertex(&self, i: usize) -> [f32; 3] {
         [self.vertices[3 * i], self.vertices[3 * i + 1], self.vertices[3 * i + 2]]
     }
 
-    /// Place of a pose [m] and its unit quaternion w, x, y, z.
+    /// Place of a pose \[m\] and its unit quaternion w, x, y, z.
     pub fn pose(&self, i: usize) -> ([f32; 3], [f32; 4]) {
         let p = &self.poses[7 * i..7 * i + 7];
         ([p[0], p[1], p[2]], [p[3], p[4], p[5], p[6]])
     }
 
-    /// Appends a pose: place [m], quaternion w, x, y, z.
+    /// Appends a pose: place \[m\], quaternion w, x, y, z.
     pub fn push_pose(&mut self, p: [f64; 3], quaternion: [f64; 4]) {
         self.poses.extend(p.map(|x| x as f32));
         self.poses.extend(quaternion.map(|x| x as f32));
@@ -507,7 +507,7 @@ fn push_arrows(out: &mut Vec<f32>, x: &[f64], vectors: &[f64]) {
     }
 }
 
-/// Diagonal of the box around all points [m]; 1 m where they are all in one place.
+/// Diagonal of the box around all points \[m\]; 1 m where they are all in one place.
 fn extent(x: &[f64]) -> f64 {
     let (mut low, mut high) = (Vec3::repeat(f64::INFINITY), Vec3::repeat(f64::NEG_INFINITY));
     for i in 0..x.len() / 3 {
@@ -539,7 +539,7 @@ fn spring_batches<'a>(model: &'a Model, state: &State) -> Vec<(&'a str, Vec<[u32
     out
 }
 
-/// A length per point that says how crowded it is there [m]: the shortest spring at the point, or else the size of
+/// A length per point that says how crowded it is there \[m\]: the shortest spring at the point, or else the size of
 /// the block divided among its points, never more than a ninth of the scene.
 fn spacing(model: &Model, springs: &[(&str, Vec<[u32; 2]>)], x: &[f64], extent: f64) -> Vec<f64> {
     let most = extent / 9.0;

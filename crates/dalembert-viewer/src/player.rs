@@ -31,7 +31,7 @@ pub enum Grabbed {
     Body {
         /// Name of the body.
         name: String,
-        /// The place in body axes [m].
+        /// The place in body axes \[m\].
         anchor: [f64; 3],
     },
 }
@@ -41,7 +41,7 @@ pub enum Grabbed {
 pub struct Pull {
     /// What is held.
     pub grabbed: Grabbed,
-    /// Where the hand is, in world axes [m].
+    /// Where the hand is, in world axes \[m\].
     pub target: Vec3,
     /// Stiffness k [N/m].
     pub stiffness: f64,
@@ -101,7 +101,7 @@ pub struct Live {
     drawing: Drawing,
     pulls: Vec<(u64, Pull)>,
     scratch: Vec<Pull>,
-    /// Wall-clock time of the last step [s].
+    /// Wall-clock time of the last step \[s\].
     cost: f64,
 }
 

@@ -74,10 +74,13 @@ pub fn every_shape() -> (Drawing, Frame) {
     d.add("pushes", Group::Force, [214, 69, 80], Geometry::Arrows { list, scale: 0.1 });
     let tip = |z: f32| [[0.3, 0.0, 0.0], [-0.15, 0.26, 0.0], [-0.15, -0.26, 0.0], [0.0, 0.0, z]].to_vec();
     let p = d.add_pose();
+    f.push_pose([0.0, 6.0, 0.0], [0.5f64.cos(), 0.5f64.sin(), 0.0, 0.0]);
+    d.add("ramp", Group::Collision, [150, 158, 170], Geometry::Plane { pose: p });
+    let p = d.add_pose();
     f.push_pose([-1.4, 1.1, 0.0], [1.0, 0.0, 0.0, 0.0]);
     let triangles = vec![[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]];
     d.add("solid", Group::Body, PALETTE[6], Geometry::Solid { pose: p, vertices: tip(0.5), triangles });
-    d.add("name", Group::Label, [60, 66, 74], Geometry::Label { vertex: 0, text: "cloth".into() });
+    d.add("name", Group::Label, [128, 136, 148], Geometry::Label { vertex: 0, text: "cloth".into() });
     d.scalars.push(Scalar::new("nothing", "J", "energy"));
     f.scalars.push(0.0);
     f.violation = (0..d.shapes.len()).map(|i| (i % 4) as f32 / 3.0).collect();

@@ -452,5 +452,12 @@ fn every_kind_of_shape_is_drawn_and_a_stiff_one_can_be_held() {
     let radius = drag.anchor.iter().map(|a| a * a).sum::<f64>().sqrt();
     assert_eq!(u64::from(drag.shape), ball);
     assert!((radius - 0.35).abs() < 0.02, "{radius}");
+
+    // Another drawing takes its place: two thousand bodies and a large cloth.
+    let (drawing, frame) = dalembert_viewer::sample::large_drawing(2000, 100);
+    server.show(&drawing);
+    server.publish_now(&frame, &Status::default());
+    browser.wait("__dalembert.names().length === 2001 && __dalembert.place(2000, 9999)?.[2] > 1.5");
+    browser.shot("large");
     browser.assert_clean(&host);
 }

@@ -147,3 +147,40 @@ fn energy_drift_and_tracks_are_plotted_and_mistakes_are_named() {
     }
     assert_eq!(energy.to_image(&PlotOptions::default()), energy.to_image(&PlotOptions::default()));
 }
+
+#[test]
+fn a_film_becomes_mp4_where_ffmpeg_is_installed_and_a_clear_message_where_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mp4");
+    match render_film(&film(), &RenderOptions { width: 161, ..small() }, &path, |_| {}) {
+        Ok(()) => assert_eq!(&std::fs::read(&path).unwrap()[4..8], b"ftyp"),
+        Err(error) => {
+            assert!(matches!(error, ViewerError::NoFfmpeg { .. }), "{error}");
+            assert!(error.to_string().contains("ffmpeg") && error.to_string().contains(".gif"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_that_was_cut_off_is_shown_up_to_its_last_whole_frame_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sim, path) = recorded(folder.path());
+    let whole = Playback::new(sim.model.clone(), Recording::open(&path).unwrap()).unwrap();
+    assert_eq!(whole.notice(), None);
+    let bytes = std::fs::read(&path).unwrap();
+    let mut said = 0;
+    for length in (bytes.len() / 2..bytes.len()).step_by(bytes.len() / 40) {
+        let cut = folder.path().join("cut.mcap");
+        std::fs::write(&cut, &bytes[..length]).unwrap();
+        let opened = Recording::open(&cut).map_err(ViewerError::from);
+        match opened.and_then(|r| Playback::new(sim.model.clone(), r)) {
+            Ok(mut playback) => {
+                said += usize::from(playback.notice().is_some_and(|n| n.contains("cut off")));
+                while playback.step().unwrap() {}
+            }
+            Err(ViewerError::NothingToShow) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(said > 0);
+}

@@ -1,11 +1,12 @@
 //! Canvas: strokes with soft edges. A pixel is covered by $\min(1, \max(0, \tfrac12 + w/2 - d))$ where d is its distance
 //! to the nearest segment and w the width; strokes of one call count once where they cross.
 
+use super::{Anchor, font};
 use crate::drawing::Colour;
 use crate::render::Image;
 
 /// A picture under way.
-pub(super) struct Canvas {
+pub(crate) struct Canvas {
     width: usize,
     height: usize,
     pixels: Vec<u8>,
@@ -13,11 +14,47 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    pub(super) fn new(width: usize, height: usize) -> Self {
+    pub(crate) fn new(width: usize, height: usize) -> Self {
         Self { width, height, pixels: vec![255; 3 * width * height], cover: vec![0.0; width * height] }
     }
 
-    pub(super) fn rectangle(&mut self, at: [f32; 2], size: [f32; 2], fill: Colour) {
+    /// Goes on with a picture.
+    pub(crate) fn from_image(image: Image) -> Self {
+        let (width, height) = (image.width as usize, image.height as usize);
+        Self { width, height, pixels: image.pixels, cover: vec![0.0; width * height] }
+    }
+
+    /// Writes a line of text whose capitals are `size` pixels high; `upright` lets it run from bottom to top.
+    pub(crate) fn text(
+        &mut self,
+        [x, y]: [f32; 2],
+        size: f32,
+        text: &str,
+        anchor: Anchor,
+        upright: bool,
+        colour: Colour,
+    ) {
+        let wide = font::width(text, size);
+        let mut pen = match anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => -0.5 * wide,
+            Anchor::End => -wide,
+        };
+        let unit = size / 6.0;
+        let mut strokes = Vec::new();
+        for c in text.chars() {
+            let (glyph, advance) = font::glyph(c);
+            let place = |p: &[f32; 2]| {
+                let (a, b) = (pen + p[0] * unit, -p[1] * unit);
+                if upright { [x + b, y - a] } else { [x + a, y + b] }
+            };
+            strokes.extend(glyph.iter().map(|s| s.iter().map(place).collect::<Vec<_>>()));
+            pen += advance * unit;
+        }
+        self.stroke(&strokes, 0.13 * size, colour);
+    }
+
+    pub(crate) fn rectangle(&mut self, at: [f32; 2], size: [f32; 2], fill: Colour) {
         let range = |a: f32, b: f32, most: usize| a.max(0.0) as usize..(b.max(0.0) as usize).min(most);
         for y in range(at[1], at[1] + size[1], self.height) {
             for x in range(at[0], at[0] + size[0], self.width) {
@@ -26,7 +63,7 @@ impl Canvas {
         }
     }
 
-    pub(super) fn stroke(&mut self, lines: &[Vec<[f32; 2]>], width: f32, colour: Colour) {
+    pub(crate) fn stroke(&mut self, lines: &[Vec<[f32; 2]>], width: f32, colour: Colour) {
         let reach = 0.5 * width + 0.5;
         let mut touched = [self.height, 0];
         for [a, b] in lines.iter().flat_map(|l| l.windows(2)).map(|w| [w[0], w[1]]) {
@@ -68,7 +105,7 @@ impl Canvas {
         }
     }
 
-    pub(super) fn into_image(self) -> Image {
+    pub(crate) fn into_image(self) -> Image {
         Image { width: self.width as u32, height: self.height as u32, pixels: self.pixels }
     }
 }

@@ -16,7 +16,7 @@ use dalembert_formats::recording::Recording;
 use crate::ViewerError;
 use crate::drawing::Colour;
 use crate::render::{Image, Theme};
-use canvas::Canvas;
+pub(crate) use canvas::Canvas;
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Curve {
 pub struct Plot {
     /// Title above.
     pub title: String,
-    /// Name and unit of the horizontal axis, such as `time [s]`.
+    /// Name and unit of the horizontal axis, such as `time \[s\]`.
     pub x_label: String,
     /// Name and unit of the vertical axis.
     pub y_label: String,
@@ -43,9 +43,9 @@ pub struct Plot {
 /// How a plot looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlotOptions {
-    /// Width [pixels], 160 … 8192.
+    /// Width \[pixels\], 160 … 8192.
     pub width: u32,
-    /// Height [pixels], 120 … 8192.
+    /// Height \[pixels\], 120 … 8192.
     pub height: u32,
     /// Light or dark.
     pub theme: Theme,
@@ -71,7 +71,7 @@ const COLOURS: [Colour; 8] = [
 
 /// Where a text stands relative to its place.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -262,25 +262,8 @@ impl Plot {
             match mark {
                 Mark::Rectangle { at, size, fill } => canvas.rectangle(at, size, fill),
                 Mark::Line { points, width, colour } => canvas.stroke(&[points], width, colour),
-                Mark::Text { at: [x, y], size, text, anchor, upright, colour } => {
-                    let wide = font::width(&text, size);
-                    let mut pen = match anchor {
-                        Anchor::Start => 0.0,
-                        Anchor::Middle => -0.5 * wide,
-                        Anchor::End => -wide,
-                    };
-                    let unit = size / 6.0;
-                    let mut strokes = Vec::new();
-                    for c in text.chars() {
-                        let (glyph, advance) = font::glyph(c);
-                        let place = |p: &[f32; 2]| {
-                            let (a, b) = (pen + p[0] * unit, -p[1] * unit);
-                            if upright { [x + b, y - a] } else { [x + a, y + b] }
-                        };
-                        strokes.extend(glyph.iter().map(|s| s.iter().map(place).collect::<Vec<_>>()));
-                        pen += advance * unit;
-                    }
-                    canvas.stroke(&strokes, 0.13 * size, colour);
+                Mark::Text { at, size, text, anchor, upright, colour } => {
+                    canvas.text(at, size, &text, anchor, upright, colour);
                 }
             }
         }

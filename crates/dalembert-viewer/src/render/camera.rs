@@ -18,25 +18,25 @@ pub(crate) type V3 = Vector3<f32>;
 pub enum View {
     /// Looks from the given side and stands as far away as needed to see the whole motion.
     Auto {
-        /// Direction of the camera around the vertical, from the x axis towards y [rad].
+        /// Direction of the camera around the vertical, from the x axis towards y \[rad\].
         azimuth: f32,
-        /// Height of the camera above the horizon [rad], −π/2 … π/2.
+        /// Height of the camera above the horizon \[rad\], −π/2 … π/2.
         elevation: f32,
     },
     /// The same at a given distance from the middle of the motion.
     Orbit {
-        /// See [`View::Auto`] [rad].
+        /// See [`View::Auto`] \[rad\].
         azimuth: f32,
-        /// See [`View::Auto`] [rad].
+        /// See [`View::Auto`] \[rad\].
         elevation: f32,
-        /// From the middle of the motion to the camera [m], > 0.
+        /// From the middle of the motion to the camera \[m\], > 0.
         distance: f32,
     },
     /// Looks from one place at another.
     At {
-        /// Place of the camera [m].
+        /// Place of the camera \[m\].
         position: [f32; 3],
-        /// Place in the middle of the picture [m].
+        /// Place in the middle of the picture \[m\].
         target: [f32; 3],
     },
 }
@@ -92,7 +92,7 @@ pub struct Camera {
     pub(crate) tan_x: f32,
 }
 
-/// Vertical opening of the camera [rad].
+/// Vertical opening of the camera \[rad\].
 const FIELD_OF_VIEW: f32 = 0.56;
 
 impl Camera {

@@ -20,6 +20,7 @@ pub use camera::{Camera, View};
 pub use output::{Image, write_film};
 
 use crate::drawing::{Drawing, Frame, Geometry, Group, Groups};
+use crate::plot::{Anchor, Canvas};
 use camera::V3;
 use raster::{Samples, ShadowMap};
 use shade::{Lighting, Shader};
@@ -38,9 +39,9 @@ pub enum Theme {
 /// How pictures are made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderOptions {
-    /// Width of the picture [pixels], 16 … 8192.
+    /// Width of the picture \[pixels\], 16 … 8192.
     pub width: u32,
-    /// Height of the picture [pixels], 16 … 8192.
+    /// Height of the picture \[pixels\], 16 … 8192.
     pub height: u32,
     /// Where it is taken from.
     pub view: View,
@@ -117,7 +118,7 @@ impl Renderer {
         let margin = V3::repeat(0.03 * self.lighting.extent);
         let bounds = (self.bounds.0 - margin, self.bounds.1 + margin);
         let shadows = ShadowMap::new(&stage, self.lighting.light, bounds, 2048);
-        Shader {
+        let image = Shader {
             stage: &stage,
             camera: &self.camera,
             samples: &samples,
@@ -125,7 +126,24 @@ impl Renderer {
             lighting: self.lighting,
             side,
         }
-        .image()
+        .image();
+        self.write_labels(drawing, frame, image)
+    }
+
+    /// Writes labels over the picture, right of their places.
+    fn write_labels(&self, drawing: &Drawing, frame: &Frame, image: Image) -> Image {
+        let (w, h) = (image.width as f32, image.height as f32);
+        let mut canvas = Canvas::from_image(image);
+        for shape in drawing.shapes.iter().filter(|s| self.options.groups.has(s.group)) {
+            let Geometry::Label { vertex, text } = &shape.geometry else { continue };
+            let l = self.camera.local(frame.vertex(*vertex as usize).into());
+            if l.z > 0.0 {
+                let x = 0.5 * w * (1.0 + l.x / (l.z * self.camera.tan_x));
+                let y = 0.5 * h * (1.0 - l.y / (l.z * self.camera.tan_y));
+                canvas.text([x + 6.0, y - 6.0], 0.018 * h, text, Anchor::Start, false, shape.colour);
+            }
+        }
+        canvas.into_image()
     }
 }
 

@@ -14,9 +14,9 @@ use crate::ViewerError;
 /// A picture: rows from top to bottom, three bytes (red, green, blue) per pixel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// Width [pixels].
+    /// Width \[pixels\].
     pub width: u32,
-    /// Height [pixels].
+    /// Height \[pixels\].
     pub height: u32,
     /// 3 · width · height bytes.
     pub pixels: Vec<u8>,

@@ -30,7 +30,7 @@ pub(super) struct Samples {
 
 /// Rows per band.
 const BAND: usize = 16;
-/// Nearest depth shown [m], as a part of the farthest distance in the scene.
+/// Nearest depth shown \[m\], as a part of the farthest distance in the scene.
 const NEAR: f32 = 1e-4;
 
 /// A triangle on the screen.
@@ -115,13 +115,14 @@ impl Flat {
         if area == 0.0 || !area.is_finite() {
             return;
         }
+        let per_area = 1.0 / area;
         let xs = rows(a[0].min(b[0]).min(c[0]), a[0].max(b[0]).max(c[0]), 0, width);
         for y in ys {
             let py = (top + y) as f32 + 0.5;
             for x in xs.clone() {
                 let px = x as f32 + 0.5;
-                let wa = ((b[0] - px) * (c[1] - py) - (b[1] - py) * (c[0] - px)) / area;
-                let wb = ((c[0] - px) * (a[1] - py) - (c[1] - py) * (a[0] - px)) / area;
+                let wa = ((b[0] - px) * (c[1] - py) - (b[1] - py) * (c[0] - px)) * per_area;
+                let wb = ((c[0] - px) * (a[1] - py) - (c[1] - py) * (a[0] - px)) * per_area;
                 let wc = 1.0 - wa - wb;
                 if wa < 0.0 || wb < 0.0 || wc < 0.0 {
                     continue;
@@ -222,12 +223,13 @@ impl ShadowMap {
                 if ys.is_empty() || area == 0.0 || !area.is_finite() {
                     continue;
                 }
+                let per_area = 1.0 / area;
                 for y in ys {
                     let py = (top + y) as f32 + 0.5;
                     for x in rows(a.x.min(b.x).min(c.x), a.x.max(b.x).max(c.x), 0, size) {
                         let px = x as f32 + 0.5;
-                        let wa = ((b.x - px) * (c.y - py) - (b.y - py) * (c.x - px)) / area;
-                        let wb = ((c.x - px) * (a.y - py) - (c.y - py) * (a.x - px)) / area;
+                        let wa = ((b.x - px) * (c.y - py) - (b.y - py) * (c.x - px)) * per_area;
+                        let wb = ((c.x - px) * (a.y - py) - (c.y - py) * (a.x - px)) * per_area;
                         let wc = 1.0 - wa - wb;
                         if wa >= 0.0 && wb >= 0.0 && wc >= 0.0 {
                             let h = &mut out[y * size + x];

@@ -21,13 +21,13 @@ use super::{Image, Theme};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lighting {
     pub(super) theme: Theme,
-    /// Height of the ground [m]; none to draw no ground.
+    /// Height of the ground \[m\]; none to draw no ground.
     pub(super) ground: Option<f32>,
     /// Middle of the scene on the ground.
     pub(super) focus: V3,
-    /// Size of the scene [m].
+    /// Size of the scene \[m\].
     pub(super) extent: f32,
-    /// Distance between grid lines [m].
+    /// Distance between grid lines \[m\].
     pub(super) grid: f32,
     /// Direction to the light.
     pub(super) light: V3,

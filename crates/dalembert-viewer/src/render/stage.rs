@@ -31,7 +31,7 @@ pub(super) struct Stage {
     pub(super) balls: Vec<Ball>,
     /// Radius that is about `1.3` pixels wide at depth 1, so that thin tubes do not break up.
     thinnest: f32,
-    /// Size of the scene [m], for arrows.
+    /// Size of the scene \[m\], for arrows.
     extent: f32,
     eye: Option<(V3, V3)>,
 }
@@ -54,7 +54,7 @@ impl Pose {
 }
 
 impl Stage {
-    /// The shapes of the wanted groups. Planes are left to the caller, as are labels.
+    /// The shapes of the wanted groups. The ground is left to the caller, as are labels.
     pub(super) fn new(
         drawing: &Drawing,
         frame: &Frame,
@@ -138,7 +138,19 @@ impl Stage {
                     self.arrow(V3::new(a[0], a[1], a[2]), vector(a) * scale, tint);
                 }
             }
-            Geometry::Plane { .. } | Geometry::Label { .. } => {}
+            Geometry::Plane { pose: i } => {
+                // A level plane is the ground; any other is shown as a square.
+                let pose = pose(*i);
+                let n = pose.turn * V3::z();
+                if n.z < 0.999_99 {
+                    let half = self.extent;
+                    let c = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
+                    let c = c.map(|(x, y)| pose.at(V3::new(x * half, y * half, 0.0)));
+                    self.push([c[0], c[1], c[2]], [n; 3], tint);
+                    self.push([c[0], c[2], c[3]], [n; 3], tint);
+                }
+            }
+            Geometry::Label { .. } => {}
         }
     }
 

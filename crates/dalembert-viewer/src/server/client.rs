@@ -16,7 +16,7 @@ use super::http::Request;
 use super::protocol::{self, Command, Incoming};
 use super::{MOST_COMMANDS, Shared, UNDER_WAY};
 
-/// Longest message that a page may send [bytes].
+/// Longest message that a page may send \[bytes\].
 const LONGEST_MESSAGE: usize = 16 << 10;
 /// Most messages per second; a page that is dragging sends about 120.
 const MOST_MESSAGES: u32 = 600;

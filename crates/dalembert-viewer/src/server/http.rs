@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Longest request head [bytes].
+/// Longest request head \[bytes\].
 const LONGEST_HEAD: usize = 8192;
 /// Longest time to send a head.
 const PATIENCE: Duration = Duration::from_secs(5);

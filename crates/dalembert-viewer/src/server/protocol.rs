@@ -68,9 +68,9 @@ pub struct Drag {
     pub shape: u32,
     /// Which point of the shape; 0 for a stiff body.
     pub element: u32,
-    /// Where it is held, in body axes [m]; 0 for a point.
+    /// Where it is held, in body axes \[m\]; 0 for a point.
     pub anchor: [f64; 3],
-    /// Where it is pulled to, in world axes [m].
+    /// Where it is pulled to, in world axes \[m\].
     pub target: [f64; 3],
 }
 

@@ -223,6 +223,7 @@ export class Stage {
       case "axes": return this.addAxes(shape, index);
       case "arrows": return this.addArrows(shape, index);
       case "label": return this.addLabel(shape, index);
+      case "plane": return this.addPlane(shape, index);
     }
   }
 
@@ -296,6 +297,17 @@ export class Stage {
     this.poseMover(mesh, shape.pose);
     this.picks.push({ object: mesh, shape: () => index, element: () => 0 });
     this.add(mesh, shape.group, index);
+  }
+
+  /** A level plane is the ground; any other is shown as a square. */
+  private addPlane(shape: Shape, index: number): void {
+    const size = 2 * this.drawing!.extent;
+    const mesh = new Mesh(new PlaneGeometry(size, size), this.material(shape.colour, { side: DoubleSide, transparent: true, opacity: 0.6 }));
+    const root = new Object3D().add(mesh);
+    this.poseMover(root, shape.pose);
+    this.movers.push(() => (mesh.visible = new Vector3(0, 0, 1).applyQuaternion(root.quaternion).z < 0.99999));
+    this.add(root, shape.group, index);
+    mesh.castShadow = false;
   }
 
   private addAxes(shape: Shape, index: number): void {
@@ -424,17 +436,39 @@ export class Stage {
     return [low, high];
   }
 
+  /** Moves the camera along its present direction until the box around everything just fits between the panels. */
   frameAll(): void {
     const [low, high] = this.bounds();
-    const middle = low.clone().add(high).multiplyScalar(0.5);
-    const radius = Math.max(0.5 * high.distanceTo(low), 0.2 * (this.drawing?.extent ?? 1));
-    const tan = Math.tan((0.5 * this.camera.fov * Math.PI) / 180);
-    const [across, down] = this.free;
-    const distance = (0.86 * radius) / Math.sin(Math.atan(tan * Math.min(down, across * this.camera.aspect)));
-    const direction = this.camera.position.clone().sub(this.controls.target);
-    if (direction.lengthSq() === 0) direction.set(0.5, -0.85, 0.35);
-    this.controls.target.copy(middle);
-    this.camera.position.copy(middle).addScaledVector(direction.normalize(), distance);
+    const least = 0.1 * (this.drawing?.extent ?? 1);
+    for (const k of ["x", "y", "z"] as const) {
+      const missing = Math.max(0, least - (high[k] - low[k])) / 2;
+      low[k] -= missing;
+      high[k] += missing;
+    }
+    const back = this.camera.position.clone().sub(this.controls.target);
+    if (back.lengthSq() === 0) back.set(0.5, -0.85, 0.42);
+    const f = back.normalize().negate();
+    const r = f.clone().cross(UP);
+    if (r.lengthSq() < 1e-9) r.set(1, 0, 0);
+    r.normalize();
+    const u = r.clone().cross(f);
+    const tan = 0.92 * Math.tan((0.5 * this.camera.fov * Math.PI) / 180);
+    const tx = tan * this.camera.aspect * this.free[0], ty = tan * this.free[1];
+    // The same rule as in render/camera.rs: the eye with r·e = (A − B)/2 and f·e = −(A + B)/(2 t).
+    const most = (axis: Vector3, sign: number, t: number) => {
+      let best = -Infinity;
+      for (let k = 0; k < 8; k++) {
+        const p = new Vector3(k & 1 ? high.x : low.x, k & 2 ? high.y : low.y, k & 4 ? high.z : low.z);
+        best = Math.max(best, sign * axis.dot(p) - t * f.dot(p));
+      }
+      return best;
+    };
+    const [a, b, c, d] = [most(r, 1, tx), most(r, -1, tx), most(u, 1, ty), most(u, -1, ty)];
+    const depth = Math.min(-(a + b) / (2 * tx), -(c + d) / (2 * ty));
+    const eye = new Vector3().addScaledVector(r, (a - b) / 2).addScaledVector(u, (c - d) / 2).addScaledVector(f, depth);
+    const distance = f.dot(low.clone().add(high).multiplyScalar(0.5)) - depth;
+    this.camera.position.copy(eye);
+    this.controls.target.copy(eye).addScaledVector(f, distance);
     this.camera.near = distance * 0.005;
     this.camera.far = distance * 40;
     this.camera.updateProjectionMatrix();
