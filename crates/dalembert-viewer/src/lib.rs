@@ -9,6 +9,45 @@
 //! | `dalembert view` | [`view()`] with a [`Live`] or [`Playback`] |
 //! | `dalembert render` | [`render_film`] with a [`Film`] |
 //! | `dalembert plot` | [`plot::plot_recording`], then [`Plot::write`](plot::Plot::write) |
+//!
+//! A picture of a simulation:
+//!
+//! ```
+//! use dalembert::prelude::*;
+//! use dalembert_viewer::drawing::Groups;
+//! use dalembert_viewer::{Film, Live, RenderOptions, Renderer};
+//!
+//! let mut scene = Scene::new();
+//! scene.add(ParticleSet::at("stone", [0.0, 0.0, 2.0]).velocity([1.0, 0.0, 3.0]));
+//! let film = Film::take(&mut Live::new(scene.build()?), 0.5, 10.0, Groups::EVERY)?;
+//! let options = RenderOptions { width: 64, height: 48, groups: Groups::EVERY, ..RenderOptions::default() };
+//! let renderer = Renderer::new(&film.drawing, &film.frames, options);
+//! assert!(renderer.image(&film.drawing, &film.frames[5]).to_png().len() > 100);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A simulation whose loop stays the user's, watched in a browser:
+//!
+//! ```
+//! use dalembert::prelude::*;
+//! use dalembert_viewer::drawing::Frame;
+//! use dalembert_viewer::{Live, Player, Server, ServerOptions, Status};
+//!
+//! let mut scene = Scene::new();
+//! scene.add(ParticleSet::at("stone", [0.0, 0.0, 2.0]));
+//! let mut live = Live::new(scene.build()?);
+//! let server = Server::start(&ServerOptions { port: 0, ..ServerOptions::default() }, live.drawing())?;
+//! println!("{}", server.url());
+//! let mut frame = Frame::default();
+//! for _ in 0..100 {
+//!     live.step()?;
+//!     if server.is_due() {
+//!         live.frame(server.wanted(), &mut frame);
+//!         server.publish(&frame, &Status::default());
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod bench;
 pub mod drawing;

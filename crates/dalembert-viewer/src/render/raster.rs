@@ -189,7 +189,12 @@ pub(super) struct ShadowMap {
     low: [f32; 2],
     texel: f32,
     height: Vec<f32>,
+    /// Places on the unit disc, spread evenly (a sunflower).
+    taps: [[f32; 2]; TAPS],
 }
+
+/// Comparisons per place.
+const TAPS: usize = 20;
 
 impl ShadowMap {
     /// Looks at the stage from the direction of the light; `bounds` is the box to cover.
@@ -207,7 +212,11 @@ impl ShadowMap {
         let width = (range[0][1] - range[0][0]).max(range[1][1] - range[1][0]).max(1e-6);
         let texel = 1.04 * width / size as f32;
         let low = range.map(|r| 0.5 * (r[0] + r[1]) - 0.5 * texel * size as f32);
-        let mut map = ShadowMap { size, u, v, light, low, texel, height: Vec::new() };
+        let taps = std::array::from_fn(|k| {
+            let (s, c) = (2.399_963_2 * k as f32).sin_cos();
+            [c, s].map(|x| x * ((k as f32 + 0.5) / TAPS as f32).sqrt())
+        });
+        let mut map = ShadowMap { size, u, v, light, low, texel, height: Vec::new(), taps };
 
         let mut height = vec![f32::NEG_INFINITY; size * size];
         let flat: Vec<[V3; 3]> =
@@ -267,17 +276,18 @@ impl ShadowMap {
 
     /// Share of the light that reaches a place, 0 … 1: mean of bilinear comparisons over a disc of `blur` metres.
     pub(super) fn light_at(&self, p: V3, n: V3, blur: f32) -> f32 {
-        const TAPS: usize = 20;
         let slope = n.dot(&self.light).max(0.05);
         let c = self.place(p + n * (1.5 * self.texel));
         let reach = (blur / self.texel).max(1.0);
         // Across the disc a tilted surface changes its own height; the bias covers that.
         let bias = (self.texel + blur * 0.6) * ((1.0 - slope * slope).sqrt() / slope).min(4.0) + self.texel;
+        let outside = |x: f32| x < -reach || x > self.size as f32 + reach;
+        if outside(c.x) || outside(c.y) {
+            return 1.0;
+        }
         let mut sum = 0.0;
-        for k in 0..TAPS {
-            let radius = reach * ((k as f32 + 0.5) / TAPS as f32).sqrt();
-            let (s, co) = (2.399_963_2 * k as f32).sin_cos();
-            sum += self.compare(c.x + radius * co, c.y + radius * s, c.z + bias);
+        for [x, y] in self.taps {
+            sum += self.compare(c.x + reach * x, c.y + reach * y, c.z + bias);
         }
         sum / TAPS as f32
     }

@@ -155,7 +155,8 @@ impl Shader<'_> {
     fn light(&self, id: u32, ray: V3, depth: f32, open: f32) -> V3 {
         let Some(hit) = self.hit(id, ray, depth) else { return self.background(ray) };
         let Lighting { theme, extent, light, .. } = self.lighting;
-        let shine = self.shadows.light_at(hit.p, hit.n, 0.006 * extent);
+        let nl = hit.n.dot(&light).max(0.0);
+        let shine = if nl > 0.0 { self.shadows.light_at(hit.p, hit.n, 0.006 * extent) } else { 0.0 };
         if hit.ground {
             return self.ground(&hit, ray, depth, shine, open);
         }
@@ -164,7 +165,6 @@ impl Shader<'_> {
             Theme::Dark => (V3::new(0.36, 0.40, 0.47), V3::new(0.16, 0.16, 0.17), V3::new(0.90, 0.86, 0.78)),
         };
         let v = -ray.normalize();
-        let nl = hit.n.dot(&light).max(0.0);
         let up = 0.5 + 0.5 * hit.n.z;
         let ambient = (sky * up + floor * (1.0 - up)) * open;
         let nh = hit.n.dot(&(v + light).normalize()).max(0.0);
@@ -215,6 +215,10 @@ impl Shader<'_> {
         const TAPS: usize = 16;
         let reach = 0.07 * self.lighting.extent;
         let middle = self.side / 2;
+        let circle: [(f32, f32); 16 * TAPS] = std::array::from_fn(|i| {
+            let (turn, k) = ((i / TAPS) as f32 / 16.0, (i % TAPS) as f32);
+            (std::f32::consts::TAU * (turn + 0.618_034 * k)).sin_cos()
+        });
         let mut first = vec![(1.0f32, f32::INFINITY); width * height];
         first.par_chunks_mut(width).enumerate().for_each(|(y, row)| {
             for (x, out) in row.iter_mut().enumerate() {
@@ -222,15 +226,21 @@ impl Shader<'_> {
                 let ray = self.ray(sx, sy);
                 let (id, depth) = self.look(sx, sy);
                 let Some(hit) = self.hit(id, ray, depth) else { continue };
-                // A pixel farther from everything than its reach is open.
+                // Nothing stands on the ground far away.
+                if hit.ground
+                    && (hit.p - self.lighting.focus).xy().norm() > 0.6 * self.lighting.extent + reach
+                {
+                    (out.0, out.1) = (1.0, depth);
+                    continue;
+                }
                 let helper = if hit.n.z.abs() < 0.9 { V3::z() } else { V3::x() };
                 let u = hit.n.cross(&helper).normalize();
                 let v = hit.n.cross(&u);
-                let turn = ((4 * (y % 4) + x % 4) * 7 % 16) as f32 / 16.0;
+                let turn = (4 * (y % 4) + x % 4) * 7 % 16;
                 let mut blocked = 0.0;
                 for k in 0..TAPS {
                     let t = (k as f32 + 0.5) / TAPS as f32;
-                    let (s, c) = (std::f32::consts::TAU * (turn + 0.618_034 * k as f32)).sin_cos();
+                    let (s, c) = circle[TAPS * turn + k];
                     let rise = 0.15 + 0.85 * (1.0 - t);
                     let flat = (1.0 - rise * rise).max(0.0).sqrt();
                     let length = reach * (0.12 + 0.88 * ((k * 5 % TAPS) as f32 / TAPS as f32));

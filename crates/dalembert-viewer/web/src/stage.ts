@@ -54,6 +54,9 @@ export class Stage {
   private dark = false;
   /** Share of the canvas that no panel covers, across and down. */
   private free: [number, number] = [1, 1];
+  /** Lowest place seen so far; without a plane in the scene the ground lies under it. */
+  private lowest = Infinity;
+  private moves = 0;
 
   constructor(canvas: HTMLCanvasElement, low: boolean) {
     this.low = low;
@@ -119,6 +122,7 @@ export class Stage {
     this.selected = -1;
     this.drawing = drawing;
     this.frame = null;
+    this.lowest = Infinity;
     this.positions = new BufferAttribute(new Float32Array(3 * drawing.vertices), 3);
     this.positions.setUsage(DynamicDrawUsage);
     this.movers.push((frame) => {
@@ -385,7 +389,8 @@ export class Stage {
     if (!drawing || !frame) return;
     const plane = drawing.shapes.find((s) => s.kind === "plane");
     const [low, high] = this.bounds();
-    const z = plane ? frame.poses[7 * plane.pose + 2] : low.z - 0.02 * drawing.extent;
+    this.lowest = Math.min(this.lowest, low.z);
+    const z = plane ? frame.poses[7 * plane.pose + 2] : this.lowest - 0.02 * drawing.extent;
     const extent = Math.max(drawing.extent, high.distanceTo(low));
     const power = 10 ** Math.floor(Math.log10(extent / 8));
     const m = extent / 8 / power;
@@ -505,6 +510,11 @@ export class Stage {
       this.camera.position.set(0.5, -0.85, 0.42);
       this.controls.target.set(0, 0, 0);
       this.frameAll();
+    } else if (++this.moves % 20 === 0) {
+      // What sinks below the ground takes it along, but no farther than the size of the scene.
+      const { z } = this.bounds()[0];
+      const extent = this.drawing!.extent;
+      if (z < this.lowest - 0.01 * extent && z > this.lowest - extent) this.makeGround();
     }
   }
 
