@@ -47,6 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let start = std::time::Instant::now();
         let image = Renderer::new(&d, std::slice::from_ref(&f), options).image(&d, &f);
         println!("{name}: {:.0} ms", 1e3 * start.elapsed().as_secs_f64());
+        let (low, high) = (image.pixels.iter().min(), image.pixels.iter().max());
+        assert!(low < Some(&60) && high > Some(&180), "the picture is flat: {low:?} to {high:?}");
         std::fs::write(folder.join(name), image.to_png())?;
     }
     let (d, frames) = curtain()?;
