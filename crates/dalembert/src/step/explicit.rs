@@ -4,10 +4,9 @@
 //! gathered, $a = C M^{-1} f$. Coordinates with prescribed motion are functions of time, not states: their rates are
 //! zero and they are set at every stage.
 //!
-//! Symplectic Euler, the default, fuses local forces, mass, filter and kick $v' = v + h a$ into one pass over windows
-//! of points that stay in cache; windows run in parallel. The new velocities go to a buffer that is swapped in, and
-//! positions move in place only after every $x + h v'$ proved finite, so a failed step changes nothing. (A second
-//! buffer of positions would cost more than the second pass: its lines are read before they are overwritten.)
+//! Symplectic Euler, the default, fuses local forces, mass, filter, kick $v' = v + h a$ and drift $x' = x + h v'$
+//! into one pass over windows of points that stay in cache; windows run in parallel. It writes new buffers and swaps
+//! them in at the end, so a failed step changes nothing.
 
 use rayon::prelude::*;
 
@@ -265,8 +264,7 @@ fn verlet(model: &Model, state: &mut State, h: f64, work: &mut Workspace) -> Res
     Ok(fixed(state, h, 2))
 }
 
-/// Two passes over windows of points. First f, a = C M⁻¹ f and v' = v + h a into a new buffer, looking at x + h v' to
-/// see that it is finite; then, once all of it is, x ← x + h v' in place.
+/// One pass over windows of points: f, then a = C M⁻¹ f, then v' = v + h a, then x' = x + h v'.
 fn symplectic_euler(
     model: &Model,
     state: &mut State,
@@ -277,86 +275,66 @@ fn symplectic_euler(
     let (pq, pv) = (model.layout.points_q(), model.layout.points_v());
     let fused = model.layout.points == particles;
     let has_shared = shared_forces(model, state, fused, &mut work.f);
+    work.q.resize(state.q.len(), 0.0);
     work.v.resize(state.v.len(), 0.0);
 
     let shared = has_shared.then_some(&work.f[pv..]);
     let (x, v) = (&state.q[pq..], &state.v[pv..]);
-    let kick = |k: usize, v_new: &mut [f64]| {
+    let window = |k: usize, x_new: &mut [f64], v_new: &mut [f64]| {
         let first = k * WINDOW;
-        let part = 3 * first..3 * first + v_new.len();
+        let part = 3 * first..3 * first + x_new.len();
         let points = Points {
             time: state.time,
             first,
             x: &x[part.clone()],
             v: &v[part.clone()],
-            mass: &model.particles.mass[first..first + v_new.len() / 3],
+            mass: &model.particles.mass[first..first + x_new.len() / 3],
         };
-        // The new velocities serve as the buffer of forces, then of accelerations.
-        match shared {
-            Some(f) => v_new.copy_from_slice(&f[part]),
-            None => v_new.fill(0.0),
+        // Work in first-level cache and copy out at the end: a block copy need not fetch the lines that it
+        // overwrites, as single stores do. `next` holds forces, then accelerations, then velocities, then positions.
+        let mut next = [0.0; 3 * WINDOW];
+        let next = &mut next[..x_new.len()];
+        if let Some(f) = shared {
+            next.copy_from_slice(&f[part]);
         }
         if fused {
             for batch in model.forces.iter().filter(|b| b.force.is_local()) {
-                batch.force.add_force(&points, v_new);
+                batch.force.add_force(&points, next);
             }
         }
-        model.particles.solve_mass(first, v_new);
-        model.filters.apply(first, v_new);
-        for (v_new, v) in v_new.iter_mut().zip(points.v) {
-            *v_new = v + h * *v_new;
+        model.particles.solve_mass(first, next);
+        model.filters.apply(first, next);
+        for (next, v) in next.iter_mut().zip(points.v) {
+            *next = v + h * *next;
         }
-        finite_sum(points.x, h, v_new)
+        v_new.copy_from_slice(next);
+        for (next, x) in next.iter_mut().zip(points.x) {
+            *next = x + h * *next;
+        }
+        x_new.copy_from_slice(next);
+        all_finite(next)
     };
-    let v_new = &mut work.v[pv..pv + 3 * particles];
-    let parallel = particles >= PARALLEL_POINTS;
-    let finite = if parallel {
-        v_new
+    let (x_new, v_new) = (&mut work.q[pq..pq + 3 * particles], &mut work.v[pv..pv + 3 * particles]);
+    let finite = if particles >= PARALLEL_POINTS {
+        x_new
             .par_chunks_mut(3 * WINDOW)
+            .zip(v_new.par_chunks_mut(3 * WINDOW))
             .enumerate()
             .with_min_len(32)
-            .map(|(k, v)| kick(k, v))
+            .map(|(k, (x, v))| window(k, x, v))
             .reduce(|| true, |a, b| a && b)
     } else {
-        v_new.chunks_mut(3 * WINDOW).enumerate().fold(true, |ok, (k, v)| kick(k, v) && ok)
+        let pairs = x_new.chunks_mut(3 * WINDOW).zip(v_new.chunks_mut(3 * WINDOW));
+        pairs.enumerate().fold(true, |ok, (k, (x, v))| window(k, x, v) && ok)
     };
+    model.settle_at(state.time_after(h), &mut work.q, &mut work.v);
     if !finite || !model.filters.prescribed_finite(state.time_after(h)) {
-        work.q.clone_from(&state.q);
-        drift(h, &work.v[pv..pv + 3 * particles], &mut work.q[pq..]);
-        model.settle_at(state.time_after(h), &mut work.q, &mut work.v);
         return Err(not_finite(model, state, h, &work.q, &work.v, Integrator::SymplecticEuler));
     }
-    let (x, v_new) = (&mut state.q[pq..pq + 3 * particles], &work.v[pv..pv + 3 * particles]);
-    if parallel {
-        let part = 3 * 32 * WINDOW;
-        x.par_chunks_mut(part).zip(v_new.par_chunks(part)).for_each(|(x, v)| drift(h, v, x));
-    } else {
-        drift(h, v_new, x);
-    }
+    std::mem::swap(&mut state.q, &mut work.q);
     std::mem::swap(&mut state.v, &mut work.v);
     state.advance_time(h);
-    model.settle(state);
     Ok(fixed(state, h, 1))
-}
-
-/// x ← x + h v.
-fn drift(h: f64, v: &[f64], x: &mut [f64]) {
-    for (x, v) in x.iter_mut().zip(v) {
-        *x += h * v;
-    }
-}
-
-/// True if x + h v is finite; see [`all_finite`] for the trick.
-fn finite_sum(x: &[f64], h: f64, v: &[f64]) -> bool {
-    let mut lanes = [0.0f64; 8];
-    let ((x8, x_rest), (v8, v_rest)) = (x.as_chunks::<8>(), v.as_chunks::<8>());
-    for (x, v) in x8.iter().zip(v8) {
-        for k in 0..8 {
-            lanes[k] += (x[k] + h * v[k]) * 0.0;
-        }
-    }
-    let rest: f64 = x_rest.iter().zip(v_rest).map(|(x, v)| (x + h * v) * 0.0).sum();
-    lanes.iter().sum::<f64>() + rest == 0.0
 }
 
 /// f ← the forces that the fused pass cannot compute for itself: those between points, and all of them if there are
