@@ -7,14 +7,14 @@ use crate::math::each_point;
 /// Arrays run over all *points*; carried points come after the particles, with mass 0 and inverse mass 0.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Particles {
-    /// Masses m [kg].
+    /// Masses m \[kg\].
     pub mass: Vec<f64>,
-    /// 1/m [1/kg].
+    /// 1/m \[1/kg\].
     pub inv_mass: Vec<f64>,
 }
 
 impl Particles {
-    /// Masses of the particles [kg], each > 0, and the number of points including carried ones.
+    /// Masses of the particles \[kg\], each > 0, and the number of points including carried ones.
     pub fn new(masses: &[f64], points: usize) -> Self {
         let mut mass = masses.to_vec();
         let mut inv_mass: Vec<f64> = masses.iter().map(|m| 1.0 / m).collect();
@@ -37,7 +37,7 @@ impl Particles {
         each_point(f, &self.inv_mass[first..], |f, w| *f = [f[0] * w, f[1] * w, f[2] * w]);
     }
 
-    /// Kinetic energy ½ vᵀ M v [J] over all points.
+    /// Kinetic energy ½ vᵀ M v \[J\] over all points.
     pub fn kinetic(&self, v: &[f64]) -> f64 {
         let square = |v: &[f64]| v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
         v.chunks_exact(3).zip(&self.mass).map(|(v, m)| 0.5 * m * square(v)).sum()

@@ -59,14 +59,14 @@ impl std::fmt::Debug for Model {
 /// Energy of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Energy {
-    /// Kinetic energy ½ vᵀ M v [J].
+    /// Kinetic energy ½ vᵀ M v \[J\].
     pub kinetic: f64,
-    /// Sum of the energies stored in forces [J].
+    /// Sum of the energies stored in forces \[J\].
     pub potential: f64,
 }
 
 impl Energy {
-    /// Kinetic plus potential [J].
+    /// Kinetic plus potential \[J\].
     pub fn total(&self) -> f64 {
         self.kinetic + self.potential
     }
@@ -89,7 +89,7 @@ impl Model {
         }
     }
 
-    /// f ← the sum of all forces on the free degrees of freedom [N]; carried points must be up to date in q and v.
+    /// f ← the sum of all forces on the free degrees of freedom \[N\]; carried points must be up to date in q and v.
     pub fn forces_into(&self, time: f64, q: &[f64], v: &[f64], f: &mut [f64]) {
         f.fill(0.0);
         let points = self.points(time, q, v);
@@ -99,7 +99,7 @@ impl Model {
         gather_all(&self.mappings, q, f);
     }
 
-    /// Kinetic and potential energy [J].
+    /// Kinetic and potential energy \[J\].
     pub fn energy(&self, state: &State) -> Energy {
         let points = self.points(state.time, &state.q, &state.v);
         Energy {
@@ -108,13 +108,13 @@ impl Model {
         }
     }
 
-    /// Energy stored in each batch of forces [J], by name.
+    /// Energy stored in each batch of forces \[J\], by name.
     pub fn energy_terms(&self, state: &State) -> Vec<(&str, f64)> {
         let points = self.points(state.time, &state.q, &state.v);
         self.forces.iter().map(|f| (f.name.as_str(), f.force.energy(&points))).collect()
     }
 
-    /// Linear momentum [kg·m/s] and angular momentum about the origin [kg·m²/s].
+    /// Linear momentum \[kg·m/s\] and angular momentum about the origin \[kg·m²/s\].
     pub fn momentum(&self, state: &State) -> (Vec3, Vec3) {
         let points = self.points(state.time, &state.q, &state.v);
         let (mut linear, mut angular) = (Vec3::zeros(), Vec3::zeros());
@@ -126,7 +126,7 @@ impl Model {
         (linear, angular)
     }
 
-    /// Total mass [kg].
+    /// Total mass \[kg\].
     pub fn mass(&self) -> f64 {
         self.particles.mass.iter().sum()
     }
