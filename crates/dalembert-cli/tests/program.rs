@@ -548,9 +548,20 @@ fn help_schema_completions_and_manual_are_printed() {
     let desk = Desk::new();
     assert!(desk.ok(&["--version"]).out.starts_with("dalembert "));
     let help = desk.ok(&["--help"]).out;
-    for command in
-        ["run", "check", "info", "resume", "diff", "export", "examples", "schema", "completions", "man"]
-    {
+    for command in [
+        "run",
+        "check",
+        "info",
+        "resume",
+        "diff",
+        "export",
+        "examples",
+        "verify",
+        "bench",
+        "schema",
+        "completions",
+        "man",
+    ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
         assert!(desk.ok(&[command, "--help"]).out.contains("Examples:"), "{command}");
     }

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::describe::{Field, Kind};
-use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, quote};
+use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, plain, quote};
 use crate::tree::{self, Entry, Format, Node, Value};
 
 /// Largest file \[bytes\]. Meshes and recordings are files of their own, so a scene stays small.
@@ -248,7 +248,7 @@ impl<'a> Loader<'a> {
                 let bytes = match fs::metadata(&path) {
                     Ok(data) if !data.is_file() => Err("it is not a regular file".to_owned()),
                     Ok(_) => read_limited(&path),
-                    Err(error) => Err(error.to_string()),
+                    Err(error) => Err(plain(&error)),
                 };
                 bytes.map_err(|reason| refuse(format!("cannot read {}: {reason}", quote(&name))))?
             }
@@ -332,8 +332,8 @@ fn both_append(a: &Node, b: &Node) -> bool {
 /// At most one byte more than [`MAX_FILE`].
 fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(|error| error.to_string())?;
-    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    let file = fs::File::open(path).map_err(|error| plain(&error))?;
+    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(|error| plain(&error))?;
     Ok(bytes)
 }
 

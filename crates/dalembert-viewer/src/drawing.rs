@@ -475,7 +475,7 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
             Group::Velocity if wanted.has(Group::Velocity) => push_arrows(arrows, points.x, points.v),
             Group::Force if wanted.has(Group::Force) => {
                 out.scratch.resize(model.layout.len_v(), 0.0);
-                model.forces_into(state.time, &state.q, &state.v, &mut out.scratch);
+                model.forces_into(state.time, &state.q, &state.v, &state.applied, &mut out.scratch);
                 let free = 3 * model.layout.particles;
                 let f = &out.scratch[model.layout.points_v()..][..free];
                 push_arrows(arrows, points.x, f);

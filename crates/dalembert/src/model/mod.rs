@@ -75,14 +75,14 @@ impl std::fmt::Debug for Model {
 /// Energy of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Energy {
-    /// Kinetic energy ½ vᵀ M v [J].
+    /// Kinetic energy ½ vᵀ M v \[J\].
     pub kinetic: f64,
-    /// Sum of the energies stored in forces [J].
+    /// Sum of the energies stored in forces \[J\].
     pub potential: f64,
 }
 
 impl Energy {
-    /// Kinetic plus potential [J].
+    /// Kinetic plus potential \[J\].
     pub fn total(&self) -> f64 {
         self.kinetic + self.potential
     }
@@ -149,7 +149,7 @@ impl Model {
         self.layout.nv == 3 * self.layout.particles && self.constraints.is_empty()
     }
 
-    /// Kinetic and potential energy [J].
+    /// Kinetic and potential energy \[J\].
     pub fn energy(&self, state: &State) -> Energy {
         let points = self.points(state.time, &state.q, &state.v);
         let n = self.layout.rigid;
@@ -209,7 +209,7 @@ impl Model {
         terms
     }
 
-    /// Linear momentum [kg·m/s] and angular momentum about the origin [kg·m²/s].
+    /// Linear momentum \[kg·m/s\] and angular momentum about the origin \[kg·m²/s\].
     pub fn momentum(&self, state: &State) -> (Vec3, Vec3) {
         let points = self.points(state.time, &state.q, &state.v);
         let (mut linear, mut angular) = (Vec3::zeros(), Vec3::zeros());
@@ -223,7 +223,7 @@ impl Model {
         (linear + rigid.0, angular + rigid.1)
     }
 
-    /// Total mass [kg].
+    /// Total mass \[kg\].
     pub fn mass(&self) -> f64 {
         self.particles.mass.iter().sum::<f64>() + self.rigid.mass.iter().sum::<f64>()
     }

@@ -7,9 +7,9 @@ use crate::solve::ode::Controller;
 /// Time, coordinates, velocities, and the memory of adaptive step sizes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// Time t [s].
+    /// Time t \[s\].
     pub time: f64,
-    /// What rounding took from `time` so far [s]; keeps a million steps of 1 ms at 1000 s.
+    /// What rounding took from `time` so far \[s\]; keeps a million steps of 1 ms at 1000 s.
     pub time_rest: f64,
     /// Steps taken.
     pub steps: u64,

@@ -72,7 +72,7 @@ pub struct Explicit {
     pub integrator: Integrator,
     /// Error allowed per inner step of an adaptive integrator, absolute and relative alike.
     pub tolerance: f64,
-    /// Smallest inner step of an adaptive integrator [s].
+    /// Smallest inner step of an adaptive integrator \[s\].
     pub min_step: f64,
 }
 

@@ -16,9 +16,9 @@ pub struct TupleClosure {
     pub points: Vec<PointId>,
     /// Tuple size k, 1 … 16.
     pub k: usize,
-    /// Fills the forces [N] from time [s], positions [m], velocities [m/s] of one tuple.
+    /// Fills the forces \[N\] from time \[s\], positions \[m\], velocities \[m/s\] of one tuple.
     pub force: Box<TupleForce>,
-    /// Energy [J] of one tuple from time and positions, if the force has one.
+    /// Energy \[J\] of one tuple from time and positions, if the force has one.
     pub energy: Option<Box<TupleEnergy>>,
     /// The user promises that forces and torques of each tuple sum to zero.
     pub internal: bool,
