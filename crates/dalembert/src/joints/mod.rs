@@ -163,6 +163,11 @@ pub trait Constraint: Send + Sync {
         [None, None]
     }
 
+    /// The two ends of a joint, for its coordinate.
+    fn ends(&self) -> Option<&[End; 2]> {
+        None
+    }
+
     /// True if one of its two bodies alone can take up all rows, so that a solver may pivot on it early.
     fn pivots_on_one(&self) -> bool {
         true
@@ -290,12 +295,16 @@ impl Constraint for Joint {
 
     fn coordinates(&self, bodies: &[Body], turns: &[f64]) -> [Option<f64>; 2] {
         match self.kind {
-            JointKind::Screw { .. } => {
+            JointKind::Hinge | JointKind::Cylindrical | JointKind::Screw { .. } => {
                 let e = rows::Ends::new(&self.ends, bodies);
                 [Some(rows::unwrap_angle(e.angle().0, turns[0])), None]
             }
             _ => [None, None],
         }
+    }
+
+    fn ends(&self) -> Option<&[End; 2]> {
+        Some(&self.ends)
     }
 }
 
