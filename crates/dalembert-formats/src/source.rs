@@ -244,7 +244,8 @@ impl<'a> Loader<'a> {
         let vertices = mesh.vertices.iter().map(|p| row(p.map(Value::Number))).collect();
         let triangles = mesh.triangles.iter().map(|t| row(t.map(|i| Value::Integer(i.into())))).collect();
         let key_span = entries[i].key_span;
-        let entry = |key: &str, list: Vec<Node>| Entry { key: key.into(), key_span, node: node(Value::List(list)) };
+        let entry =
+            |key: &str, list: Vec<Node>| Entry { key: key.into(), key_span, node: node(Value::List(list)) };
         entries.splice(i..=i, [entry("vertices", vertices), entry("triangles", triangles)]);
         Ok(())
     }

@@ -37,7 +37,11 @@ pub(super) fn scene(
         joint: root.tables("joint").iter().map(|t| joint(t, files, &mut problems)).collect(),
         gear: each(root, "gear", gear),
         bead: root.tables("bead").iter().map(|t| bead(t, files, &mut problems)).collect(),
-        generalized: root.tables("generalized").iter().map(|t| generalized(t, files, &mut problems)).collect(),
+        generalized: root
+            .tables("generalized")
+            .iter()
+            .map(|t| generalized(t, files, &mut problems))
+            .collect(),
         particles: each(root, "particles", particles),
         points: each(root, "points", |t| MappedPoints {
             name: name(t),
@@ -364,7 +368,11 @@ fn home<'a>(table: &View<'a>, key: &'static str) -> Option<(View<'a>, &'static s
     // Of the settings of several methods, those of the one in use come first.
     let chosen = table.description().field("method").and_then(|_| table.table(table.text("method")));
     let inside = table.description().fields.iter().filter_map(|field| table.table(field.key));
-    chosen.into_iter().chain(inside).find(|inside| inside.description().field(key).is_some()).map(|inside| (inside, key))
+    chosen
+        .into_iter()
+        .chain(inside)
+        .find(|inside| inside.description().field(key).is_some())
+        .map(|inside| (inside, key))
 }
 
 /// The text inside `node` that the message is about, such as one name of a list, or the row that it is about.

@@ -53,10 +53,10 @@ fn inertia(t: &View<'_>, files: &Files, problems: &mut Problems) -> Mat3 {
     match t.maybe_vec3("inertia") {
         Some(moments) => {
             let axes = if t.has("axes") { orientation(t, "axes", files, problems) } else { Quat::identity() };
-            let R = matrix(&axes);
+            let turn = matrix(&axes);
             let moments = Mat3::from_diagonal(&moments.into());
             // Without a turn the zeros beside the diagonal stay zeros.
-            if t.has("axes") { R * moments * R.transpose() } else { moments }
+            if t.has("axes") { turn * moments * turn.transpose() } else { moments }
         }
         None => {
             if t.has("axes") {
@@ -81,7 +81,9 @@ fn orientation(t: &View<'_>, key: &'static str, files: &Files, problems: &mut Pr
         let size = w.hypot(x).hypot(y.hypot(z));
         // A few digits may be missing; a length of 2 is a slip.
         if !((size - 1.0).abs() < 1e-3) {
-            return refuse(format!("`{key}` must be a quaternion w, x, y, z of length 1, but has length {size}"));
+            return refuse(format!(
+                "`{key}` must be a quaternion w, x, y, z of length 1, but has length {size}"
+            ));
         }
         return renormalise(&quaternion(&q, 0));
     };
@@ -100,7 +102,9 @@ fn orientation(t: &View<'_>, key: &'static str, files: &Files, problems: &mut Pr
 fn unit(v: &Vec3) -> Option<Vec3> {
     let size = v.amax();
     // Divided by its largest entry first, so that neither large nor small ones overflow.
-    (size > 0.0 && size.is_finite()).then(|| (v / size).normalize()).filter(|u| u.iter().all(|x| x.is_finite()))
+    (size > 0.0 && size.is_finite())
+        .then(|| (v / size).normalize())
+        .filter(|u| u.iter().all(|x| x.is_finite()))
 }
 
 fn shape(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<Shape> {
@@ -113,10 +117,8 @@ fn shape(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<Shape> 
     if t.description().field("compound").is_some() && t.has("compound") {
         let mut parts = Vec::new();
         for part in t.tables("compound") {
-            let pose = Pose::new(
-                part.vec3("position").into(),
-                orientation(&part, "orientation", files, problems),
-            );
+            let pose =
+                Pose::new(part.vec3("position").into(), orientation(&part, "orientation", files, problems));
             parts.push((pose, shape(&part, files, problems)?));
         }
         return Some(Shape::Compound(parts));
@@ -254,8 +256,8 @@ pub(super) fn bead(t: &View<'_>, files: &Files, problems: &mut Problems) -> Bead
     let track = if let Some(c) = t.table("circle") {
         Track::Circle { center: at(&c, "center"), axis: direction(&c, "axis"), radius: c.number("radius") }
     } else if let Some(l) = t.table("line") {
-        let R = matrix(&frame_with_axis(&direction(&l, "along")));
-        Track::Line { through: at(&l, "through"), across: [R.column(0).into(), R.column(1).into()] }
+        let frame = matrix(&frame_with_axis(&direction(&l, "along")));
+        Track::Line { through: at(&l, "through"), across: [frame.column(0).into(), frame.column(1).into()] }
     } else if let Some(p) = t.table("parabola") {
         Track::Parabola { lowest: at(&p, "lowest"), curvature: p.number("curvature") }
     } else if let Some(s) = t.table("sphere") {
@@ -302,9 +304,7 @@ pub(super) fn mass_warning(root: &View<'_>, files: &Files, model: &Model) -> Opt
         found.ratio
     );
     let tables = [root.tables("rigid"), root.tables("particles")].concat();
-    let named = |t: &&View<'_>| {
-        matches!(t.node("name").map(|n| &n.value), Some(Value::Text(name)) if *name == found.lightest)
-    };
+    let named = |t: &&View<'_>| matches!(t.node("name").map(|n| &n.value), Some(Value::Text(name)) if *name == found.lightest);
     let place = tables.iter().find(named).map_or(root.place(), |t| t.span("name"));
     Some(files.warning(place, message))
 }

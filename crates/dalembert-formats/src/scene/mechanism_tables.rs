@@ -196,16 +196,8 @@ pub(super) static JOINTS: [Word; 11] = [
 ];
 
 /// Joints with an axis.
-const WITH_AXIS: &[&str] = &[
-    "hinge",
-    "slider",
-    "universal",
-    "cylindrical",
-    "planar",
-    "screw",
-    "point_on_line",
-    "point_on_plane",
-];
+const WITH_AXIS: &[&str] =
+    &["hinge", "slider", "universal", "cylindrical", "planar", "screw", "point_on_line", "point_on_plane"];
 
 static MOTOR: Table = Table::new(
     "motor",
@@ -487,7 +479,13 @@ static PENDULUM: Table = Table::new(
             "m",
             "Lengths of the rods.",
         ),
-        Field::default("down", Kind::VEC3, Literal::Numbers(&[0.0, 0.0, -1.0]), "", "Direction of angle zero."),
+        Field::default(
+            "down",
+            Kind::VEC3,
+            Literal::Numbers(&[0.0, 0.0, -1.0]),
+            "",
+            "Direction of angle zero.",
+        ),
         Field::default(
             "side",
             Kind::VEC3,

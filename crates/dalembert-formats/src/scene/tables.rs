@@ -573,7 +573,12 @@ pub static ROOT: Table = Table::new(
         Field::optional("joint", Kind::Tables(&JOINT), "", "Joints."),
         Field::optional("gear", Kind::Tables(&GEAR), "", "Couplers between joints."),
         Field::optional("bead", Kind::Tables(&BEAD), "", "Beads on curves and surfaces."),
-        Field::optional("generalized", Kind::Tables(&GENERALIZED), "", "Bodies with generalized coordinates."),
+        Field::optional(
+            "generalized",
+            Kind::Tables(&GENERALIZED),
+            "",
+            "Bodies with generalized coordinates.",
+        ),
         Field::optional("particles", Kind::Tables(&PARTICLES), "", "Sets of particles."),
         Field::optional("points", Kind::Tables(&POINTS), "", "Points carried by other points."),
         Field::optional("springs", Kind::Tables(&SPRINGS), "", "Springs."),

@@ -154,9 +154,8 @@ impl Quantity {
             }
             _ if model.block(name).is_some_and(|b| b.kind == BlockKind::Rigid) => {
                 let k = model.block(name).map_or(0, |b| b.q.start / 7);
-                const KNOWN: [&str; 14] = [
-                    "x", "y", "z", "vx", "vy", "vz", "speed", "wx", "wy", "wz", "qw", "qx", "qy", "qz",
-                ];
+                const KNOWN: [&str; 14] =
+                    ["x", "y", "z", "vx", "vy", "vz", "speed", "wx", "wy", "wz", "qw", "qx", "qy", "qz"];
                 match KNOWN.iter().position(|p| *p == part) {
                     Some(i @ 0..=2) => What::Origin(k, Part::Component(i)),
                     Some(i @ 3..=5) => What::OriginVelocity(k, Part::Component(i - 3)),

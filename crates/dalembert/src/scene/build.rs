@@ -29,8 +29,7 @@ use crate::step::{Integrator, Method, Simulation, StepReport, Workspace};
 type Misspelt = Option<(String, Vec<String>)>;
 
 /// Names that quantities use for themselves, and the world.
-pub(super) const RESERVED: [&str; 6] =
-    ["energy", "momentum", "angular_momentum", "time", "world", "joints"];
+pub(super) const RESERVED: [&str; 6] = ["energy", "momentum", "angular_momentum", "time", "world", "joints"];
 
 /// Mistakes found so far, and where the next ones belong.
 #[derive(Default)]
