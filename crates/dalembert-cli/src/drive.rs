@@ -279,7 +279,13 @@ pub(crate) fn describe(sim: &Simulation) -> String {
     };
     let layout = &sim.model.layout;
     let mut parts = Vec::new();
-    for (n, one) in [(layout.rigid, "rigid body"), (layout.joints, "joint"), (layout.particles, "particle")] {
+    let counts = [
+        (layout.rigid, "rigid body"),
+        (sim.model.generalized.len(), "generalized body"),
+        (layout.joints, "joint"),
+        (layout.particles, "particle"),
+    ];
+    for (n, one) in counts {
         if n > 0 {
             parts.push(count(n as u64, one));
         }

@@ -143,6 +143,25 @@ impl Rows {
     }
 }
 
+/// How the force of a constraint on one body turns with that body: $-\partial(A^T\lambda)/\partial q$ with λ held, without
+/// the blocks between bodies and between places and turns.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GeometricStiffness {
+    /// Force against displacement [N/m].
+    pub linear: Mat3,
+    /// Torque against turn [N·m/rad].
+    pub angular: Mat3,
+}
+
+impl GeometricStiffness {
+    /// A force f at an arm a from the centre of mass: its torque a × f changes by (δθ × a) × f, so
+    /// K = (a·f) 1 − a fᵀ, of which the symmetric part counts.
+    fn add_force_at(&mut self, arm: &Vec3, f: &Vec3) {
+        let outer = arm * f.transpose();
+        self.angular += Mat3::from_diagonal_element(arm.dot(f)) - 0.5 * (outer + outer.transpose());
+    }
+}
+
 /// Holds bodies together.
 pub trait Constraint: Send + Sync {
     /// Name of the kind, as in scene files.
@@ -166,6 +185,16 @@ pub trait Constraint: Send + Sync {
     /// The two ends of a joint, for its coordinate.
     fn ends(&self) -> Option<&[End; 2]> {
         None
+    }
+
+    /// Adds how its forces λ [N or N·m] turn with each body to `out`; false if it has nothing to add.
+    fn geometric_stiffness(
+        &self,
+        _bodies: &[Body],
+        _lambda: &[f64],
+        _out: &mut [GeometricStiffness],
+    ) -> bool {
+        false
     }
 
     /// True if one of its two bodies alone can take up all rows, so that a solver may pivot on it early.
@@ -305,6 +334,23 @@ impl Constraint for Joint {
 
     fn ends(&self) -> Option<&[End; 2]> {
         Some(&self.ends)
+    }
+
+    fn geometric_stiffness(&self, bodies: &[Body], lambda: &[f64], out: &mut [GeometricStiffness]) -> bool {
+        let arm = [0, 1].map(|k| bodies[k].R * self.ends[k].anchor);
+        match self.kind {
+            JointKind::Ball | JointKind::Hinge | JointKind::Fixed | JointKind::Universal => {
+                let f = Vec3::new(lambda[0], lambda[1], lambda[2]);
+                out[0].add_force_at(&arm[0], &f);
+                out[1].add_force_at(&arm[1], &-f);
+                true
+            }
+            JointKind::Distance { length } => {
+                distance::geometric_stiffness(bodies, &arm, length, lambda[0], out);
+                true
+            }
+            _ => false,
+        }
     }
 }
 

@@ -8,7 +8,8 @@
 //! solved directly in its saddle-point form (see `system`) with R = r/h and unknowns v⁺, hλ. Limits, motors and friction
 //! are rows whose force has bounds: an active-set iteration finds which of them stand at a bound. Then bodies drift:
 //! x by v⁺, rotations by the energy-momentum step, which keeps the spin's momentum and energy. A hard joint on a fast
-//! link then gapes by about r(ωh)²/2; a mass-weighted projection with the same factors closes it. Book: "Impulse".
+//! link then gapes by about r(ωh)²/2; a mass-weighted projection with the same factors closes it. Swings of light links
+//! between heavy ones that are too fast for the step are damped (see `System::stiffen`). Book: "Impulse".
 
 use super::system::System;
 use super::{StepError, StepReport, Workspace};
@@ -82,10 +83,15 @@ pub(crate) struct ImpulseWork {
     /// hλ, six per constraint.
     impulse: Vec<f64>,
     delta: Vec<f64>,
+    lambda: Vec<f64>,
 }
 
 /// More rounds than this mean that bounds and rows contradict each other.
 const MOST_ROUNDS: u32 = 60;
+/// Rounds with masses from forces found in the same step.
+const STIFFER: u32 = 4;
+/// Newton steps of the projection with the factors of the velocity solve, before it makes its own.
+const BORROWED: u32 = 3;
 /// Newton steps of the projection.
 const MOST_PROJECTIONS: u32 = 12;
 /// A joint counts as closed when it gapes by less than this [m or rad].
@@ -138,7 +144,7 @@ impl Impulse {
         own.gather_momentum(state, f, h);
         own.choose_rows(model, state, h, self.projection);
         match self.solver {
-            RowSolver::Direct => own.solve_direct(h, report),
+            RowSolver::Direct => own.solve_stiffened(model, state, h, report),
             RowSolver::Pgs { sweeps } => own.solve_sweeps(model, h, sweeps, report),
         }
 
@@ -238,6 +244,28 @@ impl ImpulseWork {
                 self.system.jacobian[k] = if stand(b) { self.kept[at] } else { [0.0; 36] };
                 at += 1;
             }
+        }
+    }
+
+    /// Solves with masses that hold against turning forces: those of the step before, and those found now where they
+    /// are much larger, as when a slack chain becomes taut.
+    fn solve_stiffened(&mut self, model: &Model, state: &State, h: f64, report: &mut StepReport) {
+        self.system.stiffen(model, &state.lambda, &state.broken, h);
+        self.solve_direct(h, report);
+        let mut before = crate::math::norm(&state.lambda);
+        for _ in 0..STIFFER {
+            self.lambda.clear();
+            self.lambda.extend(self.impulse.iter().map(|i| i / h));
+            let now = crate::math::norm(&self.lambda);
+            if !(now > 2.0 * before) {
+                break;
+            }
+            before = now;
+            self.system.load_masses(model);
+            if !self.system.stiffen(model, &self.lambda, &state.broken, h) {
+                break;
+            }
+            self.solve_direct(h, report);
         }
     }
 
@@ -398,7 +426,8 @@ impl ImpulseWork {
         }
     }
 
-    /// Moves bodies by the smallest mass-weighted step onto C = 0, with the factors of the velocity solve.
+    /// Moves bodies by the smallest mass-weighted step onto C = 0, with the factors of the velocity solve as long as they
+    /// serve, then with its own.
     fn project(&mut self, model: &Model, state: &mut State, report: &mut StepReport) {
         let exact = |c: &NamedConstraint, broken: &[bool]| c.is_exact() && !broken[c.joint];
         if !model.constraints.iter().any(|c| exact(c, &state.broken)) {
@@ -412,7 +441,7 @@ impl ImpulseWork {
             let worst = self.system.worst_violation(model, |c| exact(&model.constraints[c], &state.broken));
             report.gap = worst;
             report.projections = k;
-            if worst < CLOSED || worst.is_nan() || worst > 0.5 * last && k > 2 {
+            if worst < CLOSED || worst.is_nan() || worst > 0.5 * last && k > BORROWED + 1 {
                 break;
             }
             last = worst;
@@ -421,7 +450,16 @@ impl ImpulseWork {
                 for row in 0..6 {
                     let used = take && row < entry.constraint.rows();
                     self.system.y[6 * c + row] = if used { -self.system.violation[c][row] } else { 0.0 };
+                    if k >= BORROWED {
+                        self.system.softness[c][row] = if used { 0.0 } else { 1.0 };
+                        if !used {
+                            self.system.clear_row(c, row);
+                        }
+                    }
                 }
+            }
+            if k >= BORROWED {
+                self.system.factor();
             }
             self.system.x.fill(0.0);
             self.system.solve();

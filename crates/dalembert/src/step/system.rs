@@ -15,7 +15,7 @@
 //! A particle that a filter holds, wholly or along some directions, keeps the columns of A that it may still move in.
 
 use crate::bodies::Rigid;
-use crate::joints::{Block, Body, Holder, MOST_HOLDERS, Rows};
+use crate::joints::{Block, Body, GeometricStiffness, Holder, MOST_HOLDERS, Rows};
 use crate::math::{Mat3, Vec3, set_triple, triple};
 use crate::model::{Model, State};
 use crate::solve::kkt::{Coupling, Kkt};
@@ -68,6 +68,9 @@ pub(crate) struct System {
     rows: Rows,
     scales: Vec<[f64; 6]>,
     inv_mass: Vec<Block>,
+    stiffness: Vec<GeometricStiffness>,
+    /// A copy of q that may be moved.
+    pub q: Vec<f64>,
 }
 
 /// Rounds of proximal refinement: each divides what is left of a well-posed row by about 1/regularization.
@@ -148,8 +151,15 @@ impl System {
 
     /// Poses, velocities and masses of the bodies.
     pub(crate) fn load_bodies(&mut self, model: &Model, q: &[f64], v: &[f64]) {
-        for ((node, body), mass) in self.nodes.iter().zip(&mut self.bodies).zip(&mut self.mass) {
+        for (node, body) in self.nodes.iter().zip(&mut self.bodies) {
             *body = model.body(node.holder, q, v);
+        }
+        self.load_masses(model);
+    }
+
+    /// Masses of the bodies, as they stand.
+    pub(crate) fn load_masses(&mut self, model: &Model) {
+        for ((node, body), mass) in self.nodes.iter().zip(&self.bodies).zip(&mut self.mass) {
             *mass = [0.0; 36];
             match node.holder {
                 Holder::Rigid(k) => {
@@ -222,6 +232,61 @@ impl System {
                 }
             }
         }
+    }
+
+    /// Adds to the masses what keeps joint forces that turn with their bodies from exploding.
+    ///
+    /// A link under tension swings across it at ω² = K/M with K the geometric stiffness, and a velocity-level step, which
+    /// takes the direction of a force from the start of the step, is symplectic Euler for this swing: stable for
+    /// (ωh)² < 4 alone. With an inertia E more, (M + E) v⁺ = M v − h K x has the determinant M/(M + E) and is stable for
+    /// h²K < 4M + 2E; E = h²K is implicit Euler. Here E is the positive part of h²K − M, eigenvalue by eigenvalue:
+    /// swings with ωh < 1 stay as they are, undamped, and faster ones lose their energy. K comes from the λ of the step
+    /// before, block by block, so that the factorisation keeps its pattern (as Tournier and others 2015; Andrews,
+    /// Teichmann and Kry 2017).
+    ///
+    /// Returns true if it added anything.
+    pub(crate) fn stiffen(&mut self, model: &Model, lambda: &[f64], broken: &[bool], h: f64) -> bool {
+        self.stiffness.clear();
+        self.stiffness.resize(self.nodes.len(), GeometricStiffness::default());
+        let mut bodies = [Body::WORLD; MOST_HOLDERS];
+        let mut found = false;
+        for (c, entry) in model.constraints.iter().enumerate() {
+            let lambda = &lambda[6 * c..6 * c + 6];
+            if broken[entry.joint] || lambda.iter().all(|l| *l == 0.0) {
+                continue;
+            }
+            let first = self.first[c] as usize;
+            let n = entry.constraint.holders().len();
+            for slot in 0..n {
+                let place = self.slots[c][slot];
+                bodies[slot] = if place == NONE {
+                    Body::WORLD
+                } else {
+                    self.bodies[self.block_node[first + place as usize] as usize]
+                };
+            }
+            let mut out = [GeometricStiffness::default(); MOST_HOLDERS];
+            if !entry.constraint.geometric_stiffness(&bodies[..n], lambda, &mut out[..n]) {
+                continue;
+            }
+            found = true;
+            for slot in 0..n {
+                let place = self.slots[c][slot];
+                if place != NONE {
+                    let node = self.block_node[first + place as usize] as usize;
+                    self.stiffness[node].linear += out[slot].linear;
+                    self.stiffness[node].angular += out[slot].angular;
+                }
+            }
+        }
+        let mut added = false;
+        if found {
+            for ((node, K), mass) in self.nodes.iter().zip(&self.stiffness).zip(&mut self.mass) {
+                added |= add_excess(mass, 0, &(h * h * K.linear));
+                added |= node.dofs == 6 && add_excess(mass, 3, &(h * h * K.angular));
+            }
+        }
+        added
     }
 
     /// Factors with the current masses, Jacobians and softness; returns the number of rows that depend on others.
@@ -420,6 +485,33 @@ impl System {
         }
         worst
     }
+}
+
+/// Adds the positive part of S − M, in the metric of M, to the 3×3 block M of a mass that begins at `at`; false if there
+/// is none.
+fn add_excess(mass: &mut Block, at: usize, S: &Mat3) -> bool {
+    if *S == Mat3::zeros() {
+        return false;
+    }
+    let M = Mat3::from_fn(|i, j| mass[6 * (at + i) + at + j]);
+    // trace(M⁻¹) ≥ 1/(smallest eigenvalue), and the norm bounds the largest of S: most bodies stop here.
+    let Some(inverse) = M.try_inverse() else { return false };
+    if S.norm() * inverse.trace() <= 1.0 {
+        return false;
+    }
+    let Some(factor) = nalgebra::Cholesky::new(M) else { return false };
+    let L = factor.l();
+    let Some(W) = L.try_inverse() else { return false };
+    let eigen = (W * S * W.transpose()).symmetric_eigen();
+    let more = eigen.eigenvalues.map(|s| (s - 1.0).max(0.0));
+    let V = L * eigen.eigenvectors;
+    let E = V * Mat3::from_diagonal(&more) * V.transpose();
+    for i in 0..3 {
+        for j in 0..3 {
+            mass[6 * (at + i) + at + j] += 0.5 * (E[(i, j)] + E[(j, i)]);
+        }
+    }
+    more.max() > 0.0
 }
 
 fn linear(block: &Block, row: usize) -> Vec3 {
