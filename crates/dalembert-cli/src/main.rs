@@ -7,13 +7,14 @@ mod exit;
 mod expect;
 mod output;
 mod setup;
+mod svg;
 mod verify;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Simulate mechanical scenes: particles, springs, and whatever acts on them.
+/// Simulate mechanical scenes: particles, rigid bodies, joints, and whatever acts on them.
 #[derive(Debug, Parser)]
 #[command(name = "dalembert", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -37,6 +38,8 @@ enum Command {
     Run(commands::run::Args),
     /// Read a scene and tell what is in it, without running it
     Check(commands::check::Args),
+    /// Run one scene under several methods and compare
+    Compare(commands::compare::Args),
     /// Tell what a recording holds
     Info(commands::info::Args),
     /// Go on where a recording ends, with the same bits as if it had never stopped
@@ -65,6 +68,7 @@ impl Command {
         match self {
             Self::Run(args) => args.options.json,
             Self::Check(args) => args.json,
+            Self::Compare(args) => args.json,
             Self::Info(args) => args.json,
             Self::Resume(args) => args.json,
             Self::Diff(args) => args.json,
@@ -77,6 +81,7 @@ impl Command {
         match self {
             Self::Run(args) => commands::run::command(args),
             Self::Check(args) => commands::check::command(args),
+            Self::Compare(args) => commands::compare::command(args),
             Self::Info(args) => commands::info::command(args),
             Self::Resume(args) => commands::resume::command(args),
             Self::Diff(args) => commands::diff::command(args),

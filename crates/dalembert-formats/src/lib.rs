@@ -9,6 +9,7 @@
 
 pub mod describe;
 pub mod error;
+pub mod mesh;
 pub mod recording;
 pub mod scene;
 pub mod source;

@@ -1,6 +1,7 @@
 //! The commands, one file each: what it takes (`Args`) and what it does (`command`).
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod examples;

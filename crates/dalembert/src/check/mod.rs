@@ -4,7 +4,10 @@
 //! $D(e) = (g(x + e) - g(x - e))/2e$ the value is $(4 D(e/2) - D(e))/3$. At the step used here both truncation and
 //! rounding lie near 1e-11 of the function's scale, well below the 1e-7 that a wrong formula cannot reach.
 
+mod critical;
 pub mod samples;
+
+pub use critical::{MassRatio, critical_step, mass_ratio};
 
 use crate::filters::Filters;
 use crate::forces::{Blocks, Force, Points};

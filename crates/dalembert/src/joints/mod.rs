@@ -182,6 +182,11 @@ pub trait Constraint: Send + Sync {
         [None, None]
     }
 
+    /// The two ends of a joint, for its coordinate.
+    fn ends(&self) -> Option<&[End; 2]> {
+        None
+    }
+
     /// Adds how its forces λ [N or N·m] turn with each body to `out`; false if it has nothing to add.
     fn geometric_stiffness(
         &self,
@@ -319,12 +324,16 @@ impl Constraint for Joint {
 
     fn coordinates(&self, bodies: &[Body], turns: &[f64]) -> [Option<f64>; 2] {
         match self.kind {
-            JointKind::Screw { .. } => {
+            JointKind::Hinge | JointKind::Cylindrical | JointKind::Screw { .. } => {
                 let e = rows::Ends::new(&self.ends, bodies);
                 [Some(rows::unwrap_angle(e.angle().0, turns[0])), None]
             }
             _ => [None, None],
         }
+    }
+
+    fn ends(&self) -> Option<&[End; 2]> {
+        Some(&self.ends)
     }
 
     fn geometric_stiffness(&self, bodies: &[Body], lambda: &[f64], out: &mut [GeometricStiffness]) -> bool {

@@ -191,6 +191,18 @@ impl Model {
         sum
     }
 
+    /// Names of [`energy_terms`](Self::energy_terms), in the same order.
+    pub fn energy_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.forces.iter().map(|f| f.name.as_str()).collect();
+        if self.layout.rigid > 0 && !names.contains(&"gravity") {
+            names.push("gravity");
+        }
+        if self.constraints.iter().any(|c| !c.is_exact()) {
+            names.push("joints");
+        }
+        names
+    }
+
     /// Energy stored in each batch of forces [J], by name.
     pub fn energy_terms(&self, state: &State) -> Vec<(&str, f64)> {
         let points = self.points(state.time, &state.q, &state.v);

@@ -230,6 +230,8 @@ pub struct CustomForce {
     pub name: String,
     /// Points that it is about, in this order; all particles if empty.
     pub on: Vec<String>,
+    /// Most points that it takes.
+    pub most: usize,
     /// Makes the batch from the points.
     pub make: Box<dyn FnOnce(Vec<usize>) -> Box<dyn Force> + Send>,
 }
@@ -251,7 +253,8 @@ impl CustomForce {
             let on = PointSet::new(points);
             Box::new(unary::PointClosure { on, force: Box::new(force), energy: None })
         };
-        Self { name: name.into(), on: on.iter().map(|s| s.to_string()).collect(), make: Box::new(make) }
+        let on = on.iter().map(|s| s.to_string()).collect();
+        Self { name: name.into(), on, most: usize::MAX, make: Box::new(make) }
     }
 
     /// A force on the tuple of all named points together: fills f from (t, x, v).
@@ -269,7 +272,8 @@ impl CustomForce {
                 internal: false,
             })
         };
-        Self { name: name.into(), on: on.iter().map(|s| s.to_string()).collect(), make: Box::new(make) }
+        let on = on.iter().map(|s| s.to_string()).collect();
+        Self { name: name.into(), on, most: nary::MOST_TUPLE, make: Box::new(make) }
     }
 }
 

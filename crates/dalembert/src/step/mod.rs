@@ -12,7 +12,7 @@ mod system;
 pub use explicit::{Explicit, Integrator};
 pub use impulse::{Impulse, RowSolver};
 pub use lagrange::{Lagrange, assemble};
-pub use system::{worst_gap, worst_joint};
+pub use system::{RowCount, gaps, independent_rows, worst_gap};
 
 use std::sync::Arc;
 

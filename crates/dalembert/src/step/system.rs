@@ -595,11 +595,42 @@ pub fn worst_gap(model: &Model, state: &State) -> f64 {
     system_at(model, state).worst_violation(model, exact)
 }
 
-/// Name of the exact joint with the worst gap.
-pub fn worst_joint(model: &Model, state: &State) -> String {
+/// Number and worst |C| of each constraint that must hold exactly, at a state \[m or rad\].
+pub fn gaps(model: &Model, state: &State) -> Vec<(usize, f64)> {
     let system = system_at(model, state);
-    let size = |c: usize| system.violation[c].iter().fold(0.0f64, |w, x| w.max(x.abs()));
-    let exact = (0..model.constraints.len()).filter(|&c| model.constraints[c].is_exact());
-    let worst = exact.max_by(|&a, &b| size(a).total_cmp(&size(b)));
-    worst.map_or_else(String::new, |c| model.constraints[c].name.clone())
+    let worst = |c: usize| {
+        let rows = &system.violation[c][..model.constraints[c].constraint.rows()];
+        // A gap that is not a number is the worst of all.
+        rows.iter().fold(0.0f64, |w, x| if x.is_nan() { f64::NAN } else { w.max(x.abs()) })
+    };
+    let held = |c: &usize| model.constraints[*c].is_exact() && !state.broken[model.constraints[*c].joint];
+    (0..model.constraints.len()).filter(held).map(|c| (c, worst(c))).collect()
+}
+
+/// Rows of the joints that hold exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RowCount {
+    /// All of them.
+    pub rows: usize,
+    /// Those that follow from the others.
+    pub weak: usize,
+}
+
+/// Counts the exact rows and those that depend on others: each of the rest takes a degree of freedom.
+pub fn independent_rows(model: &Model, state: &State) -> RowCount {
+    let mut system = system_at(model, state);
+    let mut rows = 0;
+    for (c, entry) in model.constraints.iter().enumerate() {
+        let held = entry.is_exact() && !state.broken[entry.joint];
+        for row in 0..6 {
+            let used = held && row < entry.constraint.rows();
+            rows += usize::from(used);
+            system.softness[c][row] = if used { 0.0 } else { 1.0 };
+            if !used {
+                system.clear_row(c, row);
+            }
+        }
+    }
+    let weak = if rows == 0 { 0 } else { system.factor() as usize };
+    RowCount { rows, weak }
 }
