@@ -2,7 +2,6 @@
 
 mod mutate;
 
-use dalembert::step::Method;
 use dalembert_formats::scene::{SceneFile, load_text};
 use dalembert_formats::source::Includes;
 use mutate::{Chance, mutate, swap_value, swap_word};
