@@ -154,11 +154,15 @@ pub struct GeometricStiffness {
 }
 
 impl GeometricStiffness {
-    /// A force f at an arm a from the centre of mass: its torque a × f changes by (δθ × a) × f, so
-    /// K = (a·f) 1 − a fᵀ, of which the symmetric part counts.
+    /// A force f at an arm a from the centre of mass: its torque a × f changes by (δθ × a) × f, so K = (a·f) 1 − a fᵀ.
+    /// The part of f along the arm gives (a·f)(1 − â âᵀ), which is kept. The part across it gives an indefinite matrix,
+    /// which is left out: it would join the spin of a link about itself with its swing.
     fn add_force_at(&mut self, arm: &Vec3, f: &Vec3) {
-        let outer = arm * f.transpose();
-        self.angular += Mat3::from_diagonal_element(arm.dot(f)) - 0.5 * (outer + outer.transpose());
+        let square = arm.norm_squared();
+        if square > 0.0 {
+            let along = arm.dot(f);
+            self.angular += Mat3::from_diagonal_element(along) - (along / square) * arm * arm.transpose();
+        }
     }
 }
 

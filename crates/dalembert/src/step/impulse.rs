@@ -84,16 +84,20 @@ pub(crate) struct ImpulseWork {
     impulse: Vec<f64>,
     delta: Vec<f64>,
     lambda: Vec<f64>,
+    /// Coordinates to go back to.
+    saved: Vec<f64>,
 }
 
 /// More rounds than this mean that bounds and rows contradict each other.
 const MOST_ROUNDS: u32 = 60;
 /// Rounds with masses from forces found in the same step.
-const STIFFER: u32 = 4;
+const STIFFER: u32 = 12;
 /// Newton steps of the projection with the factors of the velocity solve, before it makes its own.
 const BORROWED: u32 = 3;
-/// Newton steps of the projection.
-const MOST_PROJECTIONS: u32 = 12;
+/// Newton steps of the projection, halved ones included.
+const MOST_PROJECTIONS: u32 = 60;
+/// Steps of the projection are not cut shorter than this part.
+const SHORTEST: f64 = 1e-3;
 /// A joint counts as closed when it gapes by less than this [m or rad].
 const CLOSED: f64 = 1e-10;
 
@@ -434,38 +438,98 @@ impl ImpulseWork {
             return;
         }
         self.delta.resize(self.system.x.len(), 0.0);
-        let mut last = f64::INFINITY;
+        self.saved.clear();
+        self.saved.extend_from_slice(&state.q);
+        let (mut first, mut last, mut part) = (0.0, f64::INFINITY, 1.0);
         for k in 0..MOST_PROJECTIONS {
             self.system.load_bodies(model, &state.q, &state.v);
             self.system.evaluate(model, state.time, &state.turns, &state.broken);
             let worst = self.system.worst_violation(model, |c| exact(&model.constraints[c], &state.broken));
             report.gap = worst;
             report.projections = k;
-            if worst < CLOSED || worst.is_nan() || worst > 0.5 * last && k > BORROWED + 1 {
-                break;
+            if worst < CLOSED {
+                return;
             }
-            last = worst;
-            for (c, entry) in model.constraints.iter().enumerate() {
-                let take = exact(entry, &state.broken);
-                for row in 0..6 {
-                    let used = take && row < entry.constraint.rows();
-                    self.system.y[6 * c + row] = if used { -self.system.violation[c][row] } else { 0.0 };
-                    if k >= BORROWED {
-                        self.system.softness[c][row] = if used { 0.0 } else { 1.0 };
-                        if !used {
-                            self.system.clear_row(c, row);
-                        }
-                    }
+            if k == 0 {
+                first = worst;
+            } else if k == BORROWED && !(worst < first) {
+                // The borrowed factors led away: begin again.
+                state.q.copy_from_slice(&self.saved);
+                first = f64::INFINITY;
+                continue;
+            } else if k > BORROWED && !(worst < (1.0 - 0.1 * part) * last) {
+                // Too long a step, of which the straight part alone would close a part: from the same place, half of it.
+                state.q.copy_from_slice(&self.saved);
+                if part < SHORTEST {
+                    return;
+                }
+                part *= 0.5;
+                self.delta.iter_mut().for_each(|d| *d *= 0.5);
+                self.nudge(model, state);
+                continue;
+            }
+            (last, part) = (worst, 1.0);
+            if k < BORROWED {
+                self.ask_for_closing(model, &state.broken);
+                self.system.x.fill(0.0);
+                self.system.solve();
+            } else {
+                self.saved.copy_from_slice(&state.q);
+                self.closing_step(model, &state.broken);
+            }
+            self.delta.copy_from_slice(&self.system.x);
+            self.nudge(model, state);
+        }
+    }
+
+    fn nudge(&self, model: &Model, state: &mut State) {
+        for (n, node) in self.system.nodes.iter().enumerate() {
+            model.nudge(node, &self.delta[6 * n..6 * n + 6], &mut state.q);
+        }
+    }
+
+    /// y ← −C of the exact rows.
+    fn ask_for_closing(&mut self, model: &Model, broken: &[bool]) {
+        for (c, entry) in model.constraints.iter().enumerate() {
+            let take = entry.is_exact() && !broken[entry.joint];
+            for row in 0..6 {
+                let used = take && row < entry.constraint.rows();
+                self.system.y[6 * c + row] = if used { -self.system.violation[c][row] } else { 0.0 };
+            }
+        }
+    }
+
+    /// The step x onto C = 0 with factors of its own.
+    ///
+    /// The multipliers μ of the projection turn with the bodies like forces, and Newton's method on the smallest motion has
+    /// M + K(μ) in place of M. Without K a taut chain would be shortened by folding its light links, which it is not.
+    fn closing_step(&mut self, model: &Model, broken: &[bool]) {
+        for (c, entry) in model.constraints.iter().enumerate() {
+            let take = entry.is_exact() && !broken[entry.joint];
+            for row in 0..6 {
+                let used = take && row < entry.constraint.rows();
+                self.system.softness[c][row] = if used { 0.0 } else { 1.0 };
+                if !used {
+                    self.system.clear_row(c, row);
                 }
             }
-            if k >= BORROWED {
-                self.system.factor();
-            }
+        }
+        let mut before = 0.0;
+        for _ in 0..STIFFER {
+            self.system.factor();
+            self.ask_for_closing(model, broken);
             self.system.x.fill(0.0);
             self.system.solve();
-            self.delta.copy_from_slice(&self.system.x);
-            for (n, node) in self.system.nodes.iter().enumerate() {
-                model.nudge(node, &self.delta[6 * n..6 * n + 6], &mut state.q);
+            self.lambda.clear();
+            self.lambda.extend(self.system.y.iter().map(|y| -y));
+            let now = crate::math::norm(&self.lambda);
+            if !(now > 2.0 * before) {
+                break;
+            }
+            before = now;
+            self.system.load_masses(model);
+            if !self.system.stiffen(model, &self.lambda, broken, 1.0) {
+                break;
             }
         }
     }
