@@ -134,7 +134,10 @@ impl Facts {
             let _ = writeln!(out, "  {:width$}  {:>4}  {:22}  between", "joint", "rows", "kind");
             for c in &model.constraints {
                 let (name, rows) = (safe(&c.name), c.constraint.rows());
-                let kind = format!("{} ({})", c.constraint.kind(), hold(c));
+                let kind = match c.hold {
+                    Hold::Axis { .. } => c.constraint.kind().to_owned(),
+                    _ => format!("{} ({})", c.constraint.kind(), hold(c)),
+                };
                 let ends: Vec<_> = c.constraint.holders().iter().map(|h| holder(model, *h)).collect();
                 let _ = writeln!(out, "  {name:width$}  {rows:>4}  {kind:22}  {}", ends.join(", "));
             }

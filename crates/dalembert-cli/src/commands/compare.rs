@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Scene file (TOML, or JSON if its name ends in .json)
     #[arg(value_name = "SCENE")]
     scene: PathBuf,
-    /// Methods, with commas between them; the first is what the others are compared with
+    /// Methods, with commas between them; the first that runs is what the others are compared with
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', required = true,
           value_parser = PossibleValuesParser::new(Method::NAMES))]
     methods: Vec<String>,
@@ -234,7 +234,8 @@ fn difference<'a>(one: &Run, other: &'a Run) -> Option<(f64, &'a str)> {
 
 fn as_text(args: &Args, trials: &[Trial]) -> String {
     let mut out = String::new();
-    let first = trials.first().and_then(|t| t.run.as_ref());
+    let reference = trials.iter().find(|t| t.run.is_some());
+    let first = reference.and_then(|t| t.run.as_ref());
     let _ = writeln!(
         out,
         "{:10} {:>8} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12}",
@@ -247,7 +248,7 @@ fn as_text(args: &Args, trials: &[Trial]) -> String {
             }
             Some(r) => {
                 let far = match first.and_then(|f| difference(f, r)) {
-                    _ if t.method == trials[0].method => "–".into(),
+                    _ if reference.is_some_and(|r| r.method == t.method) => "–".into(),
                     Some((far, _)) => format!("{far:.3e}"),
                     None => "–".into(),
                 };
@@ -265,7 +266,7 @@ fn as_text(args: &Args, trials: &[Trial]) -> String {
             }
         }
     }
-    let first = trials.first().map_or("", |t| &t.method);
+    let first = reference.map_or("no method", |t| &t.method);
     let _ = writeln!(
         out,
         "\nLargest over the run: energy drift (relative), joint gap [m or rad], change of momentum [kg·m/s] and of angular\n\
@@ -283,7 +284,7 @@ fn as_text(args: &Args, trials: &[Trial]) -> String {
 }
 
 fn as_json(trials: &[Trial]) -> Value {
-    let first = trials.first().and_then(|t| t.run.as_ref());
+    let first = trials.iter().find_map(|t| t.run.as_ref());
     let one = |t: &Trial| {
         let run = t.run.as_ref().map(|r| {
             let far = first.and_then(|f| difference(f, r));

@@ -289,7 +289,7 @@ impl Shop<'_> {
             }
             Anchors::Local(given) => [a, b].map(|h| {
                 let p = if h == a { given[0] } else { given[1] };
-                self.from_frame(h, &p)
+                self.in_frame(h, &p)
             }),
         };
         // Under a distance the anchors are meant to be apart: b's is its own origin.
@@ -369,7 +369,7 @@ impl Shop<'_> {
     }
 
     /// A place given in a body's frame, from its centre of mass.
-    fn from_frame(&self, h: Holder, p: &Vec3) -> Vec3 {
+    fn in_frame(&self, h: Holder, p: &Vec3) -> Vec3 {
         p + self.own(h)
     }
 
@@ -529,7 +529,7 @@ impl Shop<'_> {
         let mut ends = Vec::new();
         for (text, place) in &custom.points {
             if let Some(holder) = self.holder(text, "points", notes) {
-                ends.push(End { holder, anchor: self.from_frame(holder, place), axes: Mat3::identity() });
+                ends.push(End { holder, anchor: self.in_frame(holder, place), axes: Mat3::identity() });
             }
         }
         if ends.is_empty() || ends.len() != custom.points.len() || ends.len() > crate::joints::MOST_HOLDERS {

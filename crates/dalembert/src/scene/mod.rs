@@ -34,8 +34,8 @@ pub use items::{
 };
 
 pub use mechanism::{
-    Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, JointType, Motor, RigidBody,
-    Stiffness,
+    Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, JointType, MakeConstraint,
+    Motor, RigidBody, Stiffness,
 };
 
 use crate::math::Vec3;

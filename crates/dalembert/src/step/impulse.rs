@@ -222,9 +222,7 @@ impl ImpulseWork {
                 self.regularization[c][row] = r.regularization;
                 if r.low > f64::NEG_INFINITY || r.high < f64::INFINITY {
                     let last = state.lambda[6 * c];
-                    let stand = if r.low == r.high {
-                        Stand::Low
-                    } else if last <= r.low {
+                    let stand = if r.low == r.high || last <= r.low {
                         Stand::Low
                     } else if last >= r.high {
                         Stand::High
