@@ -163,9 +163,19 @@ pub trait Constraint: Send + Sync {
         [None, None]
     }
 
+    /// The two ends of a joint, for its coordinate.
+    fn ends(&self) -> Option<&[End; 2]> {
+        None
+    }
+
     /// True if one of its two bodies alone can take up all rows, so that a solver may pivot on it early.
     fn pivots_on_one(&self) -> bool {
         true
+    }
+
+    /// Which coordinate of its joint a limit or motor acts on.
+    fn axis(&self) -> Option<Axis> {
+        None
     }
 }
 
@@ -296,6 +306,10 @@ impl Constraint for Joint {
             }
             _ => [None, None],
         }
+    }
+
+    fn ends(&self) -> Option<&[End; 2]> {
+        Some(&self.ends)
     }
 }
 

@@ -1,0 +1,3 @@
+//! Recordings as files of other tools.
+
+pub mod topology;
