@@ -384,17 +384,8 @@ impl Frame {
     }
 }
 
-/// Colours that are told apart by most eyes, on light and on dark ground; bodies take them in turn.
-pub const PALETTE: [Colour; 8] = [
-    [66, 125, 190],
-    [232, 135, 52],
-    [72, 160, 105],
-    [203, 80, 88],
-    [132, 108, 186],
-    [65, 165, 175],
-    [214, 168, 46],
-    [150, 112, 88],
-];
+/// Colours that bodies take in turn.
+pub const PALETTE: [Colour; 8] = dalembert_formats::export::PALETTE;
 
 const SPRING_COLOUR: Colour = [120, 132, 150];
 const FIXED_COLOUR: Colour = [92, 98, 108];

@@ -189,6 +189,11 @@ pub(super) fn viewer(b: &mut Bencher) {
     b.row("viewer_translate", 10_000, cost.translate, "state of a 100x100 cloth to a frame");
     for (name, [alone, watched]) in [("viewer_slow_page", cost.slow), ("viewer_fast_page", cost.fast)] {
         let drop = 100.0 * (1.0 - watched / alone);
-        b.row(name, 10_000, 1.0 / watched, format!("step rate lower by {drop:.2} % than with nobody looking"));
+        b.row(
+            name,
+            10_000,
+            1.0 / watched,
+            format!("step rate lower by {drop:.2} % than with nobody looking"),
+        );
     }
 }

@@ -47,7 +47,9 @@ pub(crate) fn command(args: Args) -> Outcome {
     let model = setup::rebuild(&recording)?.simulation.model;
     if let Some(lost) = recording.truncated() {
         let count = recording.frame_count();
-        eprintln!("warning: the recording was cut off: {count} whole frames, {lost} bytes at its end ignored");
+        eprintln!(
+            "warning: the recording was cut off: {count} whole frames, {lost} bytes at its end ignored"
+        );
     }
     let plot = plot_recording(&model, &recording, &args.what)?;
     let theme = if args.dark { Theme::Dark } else { Theme::Light };

@@ -33,7 +33,8 @@ pub(crate) struct Moving {
 pub(crate) fn open(path: &Path, overrides: &Overrides) -> Result<Moving, Failure> {
     if is_recording(path) {
         if *overrides != Overrides::default() {
-            let message = "a recording shows what was run: --method, --integrator, --dt and --seed need a scene";
+            let message =
+                "a recording shows what was run: --method, --integrator, --dt and --seed need a scene";
             return Err(Failure::Usage(message.into()));
         }
         let recording = Recording::open(path)?;

@@ -53,10 +53,16 @@ impl Image {
     }
 }
 
-/// Refuses a name whose ending stands for no picture or film.
+/// Refuses a name whose ending stands for no picture or film, and a film that needs `ffmpeg` where there is none.
 pub fn check_ending(path: &Path) -> Result<(), ViewerError> {
     let ending = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).unwrap_or_default();
-    if ["png", "gif", "mp4"].contains(&ending.as_str()) {
+    if ending == "mp4" {
+        let null = Stdio::null;
+        let found =
+            Command::new("ffmpeg").arg("-version").stdin(null()).stdout(null()).stderr(null()).status();
+        return found.map(|_| ()).map_err(|_| ViewerError::NoFfmpeg { path: path.to_owned() });
+    }
+    if ["png", "gif"].contains(&ending.as_str()) {
         return Ok(());
     }
     Err(ViewerError::UnknownEnding { path: path.to_owned(), ending, known: "png, gif, mp4" })
