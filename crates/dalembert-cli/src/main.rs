@@ -43,7 +43,7 @@ enum Command {
     Resume(commands::resume::Args),
     /// Compare two recordings number by number
     Diff(commands::diff::Args),
-    /// Write a recording as a table
+    /// Write a recording as a table, or as moving meshes for other tools
     Export(commands::export::Args),
     /// Look at a scene or a recording in the browser
     View(commands::view::Args),
