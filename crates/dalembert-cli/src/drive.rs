@@ -460,7 +460,7 @@ impl Progress {
 }
 
 /// Set when the user presses Ctrl-C or the system asks the program to end; asked twice, the program ends at once.
-fn interrupt_flag() -> &'static AtomicBool {
+pub(crate) fn interrupt_flag() -> &'static AtomicBool {
     static FLAG: AtomicBool = AtomicBool::new(false);
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {

@@ -46,8 +46,14 @@ enum Command {
     Resume(commands::resume::Args),
     /// Compare two recordings number by number
     Diff(commands::diff::Args),
-    /// Write a recording as a table
+    /// Write a recording as a table, or as moving meshes for other tools
     Export(commands::export::Args),
+    /// Look at a scene or a recording in the browser
+    View(commands::view::Args),
+    /// Make a picture or a film of a scene or a recording
+    Render(commands::render::Args),
+    /// Plot energies, drift and tracks of a recording
+    Plot(commands::plot::Args),
     /// List, run or copy the scenes that come with the program
     Examples(commands::examples::Args),
     /// Run problems with known answers and compare
@@ -86,6 +92,9 @@ impl Command {
             Self::Resume(args) => commands::resume::command(args),
             Self::Diff(args) => commands::diff::command(args),
             Self::Export(args) => commands::export::command(args),
+            Self::View(args) => commands::view::command(args),
+            Self::Render(args) => commands::render::command(args),
+            Self::Plot(args) => commands::plot::command(args),
             Self::Examples(args) => commands::examples::command(args),
             Self::Verify(args) => verify::command(args),
             Self::Bench(args) => bench::command(args),

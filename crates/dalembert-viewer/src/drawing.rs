@@ -8,9 +8,14 @@
 //! [`describe`] and [`frame`] translate the engine's [`Model`] and [`State`]. A new kind of body adds a match arm to
 //! each; renderer, server and page know only what is written here.
 
-use dalembert::forces::Blocks;
+mod joints;
+
+use std::ops::Range;
+
+use dalembert::bodies::{self, Bounds, Rigid};
 use dalembert::math::{Vec3, triple};
-use dalembert::model::{BlockKind, Energy, Model, State};
+use dalembert::model::{Block, BlockKind, Energy, Model, State};
+use dalembert_formats::export::topology::{Pairs, sheet_triangles, sheet_width, spring_pairs};
 use serde::Serialize;
 
 /// Red, green, blue, each 0 … 255, as they appear on a screen (sRGB).
@@ -42,11 +47,15 @@ pub enum Group {
     Collision,
     /// Text.
     Label,
+    /// Points and springs that a surface covers.
+    Inside,
+    /// Nothing of its own: the gaps of joints, as a colour of bodies.
+    Violation,
 }
 
 impl Group {
     /// All groups, in the order of the switches.
-    pub const ALL: [Group; 11] = [
+    pub const ALL: [Group; 13] = [
         Group::Body,
         Group::Spring,
         Group::Mapped,
@@ -58,6 +67,8 @@ impl Group {
         Group::Frame,
         Group::Collision,
         Group::Label,
+        Group::Inside,
+        Group::Violation,
     ];
 
     /// Name in messages and options.
@@ -74,6 +85,8 @@ impl Group {
             Group::Frame => "frame",
             Group::Collision => "collision",
             Group::Label => "label",
+            Group::Inside => "inside",
+            Group::Violation => "violation",
         }
     }
 
@@ -289,6 +302,12 @@ pub struct Drawing {
     pub scalars: Vec<Scalar>,
     /// Size of the whole scene at the start, for cameras and arrow lengths \[m\].
     pub extent: f32,
+    /// The joints that vertices and arrows are worked out for.
+    #[serde(skip)]
+    pub(crate) joints: Vec<joints::Glyph>,
+    /// For each shape the things whose gaps it shows: rigid bodies, then particles.
+    #[serde(skip)]
+    pub(crate) owners: Vec<Range<usize>>,
 }
 
 impl Drawing {
@@ -365,27 +384,31 @@ impl Frame {
     }
 }
 
-/// Colours that are told apart by most eyes, on light and on dark ground; bodies take them in turn.
-pub const PALETTE: [Colour; 8] = [
-    [66, 125, 190],
-    [232, 135, 52],
-    [72, 160, 105],
-    [203, 80, 88],
-    [132, 108, 186],
-    [65, 165, 175],
-    [214, 168, 46],
-    [150, 112, 88],
-];
+/// Colours that bodies take in turn.
+pub const PALETTE: [Colour; 8] = dalembert_formats::export::PALETTE;
 
 const SPRING_COLOUR: Colour = [120, 132, 150];
 const FIXED_COLOUR: Colour = [92, 98, 108];
 const VELOCITY_COLOUR: Colour = [52, 168, 96];
 const FORCE_COLOUR: Colour = [214, 69, 80];
+const JOINT_FORCE_COLOUR: Colour = [150, 92, 200];
+const JOINT_AXIS_COLOUR: Colour = [58, 110, 200];
+
+/// Numbers of the arrow lists in the drawing of a model.
+pub(crate) mod list {
+    pub(crate) const VELOCITIES: u32 = 0;
+    pub(crate) const FORCES: u32 = 1;
+    pub(crate) const JOINT_FORCES: u32 = 2;
+    pub(crate) const JOINT_AXES: u32 = 3;
+}
+
+/// More bodies than this show no axes: thousands of them hide everything else.
+const MOST_FRAMES: usize = 300;
 
 /// Says what a model consists of; the state (usually the first) gives sizes.
 pub fn describe(model: &Model, state: &State) -> Drawing {
     let points = model.points(state.time, &state.q, &state.v);
-    let extent = extent(points.x);
+    let extent = extent(model, state);
     let mut drawing = Drawing {
         title: model.title.clone(),
         vertices: model.layout.points as u32,
@@ -393,37 +416,54 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
         ..Drawing::default()
     };
 
-    let springs = spring_batches(model, state);
+    let springs = spring_pairs(model, state);
     let spacing = spacing(model, &springs, points.x, extent);
     let held = held_points(model);
+    let mut sheets: Vec<Range<usize>> = Vec::new();
     for (b, block) in model.blocks.iter().enumerate() {
         let (first, count) = (block.points.start as u32, block.points.len() as u32);
         let radius = block.points.clone().map(|i| spacing[i]).fold(f64::INFINITY, f64::min) as f32;
         let colour = PALETTE[b % PALETTE.len()];
         match block.kind {
+            BlockKind::Rigid => rigid_shape(&mut drawing, model, block, colour),
+            BlockKind::Generalized => {
+                let coordinates = block.q.len();
+                let radius = radius.max(0.25 * (extent / 9.0) as f32);
+                let geometry = Geometry::Points { first, count, radius: 0.3 * radius };
+                let shape = drawing.add(&block.name, Group::Body, colour, geometry);
+                drawing.shapes[shape].movable = true;
+                let mass: f64 = points.mass[block.points.clone()].iter().sum();
+                drawing.shapes[shape].facts =
+                    vec![("coordinates".into(), coordinates.to_string()), ("mass".into(), kilograms(mass))];
+                let pairs: Pairs = (first..(first + count).saturating_sub(1)).map(|i| [i, i + 1]).collect();
+                if !pairs.is_empty() {
+                    let geometry = Geometry::Lines { pairs, radius: 0.08 * radius };
+                    drawing.add(&block.name, Group::Spring, SPRING_COLOUR, geometry);
+                }
+            }
             BlockKind::Particles => {
                 let mass: f64 = points.mass[block.points.clone()].iter().sum();
-                let shape = drawing.add(
-                    &block.name,
-                    Group::Body,
-                    colour,
-                    Geometry::Points { first, count, radius: 0.17 * radius },
-                );
+                let facts = vec![("particles".into(), count.to_string()), ("mass".into(), kilograms(mass))];
+                let sheet = sheet_width(block, &springs);
+                let group = if sheet.is_some() { Group::Inside } else { Group::Body };
+                if let Some(width) = sheet {
+                    let triangles = sheet_triangles(count, width);
+                    let geometry = Geometry::Mesh { first, count, triangles };
+                    let shape = drawing.add(&block.name, Group::Body, colour, geometry);
+                    drawing.shapes[shape].movable = true;
+                    drawing.shapes[shape].facts = facts.clone();
+                    sheets.push(block.points.clone());
+                }
+                let geometry = Geometry::Points { first, count, radius: 0.17 * radius };
+                let shape = drawing.add(&block.name, group, colour, geometry);
                 drawing.shapes[shape].movable = true;
-                drawing.shapes[shape].facts =
-                    vec![("particles".into(), count.to_string()), ("mass".into(), format!("{mass:.6} kg"))];
+                drawing.shapes[shape].facts = facts;
             }
             BlockKind::Mapped => {
-                let shape = drawing.add(
-                    &block.name,
-                    Group::Mapped,
-                    colour,
-                    Geometry::Points { first, count, radius: 0.21 * radius },
-                );
+                let geometry = Geometry::Points { first, count, radius: 0.21 * radius };
+                let shape = drawing.add(&block.name, Group::Mapped, colour, geometry);
                 drawing.shapes[shape].facts = vec![("points".into(), count.to_string())];
             }
-            #[allow(unreachable_patterns)]
-            _ => {}
         }
         let vertices: Vec<u32> = block.points.clone().filter(|&i| held[i]).map(|i| i as u32).collect();
         if !vertices.is_empty() {
@@ -434,61 +474,165 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
     for (name, pairs) in springs {
         let radius = pairs.iter().map(|p| spacing[p[0] as usize]).fold(f64::INFINITY, f64::min);
         let count = pairs.len();
+        let covered = |p: &[u32; 2]| sheets.iter().any(|s| p.iter().all(|i| s.contains(&(*i as usize))));
+        let group = if pairs.iter().all(covered) { Group::Inside } else { Group::Spring };
         let geometry = Geometry::Lines { pairs, radius: 0.055 * radius as f32 };
-        let shape = drawing.add(name, Group::Spring, SPRING_COLOUR, geometry);
+        let shape = drawing.add(name, group, SPRING_COLOUR, geometry);
         drawing.shapes[shape].facts = vec![("springs".into(), count.to_string())];
     }
+    drawing.joints = joints::glyphs(model, extent, |k| reach(&model.shapes[k]));
+    joints::describe(model, &mut drawing);
 
     // A body that falls by the extent of the scene draws an arrow of a fifth of it; so does its weight.
-    let masses = points.mass.iter().filter(|m| **m > 0.0);
+    let masses = points.mass.iter().chain(&model.rigid.mass).filter(|m| **m > 0.0);
     let mean_mass = model.mass() / masses.count().max(1) as f64;
-    let list = drawing.add_arrow_list();
-    let scale = (0.2 * extent / (2.0 * 9.81 * extent).sqrt()) as f32;
-    drawing.add("velocities", Group::Velocity, VELOCITY_COLOUR, Geometry::Arrows { list, scale });
-    let list = drawing.add_arrow_list();
-    let scale = (0.2 * extent / (9.81 * mean_mass.max(1e-12))) as f32;
-    drawing.add("forces", Group::Force, FORCE_COLOUR, Geometry::Arrows { list, scale });
+    let fall = (0.2 * extent / (2.0 * 9.81 * extent).sqrt()) as f32;
+    let weight = (0.2 * extent / (9.81 * mean_mass.max(1e-12))) as f32;
+    let mut arrows = |name: &str, group: Group, colour: Colour, scale: f32| {
+        let list = drawing.add_arrow_list();
+        drawing.add(name, group, colour, Geometry::Arrows { list, scale });
+    };
+    arrows("velocities", Group::Velocity, VELOCITY_COLOUR, fall);
+    arrows("forces", Group::Force, FORCE_COLOUR, weight);
+    if !model.constraints.is_empty() {
+        arrows("joint forces", Group::Force, JOINT_FORCE_COLOUR, weight);
+        arrows("joint axes", Group::Joint, JOINT_AXIS_COLOUR, 1.0);
+    }
 
     for name in ["kinetic", "potential", "total"] {
         drawing.scalars.push(Scalar::new(name, "J", "energy"));
     }
-    for force in &model.forces {
-        drawing.scalars.push(Scalar::new(&force.name, "J", "energy"));
+    for (name, _) in model.energy_terms(state) {
+        drawing.scalars.push(Scalar::new(name, "J", "energy"));
     }
+    drawing.owners = drawing.shapes.iter().map(|s| owner(model, s)).collect();
     drawing
 }
 
-/// Fills `out` with the numbers of a state. Arrows are worked out only for the groups in `wanted`. Returns the energies
-/// in full precision, since they had to be summed anyway.
+fn kilograms(mass: f64) -> String {
+    format!("{} kg", short(mass))
+}
+
+/// Six digits at most, without needless zeros.
+fn short(x: f64) -> String {
+    let size = if x == 0.0 { 0.0 } else { x.abs().log10().floor() };
+    if !(-4.0..6.0).contains(&size) {
+        return format!("{x:.4e}");
+    }
+    let text = format!("{x:.*}", (5.0 - size).max(0.0) as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+/// A rigid body by its primitive, or else by its triangles, and its axes. Pose k belongs to body k.
+fn rigid_shape(drawing: &mut Drawing, model: &Model, block: &Block, colour: Colour) {
+    let k = block.q.start / 7;
+    let pose = drawing.add_pose();
+    debug_assert_eq!(pose as usize, k);
+    let body = &model.shapes[k];
+    let small = |x: &f64| *x as f32;
+    let geometry = match body {
+        bodies::Shape::Point => Geometry::Sphere { pose, radius: 0.02 * drawing.extent },
+        bodies::Shape::Sphere { radius } => Geometry::Sphere { pose, radius: small(radius) },
+        bodies::Shape::Box { size } => Geometry::Box { pose, size: [0, 1, 2].map(|i| size[i] as f32) },
+        bodies::Shape::Capsule { radius, length } => {
+            Geometry::Capsule { pose, radius: small(radius), length: small(length) }
+        }
+        bodies::Shape::Cylinder { radius, length } => {
+            Geometry::Cylinder { pose, radius: small(radius), length: small(length) }
+        }
+        bodies::Shape::Cone { .. }
+        | bodies::Shape::Ellipsoid { .. }
+        | bodies::Shape::Mesh(_)
+        | bodies::Shape::Compound(_) => {
+            let mesh = body.triangles();
+            let vertices = mesh.vertices().iter().map(|p| [0, 1, 2].map(|i| p[i] as f32)).collect();
+            Geometry::Solid { pose, vertices, triangles: mesh.triangles().to_vec() }
+        }
+    };
+    let shape = drawing.add(&block.name, Group::Body, colour, geometry);
+    drawing.shapes[shape].movable = true;
+    let moments = model.rigid.inertia[k].symmetric_eigenvalues();
+    drawing.shapes[shape].facts = vec![
+        ("shape".into(), body.kind().into()),
+        ("mass".into(), kilograms(model.rigid.mass[k])),
+        ("inertia".into(), format!("{} kg·m²", [0, 1, 2].map(|i| short(moments[i])).join(", "))),
+    ];
+    if model.layout.rigid <= MOST_FRAMES {
+        let length = (0.8 * reach(body) as f32).max(0.03 * drawing.extent);
+        drawing.add(&block.name, Group::Frame, colour, Geometry::Axes { pose, length });
+    }
+}
+
+/// Half the diagonal of the box around a shape \[m\].
+fn reach(shape: &bodies::Shape) -> f64 {
+    let Bounds { low, high } = shape.bounds();
+    0.5 * (high - low).norm()
+}
+
+/// The rigid bodies and particles that a shape shows, as [`Drawing::owners`] counts them.
+fn owner(model: &Model, shape: &Shape) -> Range<usize> {
+    let (rigid, particles) = (model.layout.rigid, model.layout.particles);
+    match shape.geometry {
+        Geometry::Sphere { pose, .. }
+        | Geometry::Box { pose, .. }
+        | Geometry::Capsule { pose, .. }
+        | Geometry::Cylinder { pose, .. }
+        | Geometry::Solid { pose, .. } => pose as usize..pose as usize + 1,
+        Geometry::Points { first, count, .. } | Geometry::Mesh { first, count, .. }
+            if ((first + count) as usize) <= particles =>
+        {
+            rigid + first as usize..rigid + (first + count) as usize
+        }
+        Geometry::Points { .. }
+        | Geometry::Mesh { .. }
+        | Geometry::Marks { .. }
+        | Geometry::Lines { .. }
+        | Geometry::Plane { .. }
+        | Geometry::Axes { .. }
+        | Geometry::Arrows { .. }
+        | Geometry::Label { .. } => 0..0,
+    }
+}
+
+/// Fills `out` with the numbers of a state. Arrows and violations are worked out only for the groups in `wanted`.
+/// Returns the energies in full precision, since they had to be summed anyway.
 pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, out: &mut Frame) -> Energy {
     out.clear(drawing);
     out.time = state.time;
     out.step = state.steps;
     let points = model.points(state.time, &state.q, &state.v);
+    let rigid = model.layout.rigid;
     out.vertices.extend(points.x.iter().map(|x| *x as f32));
-    // Poses of stiff bodies follow here, block by block, in the order in which `describe` took them.
-
-    for shape in &drawing.shapes {
-        let Geometry::Arrows { list, .. } = shape.geometry else { continue };
-        let arrows = &mut out.arrows[list as usize];
-        match shape.group {
-            Group::Velocity if wanted.has(Group::Velocity) => push_arrows(arrows, points.x, points.v),
-            Group::Force if wanted.has(Group::Force) => {
-                out.scratch.resize(model.layout.len_v(), 0.0);
-                model.forces_into(state.time, &state.q, &state.v, &state.applied, &mut out.scratch);
-                let free = 3 * model.layout.particles;
-                let f = &out.scratch[model.layout.points_v()..][..free];
-                push_arrows(arrows, points.x, f);
-            }
-            _ => {}
+    for k in 0..rigid {
+        let pose = model.rigid.pose(&state.q, k);
+        let q = pose.rotation;
+        out.push_pose(pose.position.into(), [q.w, q.i, q.j, q.k]);
+    }
+    if wanted.has(Group::Velocity) {
+        let arrows = &mut out.arrows[list::VELOCITIES as usize];
+        push_arrows(arrows, points.x, points.v);
+        for k in 0..rigid {
+            push_arrow(arrows, &Rigid::position(&state.q, k), &Rigid::velocity(&state.v, k));
         }
     }
+    if wanted.has(Group::Force) {
+        out.scratch.resize(model.layout.len_v(), 0.0);
+        model.forces_into(state.time, &state.q, &state.v, &state.applied, &mut out.scratch);
+        let arrows = &mut out.arrows[list::FORCES as usize];
+        let free = 3 * model.layout.particles;
+        push_arrows(arrows, points.x, &out.scratch[model.layout.points_v()..][..free]);
+        for k in 0..rigid {
+            push_arrow(arrows, &Rigid::position(&state.q, k), &triple(&out.scratch, 2 * k));
+        }
+    }
+    joints::frame(model, drawing, state, wanted, out);
 
     // Kinetic, potential and total energy lead; the terms that make up the potential follow.
     out.scalars.resize(3, 0.0);
-    let mut energy = Energy { kinetic: model.particles.kinetic(points.v), potential: 0.0 };
-    for batch in &model.forces {
-        let term = batch.force.energy(&points);
+    let kinetic =
+        model.particles.kinetic(points.v) + model.rigid.kinetic(&state.q[..7 * rigid], &state.v[..6 * rigid]);
+    let mut energy = Energy { kinetic, potential: 0.0 };
+    for (_, term) in model.energy_terms(state) {
         energy.potential += term;
         out.scalars.push(term as f32);
     }
@@ -507,41 +651,32 @@ fn push_arrows(out: &mut Vec<f32>, x: &[f64], vectors: &[f64]) {
     }
 }
 
-/// Diagonal of the box around all points \[m\]; 1 m where they are all in one place.
-fn extent(x: &[f64]) -> f64 {
-    let (mut low, mut high) = (Vec3::repeat(f64::INFINITY), Vec3::repeat(f64::NEG_INFINITY));
-    for i in 0..x.len() / 3 {
-        let p = triple(x, i);
-        (low, high) = (low.inf(&p), high.sup(&p));
-    }
-    let d = (high - low).norm();
-    if d.is_finite() && d > 1e-9 { d } else { 1.0 }
+fn push_arrow(out: &mut Vec<f32>, at: &Vec3, vector: &Vec3) {
+    push_arrows(out, at.as_slice(), vector.as_slice());
 }
 
-/// Named lists of the pairs that springs join.
-///
-/// A batch of forces does not show its tuples, but its stiffness does: K has an off-diagonal block where two points
-/// pull at each other.
-fn spring_batches<'a>(model: &'a Model, state: &State) -> Vec<(&'a str, Vec<[u32; 2]>)> {
+/// Diagonal of the box around all points and bodies \[m\]; 1 m where they are all in one place.
+fn extent(model: &Model, state: &State) -> f64 {
+    let mut all = Bounds::empty();
     let points = model.points(state.time, &state.q, &state.v);
-    let mut out = Vec::new();
-    for batch in model.forces.iter().filter(|f| f.force.kind() == "springs") {
-        let mut blocks = Blocks::default();
-        batch.force.add_stiffness_blocks(&points, &mut blocks);
-        let mut pairs: Vec<[u32; 2]> =
-            blocks.entries.iter().filter(|(i, j, _)| i < j).map(|(i, j, _)| [*i, *j]).collect();
-        pairs.sort_unstable();
-        pairs.dedup();
-        if !pairs.is_empty() {
-            out.push((batch.name.as_str(), pairs));
+    for i in 0..points.len() {
+        all = all.union(&Bounds::around(points.position(i), Vec3::zeros()));
+    }
+    for (k, shape) in model.shapes.iter().enumerate() {
+        all = all.union(&shape.bounds_at(&model.rigid.pose(&state.q, k)));
+    }
+    for end in model.constraints.iter().filter_map(|c| c.constraint.ends()).flatten() {
+        if end.holder == dalembert::joints::Holder::World {
+            all = all.union(&Bounds::around(end.anchor, Vec3::zeros()));
         }
     }
-    out
+    let d = (all.high - all.low).norm();
+    if d.is_finite() && d > 1e-9 { d } else { 1.0 }
 }
 
 /// A length per point that says how crowded it is there \[m\]: the shortest spring at the point, or else the size of
 /// the block divided among its points, never more than a ninth of the scene.
-fn spacing(model: &Model, springs: &[(&str, Vec<[u32; 2]>)], x: &[f64], extent: f64) -> Vec<f64> {
+fn spacing(model: &Model, springs: &[(&str, Pairs)], x: &[f64], extent: f64) -> Vec<f64> {
     let most = extent / 9.0;
     let mut spacing = vec![most; model.layout.points];
     for block in &model.blocks {
@@ -630,5 +765,104 @@ mod tests {
         assert_eq!((out.arrows[0].len(), out.arrows[1].len()), (0, 5 * 6));
         assert!((out.arrows[1][5] + 9.81).abs() < 1e-5);
         assert_eq!(out.scalars.len(), drawing.scalars.len());
+    }
+
+    /// A door on a hinge with limits, a drawer, a bead on a rod, and things that are not joined.
+    fn workshop() -> Simulation {
+        let mut scene = Scene { method: Method::Impulse(Impulse::default()), ..Scene::default() };
+        let panel = bodies::Shape::Box { size: Vec3::new(0.8, 0.05, 2.0) };
+        scene.add(RigidBody::new("door", panel).mass(20.0).at([0.4, 0.0, 1.0]));
+        let hinge = JointItem::new("hinge", JointType::Hinge, "world", "door");
+        scene.add(hinge.anchor([0.0, 0.0, 1.0]).axis([0.0, 0.0, 1.0]).limits(-0.5, 1.5));
+        let cone = bodies::Shape::Cone { radius: 0.2, length: 0.5 };
+        scene.add(RigidBody::new("cone", cone).mass(1.0).at([2.0, 0.0, 1.0]));
+        let slide = JointItem::new("slide", JointType::Slider, "world", "cone");
+        scene.add(slide.anchor([2.0, 0.0, 1.0]).axis([0.0, 0.0, 1.0]).limits(-0.3, 0.3));
+        scene.add(ParticleSet::at("bob", [3.0, 0.0, 1.0]));
+        let rod = JointType::Distance { length: None };
+        let mut rod = JointItem::new("rod", rod, "world", "bob");
+        rod.anchors = Anchors::Local([Vec3::new(3.0, 0.0, 2.0), Vec3::zeros()]);
+        scene.add(rod);
+        scene.build().unwrap()
+    }
+
+    #[test]
+    fn rigid_bodies_and_joints_are_drawn_and_their_forces_balance_the_weight() {
+        let mut sim = workshop();
+        for _ in 0..5 {
+            sim.step().unwrap();
+        }
+        let drawing = describe(&sim.model, &sim.state);
+        let has =
+            |name: &str, group: Group| drawing.shapes.iter().any(|s| s.name == name && s.group == group);
+        for (name, group) in [
+            ("door", Group::Body),
+            ("door", Group::Frame),
+            ("cone", Group::Body),
+            ("hinge", Group::Joint),
+            ("limits", Group::Joint),
+            ("rod", Group::Spring),
+            ("held by the world", Group::Fixed),
+        ] {
+            assert!(has(name, group), "{name} {group:?}");
+        }
+        let mut out = Frame::default();
+        frame(&sim.model, &drawing, &sim.state, Groups::EVERY, &mut out);
+        assert_eq!(out.vertices.len(), 3 * drawing.vertices as usize);
+        assert_eq!(out.poses.len(), 7 * drawing.poses as usize);
+        assert_eq!(out.arrows.len(), drawing.arrow_lists as usize);
+        assert_eq!(out.violation.len(), drawing.shapes.len());
+        assert_eq!(out.scalars.len(), drawing.scalars.len());
+        // The hinge carries the door and the rod the bob; the slide is free to fall.
+        let carried: f32 = out.arrows[list::JOINT_FORCES as usize].chunks_exact(6).map(|a| a[5]).sum();
+        assert!((carried - 9.81 * 21.0).abs() < 0.5, "{carried}");
+        assert_eq!(out.arrows[list::JOINT_AXES as usize].len(), 2 * 6);
+        assert!(out.violation.iter().all(|v| *v < 0.5));
+    }
+
+    #[test]
+    fn the_limits_of_a_hinge_are_an_arc_about_its_axis() {
+        let sim = workshop();
+        let drawing = describe(&sim.model, &sim.state);
+        let mut out = Frame::default();
+        frame(&sim.model, &drawing, &sim.state, Groups::default(), &mut out);
+        let limits = drawing.shapes.iter().find(|s| s.name == "limits").unwrap();
+        let Geometry::Lines { pairs, .. } = &limits.geometry else { panic!() };
+        // The first line is the pointer, the second and third are the stops, 2 rad apart.
+        let from_hinge =
+            |i: u32| Vec3::from(out.vertex(i as usize).map(f64::from)) - Vec3::new(0.0, 0.0, 1.0);
+        let [pointer, low, high] = [0, 1, 2].map(|k| from_hinge(pairs[k][1]).normalize());
+        assert!((low.dot(&high) - 2f64.cos()).abs() < 1e-5);
+        assert!(
+            (low.dot(&pointer) - 0.5f64.cos()).abs() < 1e-5,
+            "the door stands 0.5 rad from its lower stop"
+        );
+        assert!((low.cross(&high).z - 2f64.sin()).abs() < 1e-5, "from low to high is a turn about z");
+    }
+
+    #[test]
+    fn a_gap_in_a_joint_colours_its_bodies() {
+        let mut sim = workshop();
+        let drawing = describe(&sim.model, &sim.state);
+        sim.state.q[0] += 0.1;
+        let mut out = Frame::default();
+        frame(&sim.model, &drawing, &sim.state, Groups::EVERY, &mut out);
+        let at = |name: &str| drawing.shapes.iter().position(|s| s.name == name).unwrap();
+        assert_eq!(out.violation[at("door")], 1.0);
+        assert_eq!(out.violation[at("cone")], 0.0);
+    }
+
+    #[test]
+    fn a_cloth_is_a_surface_whose_points_and_springs_lie_inside() {
+        let mut scene = Scene::new();
+        scene.add(ParticleSet::new("cloth", Arrangement::Cloth { size: [1.0, 1.0], count: [4, 5] }));
+        scene.add(SpringSet::along("weave", "cloth", Edges::Structural).stiffness(10.0));
+        let sim = scene.build().unwrap();
+        let drawing = describe(&sim.model, &sim.state);
+        let groups: Vec<(&str, Group)> = drawing.shapes.iter().map(|s| (s.name.as_str(), s.group)).collect();
+        assert_eq!(groups[..3], [("cloth", Group::Body), ("cloth", Group::Inside), ("weave", Group::Inside)]);
+        assert!(
+            matches!(&drawing.shapes[0].geometry, Geometry::Mesh { triangles, .. } if triangles.len() == 24)
+        );
     }
 }

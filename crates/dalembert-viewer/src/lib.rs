@@ -74,7 +74,16 @@ pub fn render_film(
     path: &Path,
     mut progress: impl FnMut(usize),
 ) -> Result<(), ViewerError> {
+    render::check_ending(path)?;
     let renderer = Renderer::new(&film.drawing, &film.frames, options.clone());
+    let last = film.frames.last().ok_or(ViewerError::NothingToShow)?;
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
+        let image = renderer.image(&film.drawing, last);
+        let bytes = if options.few_colours { image.to_small_png() } else { image.to_png() };
+        progress(film.frames.len());
+        let failed = |source| ViewerError::Io { action: "write", path: path.to_owned(), source };
+        return std::fs::write(path, bytes).map_err(failed);
+    }
     render::write_film(path, options.fps, film.frames.len(), |i| {
         let image = renderer.image(&film.drawing, &film.frames[i]);
         progress(i + 1);

@@ -3,41 +3,45 @@
 //! A [`Player`] is all that [`view`](crate::view) and [`Film`] know of a simulation. [`Live`] steps one, [`Playback`]
 //! walks through a recording.
 //!
-//! **Dragging.** A hand pulls at a point x with $f = k(\hat x - x) - c\,v$. [`pull_points`] applies it between two
-//! steps, as an implicit kick of the particle alone: from $m\,\Delta v = h\,[k(\hat x - x - h(v + \Delta v)) - c(v +
-//! \Delta v)]$,
+//! **Dragging.** A hand pulls at a place x of a particle or a rigid body with $f = k(\hat x - x) - c\,v$, a force from
+//! outside ([`State::applied`]) that is set anew before each step, so that every method takes it. Held over a step it
+//! must not overshoot: with $W$ the inverse mass at that place ($1/m$ of a particle, $1/m - [r]I^{-1}[r]$ of a body at
+//! arm r), the velocity after the step would be $v + hWf$ and the place $x + h(v + hWf)$. Asking for the force *there*,
+//! $f = k(\hat x - x - h(v + hWf)) - c(v + hWf)$, gives
 //!
-//! $$ \Delta v = \frac{h\,[k(\hat x - x - h v) - c\,v]}{m + h c + h^2 k}, $$
+//! $$ \bigl(1 + (hc + h^2k)\,W\bigr) f = k(\hat x - x - hv) - c\,v, $$
 //!
-//! which stays bounded for every k, c and h. A method that takes external forces does better; [`Live::on_pull`] is the
-//! place to hand the pulls over.
+//! which is implicit Euler for the place alone. What else hangs on it only makes it heavier. Besides, the swing of the
+//! hand's spring is kept slow against the step, $\omega h \le 0.3$.
 
 use std::sync::Arc;
 
-use dalembert::math::{Vec3, set_triple, triple};
+use dalembert::bodies::Rigid;
+use dalembert::joints::Holder;
+use dalembert::math::{Mat3, Vec3, skew};
 use dalembert::model::{Model, PointId, State};
 use dalembert::step::Simulation;
 use dalembert_formats::recording::Recording;
 
 use crate::ViewerError;
-use crate::drawing::{self, Drawing, Frame, Geometry, Groups, Scalar};
+use crate::drawing::{self, Drawing, Frame, Geometry, Group, Groups, Scalar};
 
 /// What is held by a hand.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Grabbed {
     /// A point of the model.
     Point(PointId),
-    /// A place on a stiff body.
-    Body {
-        /// Name of the body.
-        name: String,
-        /// The place in body axes \[m\].
-        anchor: [f64; 3],
+    /// A place on a rigid body.
+    Rigid {
+        /// Number of the body.
+        body: usize,
+        /// The place in the body's own frame \[m\].
+        anchor: Vec3,
     },
 }
 
 /// A spring and damper between something and a hand.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pull {
     /// What is held.
     pub grabbed: Grabbed,
@@ -88,19 +92,15 @@ pub trait Player {
     fn release(&mut self, _hand: u64) {}
 }
 
-/// Hands the pulls to a simulation before each step.
-pub type PullHandler = Box<dyn FnMut(&mut Simulation, &[Pull]) + Send>;
-
 /// A simulation that is stepped while it is looked at.
 pub struct Live {
     /// The simulation.
     pub simulation: Simulation,
-    /// What to do with hands; [`pull_points`] at first.
-    pub on_pull: PullHandler,
     first: State,
     drawing: Drawing,
     pulls: Vec<(u64, Pull)>,
-    scratch: Vec<Pull>,
+    /// Whether [`State::applied`] holds what hands did before the last step.
+    pulled: bool,
     /// Wall-clock time of the last step \[s\].
     cost: f64,
 }
@@ -120,8 +120,12 @@ impl Live {
         drawing.scalars.push(Scalar::new("force evaluations", "", "work per step"));
         drawing.scalars.push(Scalar::new("substeps", "", "work per step"));
         drawing.scalars.push(Scalar::new("time per step", "ms", "time per step"));
-        let (pulls, scratch) = (Vec::new(), Vec::new());
-        Self { simulation, on_pull: Box::new(pull_points), first, drawing, pulls, scratch, cost: 0.0 }
+        if !simulation.model.constraints.is_empty() {
+            drawing.scalars.push(Scalar::new("iterations", "", "work per step"));
+            drawing.scalars.push(Scalar::new("residual", "", "solver residual"));
+            drawing.scalars.push(Scalar::new("worst gap", "m or rad", "joints"));
+        }
+        Self { simulation, first, drawing, pulls: Vec::new(), pulled: false, cost: 0.0 }
     }
 
     /// Hands that pull now.
@@ -142,6 +146,10 @@ impl Player for Live {
         let work =
             [drift, f64::from(sim.report.evaluations), f64::from(sim.report.substeps), 1e3 * self.cost];
         out.scalars.extend(work.map(|x| x as f32));
+        if !sim.model.constraints.is_empty() {
+            let joints = [f64::from(sim.report.iterations), sim.report.residual, sim.report.gap];
+            out.scalars.extend(joints.map(|x| x as f32));
+        }
     }
 
     fn time(&self) -> f64 {
@@ -150,9 +158,7 @@ impl Player for Live {
 
     fn step(&mut self) -> Result<bool, ViewerError> {
         let start = std::time::Instant::now();
-        self.scratch.clear();
-        self.scratch.extend(self.pulls.iter().map(|(_, pull)| pull.clone()));
-        (self.on_pull)(&mut self.simulation, &self.scratch);
+        self.apply_pulls();
         self.simulation.step()?;
         self.cost = start.elapsed().as_secs_f64();
         Ok(true)
@@ -160,28 +166,37 @@ impl Player for Live {
 
     fn reset(&mut self) -> Result<(), ViewerError> {
         self.simulation.state = self.first.clone();
+        self.pulled = false;
         Ok(())
     }
 
     fn grab(&mut self, hand: u64, shape: u32, element: u32, anchor: [f64; 3], target: [f64; 3]) {
         let Some(shape) = self.drawing.shapes.get(shape as usize).filter(|s| s.movable) else { return };
-        let model = &self.simulation.model;
-        let mass = match model.block(&shape.name) {
-            Some(block) => block.points.clone().filter_map(|i| model.particles.mass.get(i)).sum(),
-            None => model.mass(),
-        };
         let grabbed = match shape.geometry {
             Geometry::Points { first, count, .. } | Geometry::Mesh { first, count, .. }
                 if element < count =>
             {
                 Grabbed::Point(PointId(first + element))
             }
-            Geometry::Points { .. } | Geometry::Mesh { .. } => return,
-            _ => Grabbed::Body { name: shape.name.clone(), anchor },
+            Geometry::Sphere { pose, .. }
+            | Geometry::Box { pose, .. }
+            | Geometry::Capsule { pose, .. }
+            | Geometry::Cylinder { pose, .. }
+            | Geometry::Solid { pose, .. } => Grabbed::Rigid { body: pose as usize, anchor: anchor.into() },
+            Geometry::Points { .. }
+            | Geometry::Mesh { .. }
+            | Geometry::Marks { .. }
+            | Geometry::Lines { .. }
+            | Geometry::Plane { .. }
+            | Geometry::Axes { .. }
+            | Geometry::Arrows { .. }
+            | Geometry::Label { .. } => return,
         };
-        // Swings at about 1.5 Hz with the whole thing on it, and comes to rest in one swing.
-        let stiffness = mass * (2.0 * std::f64::consts::PI * 1.5f64).powi(2);
-        let damping = 1.4 * (stiffness * mass).sqrt();
+        let mass = self.pulled_mass(grabbed);
+        // Swings at 1.5 Hz, or slower where steps are long, with the whole thing on it; comes to rest in one swing.
+        let swing = f64::min(2.0 * std::f64::consts::PI * 1.5, 0.3 / self.simulation.dt);
+        let stiffness = mass * swing * swing;
+        let damping = 2.0 * mass * swing;
         let pull = Pull { grabbed, target: target.into(), stiffness, damping };
         match self.pulls.iter_mut().find(|(h, _)| *h == hand) {
             Some((_, old)) => *old = pull,
@@ -194,29 +209,92 @@ impl Player for Live {
     }
 }
 
-/// Kicks particles towards their hands, as the head of this module says. Fixed points stay where they are; pulls at
-/// bodies are left out.
-pub fn pull_points(simulation: &mut Simulation, pulls: &[Pull]) {
-    let h = simulation.dt;
-    let Simulation { model, state, .. } = simulation;
-    let (pq, pv) = (model.layout.points_q(), model.layout.points_v());
-    let mut kicked = false;
-    for pull in pulls {
-        let Grabbed::Point(point) = pull.grabbed else { continue };
-        let i = point.index();
-        let m = if i < model.layout.particles { model.particles.mass[i] } else { 0.0 };
-        if m == 0.0 {
-            continue; // carried by something else
+impl Live {
+    /// Sets the forces of all hands for the next step.
+    fn apply_pulls(&mut self) {
+        if self.pulls.is_empty() && !self.pulled {
+            return;
         }
-        let (x, v) = (triple(&state.q[pq..], i), triple(&state.v[pv..], i));
-        let (k, c) = (pull.stiffness, pull.damping);
-        let dv = ((pull.target - x - v * h) * k - v * c) * (h / (m + h * c + h * h * k));
-        set_triple(&mut state.v[pv..], i, &(v + dv));
-        kicked = true;
+        let Simulation { model, state, dt, .. } = &mut self.simulation;
+        state.applied.clear();
+        for (_, pull) in &self.pulls {
+            let (x, v, inv_mass) = held_place(model, state, pull.grabbed);
+            let force = hand_force(pull, &x, &v, &inv_mass, *dt);
+            match pull.grabbed {
+                Grabbed::Point(point) => state.push_point(&model.layout, point, &force),
+                Grabbed::Rigid { body, .. } => state.push_rigid(&model.layout, body, &x, &force),
+            }
+        }
+        self.pulled = !self.pulls.is_empty();
     }
-    if kicked {
-        model.settle(state);
+
+    /// Mass that hangs together with what is held \[kg\]: its set of points, or all bodies joined to it.
+    fn pulled_mass(&self, grabbed: Grabbed) -> f64 {
+        let model = &self.simulation.model;
+        match grabbed {
+            Grabbed::Point(point) => {
+                let block = model.blocks.iter().find(|b| b.points.contains(&point.index()));
+                let mass: f64 = block.map_or(0.0, |b| model.particles.mass[b.points.clone()].iter().sum());
+                if mass > 0.0 { mass } else { model.mass() }
+            }
+            Grabbed::Rigid { body, .. } => joined_mass(model, body),
+        }
     }
+}
+
+/// Mass of the rigid bodies and particles that joints connect with a rigid body, itself included \[kg\].
+fn joined_mass(model: &Model, body: usize) -> f64 {
+    let n = model.layout.rigid;
+    let number = |holder: &Holder| match holder {
+        Holder::World => None,
+        Holder::Rigid(k) => Some(*k as usize),
+        Holder::Particle(k) => Some(n + *k as usize),
+    };
+    let mut joined = vec![false; n + model.layout.particles];
+    joined[body] = true;
+    loop {
+        let mut grew = false;
+        for c in &model.constraints {
+            let holders = || c.constraint.holders().iter().filter_map(number);
+            if holders().any(|k| joined[k]) && holders().any(|k| !joined[k]) {
+                holders().for_each(|k| joined[k] = true);
+                grew = true;
+            }
+        }
+        if !grew {
+            break;
+        }
+    }
+    let masses = model.rigid.mass.iter().chain(&model.particles.mass);
+    masses.zip(joined).filter(|(_, joined)| *joined).map(|(mass, _)| mass).sum()
+}
+
+/// Position \[m\], velocity \[m/s\] and inverse mass \[1/kg\] of what is held; 0 for a point that weighs nothing itself.
+fn held_place(model: &Model, state: &State, grabbed: Grabbed) -> (Vec3, Vec3, Mat3) {
+    match grabbed {
+        Grabbed::Point(point) => {
+            let i = point.index();
+            let points = model.points(state.time, &state.q, &state.v);
+            let inv_mass = if points.mass[i] > 0.0 { 1.0 / points.mass[i] } else { 0.0 };
+            (points.position(i), points.velocity(i), Mat3::identity() * inv_mass)
+        }
+        Grabbed::Rigid { body: k, anchor } => {
+            let x = model.rigid.pose(&state.q, k).point(&anchor);
+            let arm = skew(&(x - Rigid::position(&state.q, k)));
+            let turning = arm * model.rigid.world_inv_inertia(&state.q, k) * arm;
+            let inv_mass = Mat3::identity() * model.rigid.inv_mass[k] - turning;
+            (x, Rigid::velocity_at(&state.q, &state.v, k, &x), inv_mass)
+        }
+    }
+}
+
+/// The force of a hand over a step of h seconds \[N\], as the head of this module says.
+fn hand_force(pull: &Pull, x: &Vec3, v: &Vec3, inv_mass: &Mat3, h: f64) -> Vec3 {
+    let Pull { target, stiffness: k, damping: c, .. } = *pull;
+    let system = Mat3::identity() + inv_mass * (h * c + h * h * k);
+    let right = (target - x - v * h) * k - v * c;
+    // The matrix is symmetric with eigenvalues of at least 1.
+    system.try_inverse().map_or_else(Vec3::zeros, |inverse| inverse * right)
 }
 
 /// A recording that is walked through.
@@ -354,11 +432,88 @@ impl Film {
         }
         Ok(Self { drawing: player.drawing().clone(), frames })
     }
+
+    /// Lets a player run until `time` \[s\] (or to its end) and takes that moment alone.
+    pub fn still(player: &mut dyn Player, time: f64, groups: Groups) -> Result<Self, ViewerError> {
+        let mut before = player.time();
+        // Half a step early is nearer than half a step late.
+        while player.time() < time - 0.5 * (player.time() - before) {
+            before = player.time();
+            if !player.step()? {
+                break;
+            }
+        }
+        let mut frame = Frame::default();
+        player.frame(groups, &mut frame);
+        Ok(Self { drawing: player.drawing().clone(), frames: vec![frame] })
+    }
+
+    /// Adds the paths that bodies have left behind them, where there are no more than a few.
+    #[must_use]
+    pub fn with_trails(mut self) -> Self {
+        enum Source {
+            Vertex(usize),
+            Pose(usize),
+        }
+        let places = self.frames.len() as u32;
+        if places < 2 {
+            return self;
+        }
+        let mut sources = Vec::new();
+        for shape in self.drawing.shapes.iter().filter(|s| s.group == Group::Body) {
+            let colour = shape.colour;
+            match shape.geometry {
+                Geometry::Points { first, count, .. } => {
+                    sources.extend((first..first + count).map(|i| (Source::Vertex(i as usize), colour)));
+                }
+                Geometry::Sphere { pose, .. }
+                | Geometry::Box { pose, .. }
+                | Geometry::Capsule { pose, .. }
+                | Geometry::Cylinder { pose, .. }
+                | Geometry::Solid { pose, .. } => sources.push((Source::Pose(pose as usize), colour)),
+                Geometry::Mesh { .. }
+                | Geometry::Marks { .. }
+                | Geometry::Lines { .. }
+                | Geometry::Plane { .. }
+                | Geometry::Axes { .. }
+                | Geometry::Arrows { .. }
+                | Geometry::Label { .. } => {}
+            }
+        }
+        if sources.len() > MOST_TRAILS {
+            return self;
+        }
+        for (source, colour) in sources {
+            let path: Vec<[f32; 3]> = self
+                .frames
+                .iter()
+                .map(|f| match source {
+                    Source::Vertex(i) => f.vertex(i),
+                    Source::Pose(i) => f.pose(i).0,
+                })
+                .collect();
+            // In frame i the path ends where the body is: later places are drawn in.
+            for (i, frame) in self.frames.iter_mut().enumerate() {
+                frame.vertices.extend((0..path.len()).flat_map(|j| path[j.min(i)]));
+            }
+            let first = self.drawing.vertices;
+            self.drawing.vertices += places;
+            let pairs = (first..first + places - 1).map(|i| [i, i + 1]).collect();
+            let radius = 0.003 * self.drawing.extent;
+            let pale = colour.map(|c| ((u16::from(c) + 255) / 2) as u8);
+            self.drawing.add("trail", Group::Spring, pale, Geometry::Lines { pairs, radius });
+        }
+        self
+    }
 }
+
+/// Most bodies whose paths are drawn.
+const MOST_TRAILS: usize = 24;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dalembert::math::triple;
     use dalembert::prelude::*;
 
     fn ball(dt: f64) -> Live {
@@ -410,6 +565,109 @@ mod tests {
         assert_eq!(film.frames.len(), 26);
         for (i, frame) in film.frames.iter().enumerate() {
             assert!((frame.time - i as f64 / 25.0).abs() < 0.51e-3, "{i}: {}", frame.time);
+        }
+    }
+
+    fn every_method() -> [Method; 5] {
+        [
+            Method::Explicit(Explicit { integrator: Integrator::SymplecticEuler, ..Explicit::default() }),
+            Method::Explicit(Explicit { integrator: Integrator::Rk4, ..Explicit::default() }),
+            Method::Explicit(Explicit { integrator: Integrator::Verlet, ..Explicit::default() }),
+            Method::Lagrange(Lagrange::default()),
+            Method::Impulse(Impulse::default()),
+        ]
+    }
+
+    #[test]
+    fn a_rigid_body_pulled_at_a_corner_brings_the_corner_to_the_hand_in_every_method() {
+        for method in every_method() {
+            let name = format!("{method:?}");
+            let mut scene = Scene { dt: 2e-3, gravity: Vec3::zeros(), method, ..Scene::default() };
+            let crate_shape = Shape::Box { size: Vec3::new(0.4, 0.2, 0.1) };
+            scene.add(RigidBody::new("crate", crate_shape).mass(3.0).at([0.0, 0.0, 1.0]));
+            let mut live = Live::new(scene.build().unwrap());
+            let body = live.drawing.shapes.iter().position(|s| s.movable).unwrap() as u32;
+            let target = Vec3::new(0.9, 0.4, 1.3);
+            live.grab(1, body, 0, [0.2, 0.1, 0.05], target.into());
+            for _ in 0..4000 {
+                live.step().unwrap();
+            }
+            let pose = live.simulation.model.rigid.pose(&live.simulation.state.q, 0);
+            let corner = pose.point(&Vec3::new(0.2, 0.1, 0.05));
+            assert!((corner - target).norm() < 0.02, "{name}: {corner:?}");
+            // Let go, it drifts on: no force from outside is left.
+            live.release(1);
+            live.step().unwrap();
+            assert!(live.simulation.state.applied.iter().all(|f| *f == 0.0), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_link_in_the_middle_of_a_hanging_chain_follows_the_hand_in_every_method() {
+        for method in every_method() {
+            let name = format!("{method:?}");
+            let soft = matches!(method, Method::Explicit(_));
+            let mut scene = Scene { dt: 1e-3, method, ..Scene::default() };
+            for k in 0..5 {
+                let link = Shape::Capsule { radius: 0.03, length: 0.14 };
+                let z = 2.0 - 0.1 - 0.2 * f64::from(k);
+                scene.add(RigidBody::new(format!("link{k}"), link).mass(0.5).at([0.0, 0.0, z]));
+                let above = if k == 0 { "world".into() } else { format!("link{}", k - 1) };
+                let joint = JointItem::new(format!("ball{k}"), JointType::Ball, above, format!("link{k}"));
+                let joint = joint.anchor([0.0, 0.0, z + 0.1]);
+                scene.add(if soft { joint.soft(2e4, 40.0) } else { joint });
+            }
+            let mut live = Live::new(scene.build().unwrap());
+            let link = live.drawing.shapes.iter().position(|s| s.name == "link2" && s.movable).unwrap();
+            live.grab(1, link as u32, 0, [0.0; 3], [0.3, 0.2, 1.75]);
+            for _ in 0..3000 {
+                live.step().unwrap();
+            }
+            let x = Rigid::position(&live.simulation.state.q, 2);
+            // The spring of the hand carries the weight of what hangs on it.
+            assert!((x - Vec3::new(0.3, 0.2, 1.75)).norm() < 0.15, "{name}: {x:?}");
+            assert!(live.simulation.energy().kinetic < 0.5, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_pendulum_in_generalized_coordinates_follows_a_hand() {
+        let mut scene = Scene { dt: 1e-3, ..Scene::default() };
+        let map = PendulumChain {
+            pivot: Vec3::new(0.0, 0.0, 1.0),
+            lengths: vec![0.3, 0.3],
+            down: -Vec3::z(),
+            side: Vec3::x(),
+        };
+        scene.add(GeneralizedBody {
+            name: "double".into(),
+            map: Box::new(map),
+            masses: vec![0.4, 0.4],
+            coordinates: vec![0.0, 0.0],
+            rates: vec![0.0, 0.0],
+        });
+        let mut live = Live::new(scene.build().unwrap());
+        let shape = live.drawing.shapes.iter().position(|s| s.movable).unwrap() as u32;
+        live.grab(1, shape, 1, [0.0; 3], [0.4, 0.0, 0.6]);
+        for _ in 0..4000 {
+            live.step().unwrap();
+        }
+        let x = triple(&live.simulation.state.q[live.simulation.model.layout.points_q()..], 1);
+        assert!(x.x > 0.15, "{x:?}");
+    }
+
+    #[test]
+    fn trails_end_where_the_body_is_and_grow() {
+        let mut live = ball(1e-2);
+        live.grab(1, 0, 0, [0.0; 3], [0.0, 1.0, 0.0]);
+        let film = Film::take(&mut live, 0.5, 20.0, Groups::default()).unwrap().with_trails();
+        let trail = film.drawing.shapes.iter().find(|s| s.name == "trail").unwrap();
+        let Geometry::Lines { pairs, .. } = &trail.geometry else { panic!() };
+        assert_eq!(pairs.len(), film.frames.len() - 1);
+        for (i, frame) in film.frames.iter().enumerate() {
+            let last = pairs[pairs.len() - 1][1] as usize;
+            assert_eq!(frame.vertex(last), frame.vertex(0));
+            assert_eq!(frame.vertex(pairs[0][0] as usize + i), frame.vertex(0));
         }
     }
 }

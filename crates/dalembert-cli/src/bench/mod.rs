@@ -56,6 +56,11 @@ const BENCHES: &[Bench] = &[
         run: scenes::near_pairs,
     },
     Bench { name: "rk4_chain", about: "a rope of 10^4 links under RK4, one thread", run: scenes::rk4_chain },
+    Bench {
+        name: "viewer",
+        about: "what looking costs: a frame of 2000 bodies and a cloth, steps beside pages",
+        run: scenes::viewer,
+    },
     Bench { name: "rollouts", about: "256 states of one model stepped side by side", run: scenes::rollouts },
 ];
 

@@ -265,6 +265,9 @@ pub enum RecordingError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The states do not belong to the scene.
+    #[error("the recording does not fit the scene: {0}")]
+    Mismatch(#[from] dalembert::model::StateMismatch),
     /// Two recordings whose states cannot be compared.
     #[error("`{}` has states of {} numbers, `{}` of {}: they cannot be compared", a.display(), lengths[0], b.display(), lengths[1])]
     Incomparable {

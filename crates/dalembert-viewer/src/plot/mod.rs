@@ -109,6 +109,15 @@ fn tick_text(value: f64, step: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// Refuses a name whose ending stands for no plot.
+pub fn check_ending(path: &Path) -> Result<(), ViewerError> {
+    let ending = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).unwrap_or_default();
+    if ["svg", "png"].contains(&ending.as_str()) {
+        return Ok(());
+    }
+    Err(ViewerError::UnknownEnding { path: path.to_owned(), ending, known: "svg, png" })
+}
+
 impl Plot {
     /// Least and greatest of one coordinate over all curves, widened where they are equal.
     fn range(&self, k: usize) -> [f64; 2] {
@@ -272,16 +281,10 @@ impl Plot {
 
     /// Writes the plot; the ending of `path` decides: `.svg` or `.png`.
     pub fn write(&self, path: &Path, options: &PlotOptions) -> Result<(), ViewerError> {
-        let bytes = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
-            Some("svg") => self.to_svg(options).into_bytes(),
-            Some("png") => self.to_image(options).to_png(),
-            other => {
-                return Err(ViewerError::UnknownEnding {
-                    path: path.to_owned(),
-                    ending: other.unwrap_or_default().into(),
-                    known: "svg, png",
-                });
-            }
+        check_ending(path)?;
+        let bytes = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg")) {
+            true => self.to_svg(options).into_bytes(),
+            false => self.to_image(options).to_png(),
         };
         std::fs::write(path, bytes).map_err(|source| ViewerError::Io {
             action: "write",

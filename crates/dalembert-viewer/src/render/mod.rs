@@ -17,7 +17,7 @@ mod shade;
 mod stage;
 
 pub use camera::{Camera, View};
-pub use output::{Image, write_film};
+pub use output::{Image, check_ending, write_film};
 
 use crate::drawing::{Drawing, Frame, Geometry, Group, Groups};
 use crate::plot::{Anchor, Canvas};
@@ -55,6 +55,8 @@ pub struct RenderOptions {
     pub ground: bool,
     /// Pictures per second in a film [1/s].
     pub fps: f64,
+    /// Writes PNGs with 256 colours: a third of the size.
+    pub few_colours: bool,
 }
 
 impl Default for RenderOptions {
@@ -68,6 +70,7 @@ impl Default for RenderOptions {
             groups: Groups::default(),
             ground: true,
             fps: 30.0,
+            few_colours: false,
         }
     }
 }

@@ -35,6 +35,37 @@ impl Image {
         debug_assert!(done.is_ok(), "{done:?}");
         bytes
     }
+
+    /// The same with 256 colours and a third of the size; what stands in few pixels keeps its colour less well.
+    pub fn to_small_png(&self) -> Vec<u8> {
+        let palette = Palette::of(std::slice::from_ref(self));
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, self.width, self.height);
+        encoder.set_color(png::ColorType::Indexed);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_palette(palette.colours.concat());
+        encoder.set_compression(png::Compression::High);
+        encoder.set_filter(png::Filter::NoFilter);
+        // Writing to memory cannot fail for a picture of matching size.
+        let done = encoder.write_header().and_then(|mut w| w.write_image_data(&palette.plain_indices(self)));
+        debug_assert!(done.is_ok(), "{done:?}");
+        bytes
+    }
+}
+
+/// Refuses a name whose ending stands for no picture or film, and a film that needs `ffmpeg` where there is none.
+pub fn check_ending(path: &Path) -> Result<(), ViewerError> {
+    let ending = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).unwrap_or_default();
+    if ending == "mp4" {
+        let null = Stdio::null;
+        let found =
+            Command::new("ffmpeg").arg("-version").stdin(null()).stdout(null()).stderr(null()).status();
+        return found.map(|_| ()).map_err(|_| ViewerError::NoFfmpeg { path: path.to_owned() });
+    }
+    if ["png", "gif"].contains(&ending.as_str()) {
+        return Ok(());
+    }
+    Err(ViewerError::UnknownEnding { path: path.to_owned(), ending, known: "png, gif, mp4" })
 }
 
 /// Writes pictures as a film; the ending of `path` decides: `.png` (the last picture), `.gif` or `.mp4`.
@@ -236,6 +267,15 @@ impl Palette {
         let mut bytes = self.colours.concat();
         bytes.resize(3 * 256, 0);
         bytes
+    }
+
+    /// The nearest colours, without a pattern: neighbours stay alike, which packs well.
+    fn plain_indices(&self, image: &Image) -> Vec<u8> {
+        let index = |p: &[u8]| {
+            let c = |k: usize| usize::from(p[k] >> 2);
+            self.nearest[c(0) << 12 | c(1) << 6 | c(2)]
+        };
+        image.pixels.chunks_exact(3).map(index).collect()
     }
 
     fn indices(&self, image: &Image) -> Vec<u8> {

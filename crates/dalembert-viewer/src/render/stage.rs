@@ -5,7 +5,7 @@ use std::f32::consts::TAU;
 use nalgebra::{Quaternion, UnitQuaternion};
 
 use super::camera::{Camera, V3};
-use crate::drawing::{Colour, Drawing, Frame, Geometry, Groups};
+use crate::drawing::{Colour, Drawing, Frame, Geometry, Group, Groups};
 
 /// A triangle with a normal at each corner.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +41,16 @@ pub(super) fn linear(colour: Colour) -> V3 {
     V3::from(colour.map(|c| (f32::from(c) / 255.0).powf(2.2)))
 }
 
+/// Green for 0, through yellow to red for 1.
+fn heat(x: f32) -> Colour {
+    let x = x.clamp(0.0, 1.0);
+    let share = |a: f32, b: f32, t: f32| (a + (b - a) * t) as u8;
+    match x < 0.5 {
+        true => [share(58.0, 224.0, 2.0 * x), share(160.0, 176.0, 2.0 * x), 64],
+        false => [share(224.0, 206.0, 2.0 * x - 1.0), share(176.0, 52.0, 2.0 * x - 1.0), 60],
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Pose {
     p: V3,
@@ -68,8 +78,13 @@ impl Stage {
             eye: Some((camera.eye, camera.forward)),
             ..Stage::default()
         };
-        for shape in drawing.shapes.iter().filter(|s| groups.has(s.group)) {
-            stage.add(shape.colour, &shape.geometry, frame);
+        let violation = if groups.has(Group::Violation) { &frame.violation[..] } else { &[] };
+        for (i, shape) in drawing.shapes.iter().enumerate().filter(|(_, s)| groups.has(s.group)) {
+            let colour = match violation.get(i) {
+                Some(worst) if shape.group == Group::Body => heat(*worst),
+                _ => shape.colour,
+            };
+            stage.add(colour, &shape.geometry, frame);
         }
         stage
     }

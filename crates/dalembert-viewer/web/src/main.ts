@@ -12,6 +12,7 @@ document.documentElement.classList.toggle("low", low);
 const NAMES: Record<string, string> = {
   body: "bodies", spring: "springs", mapped: "mapped points", fixed: "fixed points", joint: "joints", contact: "contacts",
   force: "forces", velocity: "velocities", frame: "frames", collision: "collision shapes", label: "labels",
+  inside: "inside of surfaces",
 };
 const AT_FIRST = new Set(["body", "spring", "fixed", "label"]);
 
@@ -20,6 +21,7 @@ const state = {
   ready: false, connected: false, frame: 0, drawn: 0, time: 0, step: 0, playing: false, recording: false, index: 0, count: 0,
   errors: [] as string[], groups: [] as string[], shown: [] as string[], dragging: false, dark: false,
   arrows: (list: number) => (stage.frame?.arrows[list]?.length ?? 0) / 6,
+  violation: (shape: number) => stage.frame?.violation[shape] ?? null,
   names: () => stage.drawing?.shapes.map((s) => s.name) ?? [],
   place: (shape: number, element = 0) => stage.place(shape, element)?.toArray() ?? null,
   screen: (shape: number, element = 0) => {
@@ -114,6 +116,7 @@ function choose(shape: number): void {
   dirty = true;
 }
 
+let lastPlace: { shape: number; time: number; place: Vector3 } | null = null;
 function showFacts(): void {
   const shape = stage.drawing?.shapes[stage.selected];
   if (!shape) {
@@ -122,7 +125,16 @@ function showFacts(): void {
   }
   const p = stage.place(stage.selected, 0);
   const lines = shape.facts.map(([k, v]) => `${k}: ${v}`);
-  if (p) lines.push(`at ${p.toArray().map((x) => x.toFixed(3)).join(", ")} m`);
+  const words = (v: Vector3) => v.toArray().map((x) => x.toFixed(3)).join(", ");
+  if (p) {
+    lines.push(`at ${words(p)} m`);
+    // The velocity since the frame before.
+    if (lastPlace?.shape === stage.selected && state.time > lastPlace.time) {
+      const v = p.clone().sub(lastPlace.place).divideScalar(state.time - lastPlace.time);
+      lines.push(`velocity ${words(v)} m/s`);
+    }
+    if (lastPlace?.shape !== stage.selected || state.time !== lastPlace.time) lastPlace = { shape: stage.selected, time: state.time, place: p };
+  }
   by("facts").replaceChildren(...lines.map((line) => Object.assign(document.createElement("div"), { textContent: line })));
 }
 
@@ -163,12 +175,16 @@ function offerColourings(frame: Frame): void {
   const offer = (bit: number, has: boolean, id: "violation" | "islands", text: string) => {
     if (!has || colourToggles & bit) return;
     colourToggles |= bit;
-    by("toggles").append(checkbox(`toggle-${id}`, text, false, (on) => {
+    by("toggles").append(checkbox(`toggle-${id}`, text, stage.colouring === id, (on) => {
       stage.colouring = on ? id : "plain";
       stage.recolour();
+      // Gaps are worked out only while somebody looks at them.
+      if (on) shown.add(id); else shown.delete(id);
+      tellShown();
     }));
   };
-  offer(1, frame.violation.length > 0, "violation", "violation as colour");
+  const jointed = stage.drawing!.shapes.some((s) => s.group === "joint");
+  offer(1, jointed || frame.violation.length > 0, "violation", "gaps of joints as colour");
   offer(2, frame.islands.length > 0, "islands", "islands as colour");
 }
 

@@ -42,6 +42,7 @@ export class Stage {
   private movers: Mover[] = [];
   private roots: { object: Object3D; group: string; shape: number }[] = [];
   private batches: Batch[] = [];
+  private solids: { material: MeshStandardMaterial | MeshLambertMaterial; index: number }[] = [];
   private picks: { object: Object3D; shape: (instance: number) => number; element: (instance: number, face: number) => number }[] = [];
   private hidden = new Set<number>();
   private shown = new Set<string>();
@@ -117,6 +118,7 @@ export class Stage {
     this.movers = [];
     this.roots = [];
     this.batches = [];
+    this.solids = [];
     this.picks = [];
     this.hidden.clear();
     this.selected = -1;
@@ -198,24 +200,27 @@ export class Stage {
 
   private colourBatch({ mesh, shapes }: Batch): void {
     const colour = new Color();
-    const frame = this.frame;
-    shapes.forEach((index, k) => {
-      const [r, g, b] = this.drawing!.shapes[index].colour;
-      colour.setRGB(r / 255, g / 255, b / 255).convertSRGBToLinear();
-      if (this.colouring === "violation" && frame && frame.violation.length > index) {
-        colour.setHSL(0.33 * (1 - Math.min(1, Math.max(0, frame.violation[index]))), 0.75, 0.45);
-      } else if (this.colouring === "islands" && frame && frame.islands.length > index) {
-        const island = frame.islands[index];
-        colour.setHSL((island * 0.618034) % 1, island ? 0.65 : 0, 0.5);
-      }
-      if (index === this.selected) colour.lerp(new Color(1, 1, 1), 0.35);
-      mesh.setColorAt(k, colour);
-    });
+    shapes.forEach((index, k) => mesh.setColorAt(k, this.colourOf(index, colour)));
     if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
+  }
+
+  /** The colour of a shape now, by the chosen colouring. */
+  private colourOf(index: number, colour: Color): Color {
+    const frame = this.frame;
+    const [r, g, b] = this.drawing!.shapes[index].colour;
+    colour.setRGB(r / 255, g / 255, b / 255).convertSRGBToLinear();
+    if (this.colouring === "violation" && frame && frame.violation.length > index) {
+      colour.setHSL(0.33 * (1 - Math.min(1, Math.max(0, frame.violation[index]))), 0.75, 0.45);
+    } else if (this.colouring === "islands" && frame && frame.islands.length > index) {
+      const island = frame.islands[index];
+      colour.setHSL((island * 0.618034) % 1, island ? 0.65 : 0, 0.5);
+    }
+    return index === this.selected ? colour.lerp(new Color(1, 1, 1), 0.35) : colour;
   }
 
   recolour(): void {
     for (const batch of this.batches) this.colourBatch(batch);
+    for (const { material, index } of this.solids) this.colourOf(index, material.color);
   }
 
   private addShape(shape: Shape, index: number): void {
@@ -279,6 +284,7 @@ export class Stage {
       geometry.boundingSphere = null;
       geometry.boundingBox = null;
     });
+    this.solids.push({ material: mesh.material as MeshStandardMaterial, index });
     this.picks.push({ object: mesh, shape: () => index, element: (_, face) => shape.triangles[face][0] });
     this.add(mesh, shape.group, index);
   }
@@ -299,6 +305,7 @@ export class Stage {
     geometry.computeVertexNormals();
     const mesh = new Mesh(geometry, this.material(shape.colour, shape.group === "collision" ? { wireframe: true } : {}));
     this.poseMover(mesh, shape.pose);
+    this.solids.push({ material: mesh.material as MeshStandardMaterial, index });
     this.picks.push({ object: mesh, shape: () => index, element: () => 0 });
     this.add(mesh, shape.group, index);
   }

@@ -125,4 +125,8 @@ impl Constraint for AxisRow {
     fn coordinates(&self, bodies: &[Body], turns: &[f64]) -> [Option<f64>; 2] {
         [Some(self.value(bodies, turns[0])), None]
     }
+
+    fn axis(&self) -> Option<Axis> {
+        Some(self.axis)
+    }
 }

@@ -205,6 +205,11 @@ pub trait Constraint: Send + Sync {
     fn pivots_on_one(&self) -> bool {
         true
     }
+
+    /// Which coordinate of its joint a limit or motor acts on.
+    fn axis(&self) -> Option<Axis> {
+        None
+    }
 }
 
 /// The joints between two ends.
