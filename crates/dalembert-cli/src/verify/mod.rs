@@ -22,8 +22,17 @@ use serde::Serialize;
 
 use crate::exit::{self, Failure};
 
+const EXAMPLES: &str = "\
+Examples:
+  dalembert verify                     all cases, as a table
+  dalembert verify kepler_detest_d     one of them
+  dalembert verify --json | jq 'map(select(.pass | not))'
+
+Exit code 0 if every comparison is within its tolerance, 1 if not.";
+
 /// Run problems with known answers.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Cases to run; all of them if none is named
     #[arg(value_name = "CASE")]
