@@ -222,9 +222,7 @@ impl ImpulseWork {
                 self.regularization[c][row] = r.regularization;
                 if r.low > f64::NEG_INFINITY || r.high < f64::INFINITY {
                     let last = state.lambda[6 * c];
-                    let stand = if r.low == r.high {
-                        Stand::Low
-                    } else if last <= r.low {
+                    let stand = if r.low == r.high || last <= r.low {
                         Stand::Low
                     } else if last >= r.high {
                         Stand::High
@@ -261,7 +259,7 @@ impl ImpulseWork {
             self.lambda.clear();
             self.lambda.extend(self.impulse.iter().map(|i| i / h));
             let now = crate::math::norm(&self.lambda);
-            if !(now > 2.0 * before) {
+            if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
@@ -452,12 +450,12 @@ impl ImpulseWork {
             }
             if k == 0 {
                 first = worst;
-            } else if k == BORROWED && !(worst < first) {
+            } else if k == BORROWED && (worst >= first || worst.is_nan()) {
                 // The borrowed factors led away: begin again.
                 state.q.copy_from_slice(&self.saved);
                 first = f64::INFINITY;
                 continue;
-            } else if k > BORROWED && !(worst < (1.0 - 0.1 * part) * last) {
+            } else if k > BORROWED && (worst >= (1.0 - 0.1 * part) * last || worst.is_nan()) {
                 // Too long a step, of which the straight part alone would close a part: from the same place, half of it.
                 state.q.copy_from_slice(&self.saved);
                 if part < SHORTEST {
@@ -523,7 +521,7 @@ impl ImpulseWork {
             self.lambda.clear();
             self.lambda.extend(self.system.y.iter().map(|y| -y));
             let now = crate::math::norm(&self.lambda);
-            if !(now > 2.0 * before) {
+            if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
