@@ -106,6 +106,8 @@ pub(super) fn wrecking(table: &mut Table) -> Outcome {
         }
         table.absolute("impulse", format!("1:{ratio:e}, h = 1/60: largest gap in 20 s"), worst, 0.0, 1e-6);
     }
+    // A link that turns by ωh gapes by r(ωh)²/2 per step, of which a fifth is taken back in the next: order 2. How fast the
+    // links turn depends on h a little, which takes up to 0.2 from the order seen.
     let mut errors = Vec::new();
     for n in [240.0, 480.0, 960.0] {
         let mut sim = wrecking_ball(20, 1e3, 1.0 / n, false)?;
@@ -278,6 +280,7 @@ fn momentum_lost(sim: &mut Simulation) -> Result<[f64; 2], StepError> {
 }
 
 pub(super) fn floating(table: &mut Table) -> Outcome {
+    // RK4 at 2 ms; the soft limits (11 rad/s on a shank) keep the motion smooth enough for 1e-8.
     let mut sim = ragdoll(Method::Lagrange(Lagrange::default()), 2e-3, true)?;
     let [P, L] = momentum_lost(&mut sim)?;
     table.absolute("lagrange, rk4", "linear momentum lost in 10 s, relative", P, 0.0, 1e-10);
@@ -303,7 +306,7 @@ pub(super) fn floating(table: &mut Table) -> Outcome {
         errors.push((h, L));
     }
     for slope in check::observed_orders(&errors) {
-        table.absolute("impulse", "order of the angular momentum's error", slope, 1.0, 0.5);
+        table.absolute("impulse", "order of the angular momentum's error", slope, 1.0, 0.2);
     }
     Ok(())
 }

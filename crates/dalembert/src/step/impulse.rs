@@ -259,7 +259,7 @@ impl ImpulseWork {
             self.lambda.clear();
             self.lambda.extend(self.impulse.iter().map(|i| i / h));
             let now = crate::math::norm(&self.lambda);
-            if !(now > 2.0 * before) {
+            if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
@@ -450,12 +450,12 @@ impl ImpulseWork {
             }
             if k == 0 {
                 first = worst;
-            } else if k == BORROWED && !(worst < first) {
+            } else if k == BORROWED && (worst >= first || worst.is_nan()) {
                 // The borrowed factors led away: begin again.
                 state.q.copy_from_slice(&self.saved);
                 first = f64::INFINITY;
                 continue;
-            } else if k > BORROWED && !(worst < (1.0 - 0.1 * part) * last) {
+            } else if k > BORROWED && (worst >= (1.0 - 0.1 * part) * last || worst.is_nan()) {
                 // Too long a step, of which the straight part alone would close a part: from the same place, half of it.
                 state.q.copy_from_slice(&self.saved);
                 if part < SHORTEST {
@@ -521,7 +521,7 @@ impl ImpulseWork {
             self.lambda.clear();
             self.lambda.extend(self.system.y.iter().map(|y| -y));
             let now = crate::math::norm(&self.lambda);
-            if !(now > 2.0 * before) {
+            if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
