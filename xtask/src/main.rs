@@ -1,7 +1,9 @@
 //! Chores of the workspace: `cargo xtask help` lists them.
 
 mod book;
+mod browser;
 mod conformance;
+mod gallery;
 mod peers;
 mod run;
 mod schema;
@@ -16,6 +18,7 @@ Chores of the dalembert workspace.
   cargo xtask conformance       tests against the shared data (DALEMBERT_SHARED, or ../shared)
   cargo xtask peers             our speed beside that of others
   cargo xtask schema [--check]  write (or compare) scenes/schema.json and book/src/scene-reference.md
+  cargo xtask gallery [--check] render (or look for) a picture of every scene in book/src/pictures
   cargo xtask help              this text
 ";
 
@@ -31,6 +34,8 @@ fn main() -> ExitCode {
         ["peers"] => peers::run(),
         ["schema"] => schema::write(),
         ["schema", "--check"] => schema::check(),
+        ["gallery"] => gallery::write(),
+        ["gallery", "--check"] => gallery::check(),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(())

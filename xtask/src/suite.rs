@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::run::{build_program, cargo, files, output, pass, program, root};
-use crate::{Outcome, book, schema};
+use crate::{Outcome, book, browser, schema};
 
 type Stage = (&'static str, fn() -> Outcome);
 
@@ -12,6 +12,7 @@ const STAGES: &[Stage] = &[
     ("format", || pass(&mut cargo(&["fmt", "--all", "--check"]))),
     ("book", || book::check(&root())),
     ("lints", lints),
+    ("browser", browser::provide),
     ("tests", || pass(&mut cargo(&["test", "--workspace"]))),
     ("docs", || pass(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     ("program", build_program),

@@ -455,10 +455,14 @@ impl Film {
             Vertex(usize),
             Pose(usize),
         }
-        let places = self.frames.len() as u32;
-        if places < 2 {
+        if self.frames.len() < 2 {
             return self;
         }
+        // A long film leaves out places, but never the last one.
+        let stride = self.frames.len().div_ceil(MOST_PLACES);
+        let last = self.frames.len() - 1;
+        let at: Vec<usize> = (0..last).step_by(stride).chain([last]).collect();
+        let places = at.len() as u32;
         let mut sources = Vec::new();
         for shape in self.drawing.shapes.iter().filter(|s| s.group == Group::Body) {
             let colour = shape.colour;
@@ -494,7 +498,7 @@ impl Film {
                 .collect();
             // In frame i the path ends where the body is: later places are drawn in.
             for (i, frame) in self.frames.iter_mut().enumerate() {
-                frame.vertices.extend((0..path.len()).flat_map(|j| path[j.min(i)]));
+                frame.vertices.extend(at.iter().flat_map(|j| path[(*j).min(i)]));
             }
             let first = self.drawing.vertices;
             self.drawing.vertices += places;
@@ -509,6 +513,8 @@ impl Film {
 
 /// Most bodies whose paths are drawn.
 const MOST_TRAILS: usize = 24;
+/// Most places on a path.
+const MOST_PLACES: usize = 600;
 
 #[cfg(test)]
 mod tests {

@@ -111,6 +111,8 @@ fn render(args: &Args) -> Outcome {
     let player = moving.player.as_mut();
     let mut film = match picture && !args.trails {
         true => Film::still(player, end, groups)?,
+        // A picture needs no more moments than its trails have places.
+        false if picture => Film::take(player, end, 600.0 / end.max(1e-9), groups)?,
         false => Film::take(player, end, args.fps, groups)?,
     };
     if args.trails {

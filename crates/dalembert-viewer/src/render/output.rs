@@ -36,9 +36,19 @@ impl Image {
         bytes
     }
 
-    /// The same with 256 colours and a third of the size; what stands in few pixels keeps its colour less well.
+    /// The same with 256 colours and a third of the size. A pattern hides the steps between colours, unless it would
+    /// swell the file beyond 50 kB.
     pub fn to_small_png(&self) -> Vec<u8> {
+        const PATTERN_LIMIT: usize = 50_000;
         let palette = Palette::of(std::slice::from_ref(self));
+        let fine = self.to_indexed_png(&palette, &palette.indices(self));
+        if fine.len() <= PATTERN_LIMIT {
+            return fine;
+        }
+        self.to_indexed_png(&palette, &palette.plain_indices(self))
+    }
+
+    fn to_indexed_png(&self, palette: &Palette, indices: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width, self.height);
         encoder.set_color(png::ColorType::Indexed);
@@ -47,7 +57,7 @@ impl Image {
         encoder.set_compression(png::Compression::High);
         encoder.set_filter(png::Filter::NoFilter);
         // Writing to memory cannot fail for a picture of matching size.
-        let done = encoder.write_header().and_then(|mut w| w.write_image_data(&palette.plain_indices(self)));
+        let done = encoder.write_header().and_then(|mut w| w.write_image_data(indices));
         debug_assert!(done.is_ok(), "{done:?}");
         bytes
     }
@@ -157,20 +167,22 @@ fn write_gif(
         gif::EncodingError::Io(source) => io(source),
         other => io(std::io::Error::other(other.to_string())),
     };
-    let images: Vec<Image> = (0..count).map(image).collect();
-    let (width, height) = (images[0].width, images[0].height);
+    // Colours are chosen from a few pictures of the film, which are drawn twice: all of them need not fit in memory.
+    let chosen: Vec<Image> = (0..count).step_by(count.div_ceil(24)).map(&mut *image).collect();
+    let (width, height) = (chosen[0].width, chosen[0].height);
     let (Ok(w), Ok(h)) = (u16::try_from(width), u16::try_from(height)) else {
         return Err(io(std::io::Error::other("a GIF is at most 65535 pixels wide and high")));
     };
-    let palette = Palette::of(&images);
+    let palette = Palette::of(&chosen);
+    drop(chosen);
     let file = std::fs::File::create(path).map_err(io)?;
     let mut encoder = gif::Encoder::new(BufWriter::new(file), w, h, &palette.bytes()).map_err(gif_error)?;
     encoder.set_repeat(gif::Repeat::Infinite).map_err(gif_error)?;
     // Hundredths of a second; what is cut off one picture is given to a later one.
     let at = |i: usize| (100.0 * i as f64 / fps).round();
     let mut before: Vec<u8> = Vec::new();
-    for (i, image) in images.iter().enumerate() {
-        let indices = palette.indices(image);
+    for i in 0..count {
+        let indices = palette.indices(&image(i));
         let shown: Vec<u8> = match before.is_empty() {
             true => indices.clone(),
             false => {

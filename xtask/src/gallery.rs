@@ -1,0 +1,94 @@
+//! `cargo xtask gallery`: a picture of every scene, and the page that shows them.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::Outcome;
+use crate::run::{build_program, files, output, program, read, root};
+
+/// Where pictures lie, from the root.
+const PICTURES: &str = "book/src/pictures";
+const PAGE: &str = "book/src/gallery.md";
+/// A picture is larger than this only by mistake [bytes].
+const MOST_BYTES: u64 = 60_000;
+
+/// Scenes that look best at another moment or from another side than the rest.
+const OPTIONS: &[(&str, &[&str])] = &[
+    ("cantilever", &["--time", "100%", "--camera=-80,12"]),
+    ("cloth", &["--time", "12%"]),
+    ("falling_stones", &["--trails", "--time", "15%", "--camera=-75,10"]),
+    ("figure_eight", &["--trails", "--camera=-60,50"]),
+    ("inclined_plane", &["--trails", "--camera=-25,18"]),
+    ("kepler", &["--trails", "--time", "100%", "--camera=-60,50"]),
+    ("lennard_jones", &["--time", "100%"]),
+    ("pendulum", &["--trails", "--camera=-80,12"]),
+    ("push_some", &["--time", "100%"]),
+    ("shaken", &["--camera=-80,12"]),
+];
+
+/// Renders all scenes and writes the page.
+pub(crate) fn write() -> Outcome {
+    build_program()?;
+    let folder = root().join(PICTURES);
+    std::fs::create_dir_all(&folder).map_err(|e| format!("cannot create `{}`: {e}", folder.display()))?;
+    for scene in files(&root().join("scenes"), "toml")? {
+        let name = stem(&scene);
+        let picture = folder.join(format!("{name}.png"));
+        let start = Instant::now();
+        let (from, to) = (scene.to_string_lossy(), picture.to_string_lossy());
+        let own = OPTIONS.iter().find(|(scene, _)| *scene == name).map_or(&[][..], |(_, options)| *options);
+        let mut arguments = vec!["render", &from, "-o", &to, "--size", "600x400", "--small", "--fps", "60"];
+        if !own.contains(&"--time") {
+            arguments.extend(["--time", "40%"]);
+        }
+        arguments.extend(own);
+        output(&mut program(&arguments)?)?;
+        let bytes = std::fs::metadata(&picture).map_or(0, |m| m.len());
+        println!("{name}: {} kB, {:.1} s", bytes / 1000, start.elapsed().as_secs_f64());
+        if bytes > MOST_BYTES {
+            return Err(format!("`{}` has {bytes} bytes; at most {MOST_BYTES} belong into the project", to));
+        }
+    }
+    let page = root().join(PAGE);
+    std::fs::write(&page, text()?).map_err(|e| format!("cannot write `{}`: {e}", page.display()))?;
+    println!("wrote {}", page.display());
+    Ok(())
+}
+
+/// Fails if a scene has no picture or the page is not what the scenes say.
+pub(crate) fn check() -> Outcome {
+    for scene in files(&root().join("scenes"), "toml")? {
+        let picture = format!("{PICTURES}/{}.png", stem(&scene));
+        if !root().join(&picture).is_file() {
+            return Err(format!("`{picture}` is missing: run `cargo xtask gallery` and commit it"));
+        }
+    }
+    match read(&root().join(PAGE))? == text()? {
+        true => Ok(()),
+        false => Err(format!("`{PAGE}` is stale: run `cargo xtask gallery` and commit it")),
+    }
+}
+
+fn stem(scene: &Path) -> String {
+    scene.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The page: picture, title, what is seen, and the command.
+fn text() -> Outcome<String> {
+    let mut out = String::from(
+        "# Gallery\n\nEvery scene that comes with the program. The pictures are made by `cargo xtask gallery`; \
+         `dalembert examples copy NAME .` takes a scene as the start of your own.\n",
+    );
+    for scene in files(&root().join("scenes"), "toml")? {
+        let (name, file) = (stem(&scene), read(&scene)?);
+        let title = file.lines().find_map(|l| l.strip_prefix("title = ")).unwrap_or(&name).trim_matches('"');
+        let says = |mark: &str| file.lines().find_map(|l| l.strip_prefix(mark)).unwrap_or_default();
+        let _ = write!(
+            out,
+            "\n## {title}\n\n![{title}](pictures/{name}.png)\n\nYou see:{}\n\n```sh\ndalembert view scenes/{name}.toml\n```\n",
+            says("# You see:")
+        );
+    }
+    Ok(out)
+}
