@@ -147,6 +147,10 @@ impl Generalized {
             rhs[k] -= (0..n).map(|i| mass[i / 3] * column[i] * second[i]).sum::<f64>();
         }
         let M = self.mass_matrix(u, mass);
+        // Overflown: the step that asked for it fails.
+        if !M.iter().chain(rhs.iter()).all(|x| x.is_finite()) {
+            return a[self.v.clone()].fill(f64::NAN);
+        }
         // A singular map (two coordinates that do the same) has no unique ü: take the smallest.
         let solution = match nalgebra::Cholesky::new(M.clone()) {
             Some(factor) => factor.solve(&rhs),

@@ -29,7 +29,7 @@ pub struct MassProperties {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MassError {
     /// A mass that is not a positive number.
-    #[error("mass {mass} kg must be positive and finite")]
+    #[error("mass {mass} kg must be positive and finite, and so must its inverse")]
     Mass {
         /// Mass \[kg\].
         mass: f64,
@@ -100,7 +100,7 @@ pub fn unit_inertia_at(d: &Vec3) -> Mat3 {
 impl MassProperties {
     /// From mass \[kg\], centre \[m\] and the full inertia tensor about the centre, body axes [kg·m²].
     pub fn new(mass: f64, center: Vec3, inertia: Mat3) -> Result<Self, MassError> {
-        if !(mass > 0.0 && mass.is_finite()) {
+        if !(mass > 0.0 && mass.is_finite() && (1.0 / mass).is_finite()) {
             return Err(MassError::Mass { mass });
         }
         if !center.iter().all(|x| x.is_finite()) {
@@ -125,7 +125,9 @@ impl MassProperties {
         let body = Self { mass, center, inertia: 0.5 * (inertia + inertia.transpose()) };
         let moments = body.principal_moments();
         // A moment below the rounding of the largest one cannot be told from zero, and has no inverse.
-        if moments[0] <= 1e-14 * moments[2] {
+        if moments[0] <= 1e-14 * moments[2]
+            || moments.iter().any(|m| !(m.is_finite() && (1.0 / m).is_finite()))
+        {
             return Err(MassError::NotPositive { moments });
         }
         if moments[0] + moments[1] < moments[2] * (1.0 - TRIANGLE_TOLERANCE) {
@@ -192,7 +194,9 @@ impl MassProperties {
 
     /// I⁻¹ about the centre, body axes [1/(kg·m²)].
     pub fn inv_inertia(&self) -> Mat3 {
-        let inverse = self.inertia.try_inverse();
+        // At size 1, so that the determinant of small moments does not vanish.
+        let size = self.inertia.amax();
+        let inverse = (self.inertia / size).try_inverse().map(|inverse| inverse / size);
         debug_assert!(inverse.is_some(), "inertia {} has no inverse", self.inertia);
         let inverse = inverse.unwrap_or_else(Mat3::zeros);
         0.5 * (inverse + inverse.transpose())

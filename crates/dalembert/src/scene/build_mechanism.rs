@@ -632,22 +632,27 @@ fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
     notes.found == before
 }
 
+/// The vector at length 1, however long or short it was; `None` if it has no direction.
+fn direction(v: &Vec3) -> Option<Vec3> {
+    let size = v.amax();
+    (size > 0.0 && size.is_finite()).then(|| (v / size).normalize()).filter(|u| u.norm() > 0.5)
+}
+
 /// Axes t, n, b of both ends in the world.
 fn axes(j: &JointItem, notes: &mut Notes) -> Option<[Mat3; 2]> {
-    if !(j.axis.norm() > 0.0 && j.axis.norm().is_finite()) {
+    let Some(t) = direction(&j.axis) else {
         notes.error("axis", format!("({}, {}, {}) is no direction", j.axis.x, j.axis.y, j.axis.z));
         return None;
-    }
+    };
     // `frame_with_axis` turns z into the axis; here t comes first.
-    let R = matrix(&frame_with_axis(&j.axis.normalize()));
+    let R = matrix(&frame_with_axis(&t));
     let first = Mat3::from_columns(&[R.column(2), R.column(0), R.column(1)]);
     if j.kind != JointType::Universal {
         return Some([first, first]);
     }
-    let t = j.axis.normalize();
     let n = match j.axis2 {
         Some(second) => {
-            let n = second.try_normalize(0.0).unwrap_or(t);
+            let n = direction(&second).unwrap_or(t);
             if n.dot(&t).abs() > 1e-9 {
                 notes.error("axis2", "the second axis of a universal joint must be across the first");
                 return None;
