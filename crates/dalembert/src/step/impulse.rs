@@ -12,7 +12,7 @@
 
 use super::system::System;
 use super::{StepError, StepReport, Workspace};
-use crate::joints::{Role, Softness};
+use crate::joints::{Ask, Role, Softness};
 use crate::math::{all_finite, set_triple, triple};
 use crate::model::{Hold, Model, NamedConstraint, State};
 
@@ -63,6 +63,8 @@ struct Bounded {
     constraint: usize,
     low: f64,
     high: f64,
+    /// r of the row.
+    regularization: f64,
     stand: Stand,
 }
 
@@ -73,21 +75,20 @@ pub(crate) struct ImpulseWork {
     bounded: Vec<Bounded>,
     /// Target rate of each row.
     target: Vec<[f64; 6]>,
-    /// r of each row.
-    regularization: Vec<[f64; 6]>,
     /// M v + h F of the nodes.
     momentum: Vec<f64>,
     /// Jacobian blocks of bounded rows, kept while they are switched off.
     kept: Vec<[f64; 36]>,
     /// hλ, six per constraint.
     impulse: Vec<f64>,
-    delta: Vec<f64>,
 }
 
 /// More rounds than this mean that bounds and rows contradict each other.
 const MOST_ROUNDS: u32 = 60;
 /// Newton steps of the projection.
 const MOST_PROJECTIONS: u32 = 12;
+/// New factors for the projection if a step with the old ones leaves more than this share of the gap.
+const SLOW: f64 = 0.05;
 /// A joint counts as closed when it gapes by less than this [m or rad].
 const CLOSED: f64 = 1e-10;
 
@@ -134,15 +135,17 @@ impl Impulse {
 
         own.system.prepare(model);
         own.system.load_bodies(model, &state.q, &state.v);
-        own.system.evaluate(model, state.time, &state.turns, &state.broken);
-        own.gather_momentum(state, f, h);
+        own.system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian);
+        own.gather_momentum(f, h);
         own.choose_rows(model, state, h, self.projection);
         match self.solver {
             RowSolver::Direct => own.solve_direct(h, report),
             RowSolver::Pgs { sweeps } => own.solve_sweeps(model, h, sweeps, report),
         }
 
-        model.accelerations_without_gyro(&state.q, f);
+        // v + h M⁻¹ F of what no joint holds; the others have their v⁺ already.
+        own.system.loose.iter().for_each(|k| model.rigid.solve_mass_of(&state.q, f, *k));
+        model.point_accelerations(f);
         super::kick(model, &mut state.v, f, h);
         own.system.scatter(&own.system.x, &mut state.v);
         own.store_forces(model, state, h);
@@ -169,64 +172,63 @@ impl Impulse {
 
 impl ImpulseWork {
     /// M v + h F of the bodies that joints hold.
-    fn gather_momentum(&mut self, state: &State, f: &[f64], h: f64) {
-        let s = &mut self.system;
+    fn gather_momentum(&mut self, f: &[f64], h: f64) {
+        let s = &self.system;
         self.momentum.resize(s.x.len(), 0.0);
-        s.gather(&state.v, &mut self.momentum);
-        s.mass_times(&mut self.momentum);
-        let mut x = std::mem::take(&mut s.x);
-        s.gather(f, &mut x);
-        for (m, f) in self.momentum.iter_mut().zip(&x) {
-            *m += h * f;
-        }
-        s.x = x;
-        // A filtered particle moves only where it may; the rest of its velocity is not an unknown.
-        for (n, node) in s.nodes.iter().enumerate() {
-            if let Some(filter) = node.filter {
-                let p = filter * triple(&self.momentum, 2 * n);
-                set_triple(&mut self.momentum, 2 * n, &p);
+        for (n, (node, p)) in s.nodes.iter().zip(self.momentum.chunks_exact_mut(6)).enumerate() {
+            let (body, inertia) = (&s.bodies[n], &s.inertia[n]);
+            let f = &f[node.v..node.v + node.dofs];
+            let mut linear = inertia.mass * body.v + h * triple(f, 0);
+            if node.dofs == 6 {
+                set_triple(p, 1, &(inertia.angular * body.w + h * triple(f, 1)));
             }
+            // A filtered particle moves only where it may; the rest of its velocity is not an unknown.
+            if let Some(filter) = node.filter {
+                linear = s.filters[filter as usize] * linear;
+            }
+            set_triple(p, 0, &linear);
         }
     }
 
-    /// Target rate, regularization and bounds of every row.
+    /// Target rate, softness r/h and bounds of every row.
     fn choose_rows(&mut self, model: &Model, state: &State, h: f64, projection: bool) {
-        let n = model.constraints.len();
-        self.target.resize(n, [0.0; 6]);
-        self.regularization.resize(n, [0.0; 6]);
+        self.target.resize(model.constraints.len(), [0.0; 6]);
         self.bounded.clear();
-        self.kept.clear();
         for (c, entry) in model.constraints.iter().enumerate() {
-            let rows = entry.constraint.rows();
-            let (violation, drift) = (self.system.violation[c], self.system.drift[c]);
+            let s = &mut self.system;
+            let (violation, drift) = (s.violation[c], s.drift[c]);
             // A row of a broken joint, or none at all: no Jacobian, multiplier 0.
-            self.regularization[c] = [h; 6];
+            s.softness[c] = [1.0; 6];
             self.target[c] = [0.0; 6];
             if state.broken[entry.joint] {
                 continue;
             }
-            for row in 0..rows {
-                let now = self.system.row_rate(c, row);
-                let r = row_rule(entry, violation[row], now, h, projection);
-                self.target[c][row] = r.target - drift[row];
-                self.regularization[c][row] = r.regularization;
-                if r.low > f64::NEG_INFINITY || r.high < f64::INFINITY {
+            for row in 0..s.row_count[c] as usize {
+                let rule = row_rule(entry, violation[row], || s.row_rate(c, row), h, projection);
+                self.target[c][row] = rule.target - drift[row];
+                s.softness[c][row] = rule.regularization / h;
+                if rule.low > f64::NEG_INFINITY || rule.high < f64::INFINITY {
                     let last = state.lambda[6 * c];
-                    let stand = if r.low == r.high {
+                    let stand = if last <= rule.low || rule.low == rule.high {
                         Stand::Low
-                    } else if last <= r.low {
-                        Stand::Low
-                    } else if last >= r.high {
+                    } else if last >= rule.high {
                         Stand::High
                     } else {
                         Stand::Free
                     };
-                    self.bounded.push(Bounded { constraint: c, low: r.low, high: r.high, stand });
+                    let Rule { low, high, regularization, .. } = rule;
+                    self.bounded.push(Bounded { constraint: c, low, high, regularization, stand });
                 }
             }
         }
+        self.keep_bounded();
+    }
+
+    /// Keeps the Jacobians of bounded rows, as evaluated last.
+    fn keep_bounded(&mut self) {
+        self.kept.clear();
         for b in &self.bounded {
-            self.kept.extend(self.system.blocks(b.constraint).map(|k| self.system.jacobian[k]));
+            self.kept.extend(&self.system.jacobian[self.system.blocks(b.constraint)]);
         }
     }
 
@@ -243,8 +245,7 @@ impl ImpulseWork {
 
     /// Active-set iteration over the bounded rows, each round a direct solve.
     fn solve_direct(&mut self, h: f64, report: &mut StepReport) {
-        let n = self.target.len();
-        self.impulse.resize(6 * n, 0.0);
+        self.impulse.resize(self.system.y.len(), 0.0);
         let mut fewest = usize::MAX;
         let mut patience = 4;
         let mut round = 0;
@@ -259,18 +260,15 @@ impl ImpulseWork {
                 self.system.x = x;
             }
             self.show_bounded(|b| b.stand == Stand::Free);
-            for c in 0..n {
-                for row in 0..6 {
-                    self.system.softness[c][row] = self.regularization[c][row] / h;
-                    self.system.y[6 * c + row] = self.target[c][row];
+            self.system.y.copy_from_slice(self.target.as_flattened());
+            for b in &self.bounded {
+                let free = b.stand == Stand::Free;
+                self.system.softness[b.constraint][0] = if free { b.regularization / h } else { 1.0 };
+                if !free {
+                    self.system.y[6 * b.constraint] = 0.0;
                 }
             }
-            for b in self.bounded.iter().filter(|b| b.stand != Stand::Free) {
-                self.system.softness[b.constraint][0] = 1.0;
-                self.system.y[6 * b.constraint] = 0.0;
-            }
-            report.weak_rows = self.system.factor();
-            self.system.solve();
+            report.weak_rows = self.system.factor_and_solve();
             for (i, y) in self.impulse.iter_mut().zip(&self.system.y) {
                 *i = -y;
             }
@@ -317,7 +315,7 @@ impl ImpulseWork {
                 let force = if b.stand == Stand::Low { b.low } else { b.high };
                 let rate = self.system.row_times(c, 0, &self.system.x);
                 // Positive: the row runs ahead of its target, so it asks for less force.
-                let ahead = rate + self.regularization[c][0] * force - self.target[c][0];
+                let ahead = rate + b.regularization * force - self.target[c][0];
                 let slack = 1e-11 * (1.0 + rate.abs() + self.target[c][0].abs());
                 match b.stand {
                     Stand::Low if ahead < -slack => Stand::Free,
@@ -363,12 +361,12 @@ impl ImpulseWork {
             worst = 0.0;
             for c in 0..n {
                 for row in 0..model.constraints[c].constraint.rows() {
-                    let diagonal = s.row_diagonal(c, row) + self.regularization[c][row] / h;
+                    let diagonal = s.row_diagonal(c, row) + s.softness[c][row];
                     if diagonal <= 0.0 {
                         continue;
                     }
                     let old = self.impulse[6 * c + row];
-                    let rate = s.row_times(c, row, &s.x) + self.regularization[c][row] / h * old;
+                    let rate = s.row_times(c, row, &s.x) + s.softness[c][row] * old;
                     let mut new = old + (self.target[c][row] - rate) / diagonal;
                     if let Some(b) = self.bounded.iter().find(|b| b.constraint == c) {
                         new = new.clamp(h * b.low, h * b.high);
@@ -389,46 +387,43 @@ impl ImpulseWork {
         for (l, i) in state.lambda.iter_mut().zip(&self.impulse) {
             *l = i / h;
         }
-        for (c, entry) in model.constraints.iter().enumerate() {
-            let Some(limit) = entry.breaks_at else { continue };
-            let force = crate::math::norm(&state.lambda[6 * c..6 * c + entry.constraint.rows()]);
-            if force > limit {
-                state.broken[entry.joint] = true;
+        for &(c, limit) in &self.system.breakable {
+            if crate::math::norm(&state.lambda[6 * c..6 * c + 6]) > limit {
+                state.broken[model.constraints[c].joint] = true;
             }
         }
     }
 
-    /// Moves bodies by the smallest mass-weighted step onto C = 0, with the factors of the velocity solve.
+    /// Moves bodies by the smallest mass-weighted steps onto C = 0: Newton's method with the factors of the velocity
+    /// solve while they serve. They belong to the start of the step, so that the gap falls by about the largest turn
+    /// (in radians) since then; where that is slow, they are made anew.
     fn project(&mut self, model: &Model, state: &mut State, report: &mut StepReport) {
-        let exact = |c: &NamedConstraint, broken: &[bool]| c.is_exact() && !broken[c.joint];
-        if !model.constraints.iter().any(|c| exact(c, &state.broken)) {
+        if !self.system.has_exact() {
             return;
         }
-        self.delta.resize(self.system.x.len(), 0.0);
+        let State { time, q, v, turns, broken, .. } = state;
         let mut last = f64::INFINITY;
-        for k in 0..MOST_PROJECTIONS {
-            self.system.load_bodies(model, &state.q, &state.v);
-            self.system.evaluate(model, state.time, &state.turns, &state.broken);
-            let worst = self.system.worst_violation(model, |c| exact(&model.constraints[c], &state.broken));
-            report.gap = worst;
-            report.projections = k;
-            if worst < CLOSED || worst.is_nan() || worst > 0.5 * last && k > 2 {
+        let mut fresh = false;
+        for k in 0..=MOST_PROJECTIONS {
+            let worst = self.system.measure(model, *time, q, turns, broken);
+            (report.gap, report.projections) = (worst, k);
+            if worst < CLOSED || k == MOST_PROJECTIONS || (fresh && worst > 0.5 * last) {
                 break;
             }
+            fresh = worst > SLOW * last;
             last = worst;
-            for (c, entry) in model.constraints.iter().enumerate() {
-                let take = exact(entry, &state.broken);
-                for row in 0..6 {
-                    let used = take && row < entry.constraint.rows();
-                    self.system.y[6 * c + row] = if used { -self.system.violation[c][row] } else { 0.0 };
-                }
+            if fresh {
+                self.system.load_bodies(model, q, v);
+                self.system.evaluate(model, *time, turns, broken, Ask::Jacobian);
+                self.keep_bounded();
+                self.show_bounded(|b| b.stand == Stand::Free);
+                self.system.load_gaps();
+                self.system.factor_and_solve();
+            } else {
+                self.system.load_gaps();
+                self.system.solve();
             }
-            self.system.x.fill(0.0);
-            self.system.solve();
-            self.delta.copy_from_slice(&self.system.x);
-            for (n, node) in self.system.nodes.iter().enumerate() {
-                model.nudge(node, &self.delta[6 * n..6 * n + 6], &mut state.q);
-            }
+            self.system.nudge_all(model, q);
         }
     }
 }
@@ -441,8 +436,9 @@ struct Rule {
     high: f64,
 }
 
-/// The rule of a row with violation C that moves at rate `now`.
-fn row_rule(entry: &NamedConstraint, C: f64, now: f64, h: f64, projection: bool) -> Rule {
+/// The rule of a row with violation C; `now` gives the rate at which it moves.
+#[inline]
+fn row_rule(entry: &NamedConstraint, C: f64, now: impl Fn() -> f64, h: f64, projection: bool) -> Rule {
     let free = |target: f64, regularization: f64| Rule {
         target,
         regularization,
@@ -474,7 +470,7 @@ fn row_rule(entry: &NamedConstraint, C: f64, now: f64, h: f64, projection: bool)
             Role::Servo { kp, kd, max, .. } => Rule { low: -max, high: max, ..soft(kp, kd) },
             Role::Friction(max) => Rule { low: -max, high: max, ..free(0.0, 0.0) },
             Role::Effort(effort) => Rule { low: effort, high: effort, ..free(0.0, 0.0) },
-            Role::Armature(inertia) => free(now, h / inertia),
+            Role::Armature(inertia) => free(now(), h / inertia),
         },
     }
 }

@@ -15,7 +15,8 @@ use super::explicit::Integrator;
 use super::phase::{self, Scheme};
 use super::system::System;
 use super::{StepError, StepReport, Workspace};
-use crate::math::{Vec3, all_finite, norm, set_triple, triple};
+use crate::joints::Ask;
+use crate::math::{all_finite, norm, set_triple, triple};
 use crate::model::{Model, State};
 
 /// Settings of the method `lagrange`.
@@ -120,7 +121,7 @@ fn add_multiplier_forces(
         return;
     }
     s.load_bodies(model, q, v);
-    s.evaluate(model, t, turns, broken);
+    s.evaluate(model, t, turns, broken, Ask::Bias);
     s.add_explicit_forces(model, broken, f);
     solve_multipliers(model, s, broken, alpha, f, worst);
     let mut pull = std::mem::take(&mut s.x);
@@ -153,15 +154,13 @@ fn solve_multipliers(
         if node.dofs == 6 {
             // M ω̇ = τ − ω × I ω
             let w = s.bodies[n].w;
-            let I = |i: usize, j: usize| s.mass[n][6 * (3 + i) + 3 + j];
-            let L = Vec3::from_fn(|i, _| (0..3).map(|j| I(i, j) * w[j]).sum());
-            let gyro = w.cross(&L);
+            let gyro = w.cross(&(s.inertia[n].angular * w));
             for k in 0..3 {
                 x[6 * n + 3 + k] -= gyro[k];
             }
         }
         if let Some(filter) = node.filter {
-            let a = filter * triple(&x, 2 * n);
+            let a = s.filters[filter as usize] * triple(&x, 2 * n);
             set_triple(&mut x, 2 * n, &a);
         }
     }
@@ -213,8 +212,8 @@ fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepRe
     let mut last = f64::INFINITY;
     for k in 0..=MOST_PROJECTIONS {
         s.load_bodies(model, &state.q, &state.v);
-        s.evaluate(model, state.time, &state.turns, &state.broken);
-        let worst = s.worst_violation(model, |c| exact(c, &state.broken));
+        s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias);
+        let worst = s.worst_gap(model, &state.broken);
         report.gap = worst;
         report.projections = k;
         if worst < 1e-14 || k == MOST_PROJECTIONS || worst > 0.5 * last || worst.is_nan() {
@@ -224,10 +223,7 @@ fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepRe
         s.x.fill(0.0);
         rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -s.violation[c][row]));
         s.solve_least_norm(REGULARIZATION);
-        for n in 0..s.nodes.len() {
-            let (node, delta): (_, [f64; 6]) = (s.nodes[n], std::array::from_fn(|i| s.x[6 * n + i]));
-            model.nudge(&node, &delta, &mut state.q);
-        }
+        s.nudge_all(model, &mut state.q);
     }
     s.x.fill(0.0);
     rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -(s.row_rate(c, row) + s.drift[c][row])));
@@ -257,7 +253,7 @@ fn rows(model: &Model, s: &mut System, value: impl Fn(&System, usize, usize) -> 
 fn read_multipliers(model: &Model, state: &mut State, s: &mut System, f: &mut [f64]) {
     model.forces_into(state.time, &state.q, &state.v, f);
     s.load_bodies(model, &state.q, &state.v);
-    s.evaluate(model, state.time, &state.turns, &state.broken);
+    s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias);
     s.add_explicit_forces(model, &state.broken, f);
     solve_multipliers(model, s, &state.broken, 0.0, f, &mut LagrangeReport::default());
     for (l, y) in state.lambda.iter_mut().zip(&s.y) {

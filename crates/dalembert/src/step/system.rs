@@ -15,9 +15,9 @@
 //! A particle that a filter holds, wholly or along some directions, keeps the columns of A that it may still move in.
 
 use crate::bodies::Rigid;
-use crate::joints::{Block, Body, Holder, MOST_HOLDERS, Rows};
+use crate::joints::{Ask, Block, Body, Holder, MOST_HOLDERS, Rows};
 use crate::math::{Mat3, Vec3, set_triple, triple};
-use crate::model::{Model, State};
+use crate::model::{Model, NamedConstraint, State};
 use crate::solve::kkt::{Coupling, Kkt};
 
 /// What a least-norm solve reports.
@@ -35,14 +35,43 @@ pub(crate) struct Node {
     pub v: usize,
     /// Rigid bodies have 6 of them, particles 3.
     pub dofs: usize,
-    /// Filter block of a particle that may not move freely.
-    pub filter: Option<Mat3>,
+    /// Which of the filters holds a particle that may not move freely.
+    pub filter: Option<u32>,
+}
+
+/// Inertia of one body about its centre of mass, world axes; a particle gets 1 for angles that it does not have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inertia {
+    pub mass: f64,
+    pub angular: Mat3,
+}
+
+impl Inertia {
+    #[inline(always)]
+    fn block(&self) -> Block {
+        let mut block = [0.0; 36];
+        for i in 0..3 {
+            block[7 * i] = self.mass;
+            for j in 0..3 {
+                block[6 * (3 + i) + 3 + j] = self.angular[(i, j)];
+            }
+        }
+        block
+    }
 }
 
 /// Constraints, bodies and their blocks.
 #[derive(Debug, Default)]
 pub(crate) struct System {
     pub nodes: Vec<Node>,
+    pub filters: Vec<Mat3>,
+    /// Rigid bodies that no constraint holds.
+    pub loose: Vec<usize>,
+    /// Per constraint: its rows, and whether it must hold exactly.
+    pub row_count: Vec<u8>,
+    exact: Vec<bool>,
+    /// Constraints whose joint may break, and at what.
+    pub breakable: Vec<(usize, f64)>,
     /// For each constraint, for each of its holders: place in its list of nodes, or `NONE` for the world.
     slots: Vec<[u8; MOST_HOLDERS]>,
     /// Blocks of constraint c: `first[c]..first[c + 1]`, one for each of its distinct nodes.
@@ -52,7 +81,7 @@ pub(crate) struct System {
     kkt: Option<Kkt>,
     /// Per node.
     pub bodies: Vec<Body>,
-    pub mass: Vec<Block>,
+    pub inertia: Vec<Inertia>,
     /// Per block: ∂C/∂q with filters applied.
     pub jacobian: Vec<Block>,
     /// Per constraint.
@@ -82,9 +111,14 @@ impl System {
 
     /// Lists the bodies and analyses the pattern, once.
     pub(crate) fn prepare(&mut self, model: &Model) {
-        if self.fits(model) {
-            return;
+        if !self.fits(model) {
+            let couplings = self.list(model);
+            self.kkt = Some(Kkt::new(self.nodes.len(), &couplings));
         }
+    }
+
+    /// Lists the bodies and makes room for what constraints say.
+    fn list(&mut self, model: &Model) -> Vec<Coupling> {
         let mut holders: Vec<Holder> = model
             .constraints
             .iter()
@@ -94,6 +128,7 @@ impl System {
             .collect();
         holders.sort_unstable();
         holders.dedup();
+        let mut filters = Vec::new();
         self.nodes = holders
             .iter()
             .map(|&holder| match holder {
@@ -101,12 +136,22 @@ impl System {
                     holder,
                     v: model.layout.points_v() + 3 * i as usize,
                     dofs: 3,
-                    filter: model.filters.block(i as usize),
+                    filter: model.filters.block(i as usize).map(|block| {
+                        filters.push(block);
+                        filters.len() as u32 - 1
+                    }),
                 },
                 Holder::Rigid(k) => Node { holder, v: 6 * k as usize, dofs: 6, filter: None },
                 Holder::World => Node { holder, v: 0, dofs: 0, filter: None },
             })
             .collect();
+        self.filters = filters;
+        let held = |k: &usize| holders.binary_search(&Holder::Rigid(*k as u32)).is_ok();
+        self.loose = (0..model.layout.rigid).filter(|k| !held(k)).collect();
+        self.row_count = model.constraints.iter().map(|c| c.constraint.rows() as u8).collect();
+        self.exact = model.constraints.iter().map(|c| c.is_exact()).collect();
+        let breaks = |(c, entry): (usize, &NamedConstraint)| Some((c, entry.breaks_at?));
+        self.breakable = model.constraints.iter().enumerate().filter_map(breaks).collect();
         let mut couplings = Vec::with_capacity(model.constraints.len());
         self.slots.clear();
         self.block_node.clear();
@@ -133,10 +178,9 @@ impl System {
             let pivot_after_one = whole && c.constraint.pivots_on_one();
             couplings.push(Coupling { nodes: list, rows: c.constraint.rows(), pivot_after_one });
         }
-        self.kkt = Some(Kkt::new(self.nodes.len(), &couplings));
         let n = model.constraints.len();
         self.bodies = vec![Body::WORLD; self.nodes.len()];
-        self.mass = vec![[0.0; 36]; self.nodes.len()];
+        self.inertia = vec![Inertia { mass: 0.0, angular: Mat3::zeros() }; self.nodes.len()];
         self.jacobian = vec![[0.0; 36]; self.block_node.len()];
         self.violation = vec![[0.0; 6]; n];
         self.bias = vec![[0.0; 6]; n];
@@ -144,78 +188,87 @@ impl System {
         self.softness = vec![[1.0; 6]; n];
         self.x = vec![0.0; 6 * self.nodes.len()];
         self.y = vec![0.0; 6 * n];
+        couplings
     }
 
     /// Poses, velocities and masses of the bodies.
     pub(crate) fn load_bodies(&mut self, model: &Model, q: &[f64], v: &[f64]) {
-        for ((node, body), mass) in self.nodes.iter().zip(&mut self.bodies).zip(&mut self.mass) {
+        for ((node, body), inertia) in self.nodes.iter().zip(&mut self.bodies).zip(&mut self.inertia) {
             *body = model.body(node.holder, q, v);
-            *mass = [0.0; 36];
-            match node.holder {
+            *inertia = match node.holder {
                 Holder::Rigid(k) => {
-                    let k = k as usize;
-                    let (m, I) = (model.rigid.mass[k], body.R * model.rigid.inertia[k] * body.R.transpose());
-                    for i in 0..3 {
-                        mass[7 * i] = m;
-                        for j in 0..3 {
-                            mass[6 * (3 + i) + 3 + j] = I[(i, j)];
-                        }
-                    }
+                    let angular = body.R * model.rigid.inertia[k as usize] * body.R.transpose();
+                    Inertia { mass: model.rigid.mass[k as usize], angular }
                 }
                 Holder::Particle(i) => {
-                    for d in 0..6 {
-                        mass[7 * d] = if d < 3 { model.particles.mass[i as usize] } else { 1.0 };
-                    }
+                    Inertia { mass: model.particles.mass[i as usize], angular: Mat3::identity() }
                 }
-                Holder::World => {}
-            }
+                Holder::World => Inertia { mass: 1.0, angular: Mat3::identity() },
+            };
         }
     }
 
-    /// C, A, J̇q̇ of every constraint that is not broken, at the bodies loaded last.
-    pub(crate) fn evaluate(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool]) {
+    /// Poses only.
+    fn load_poses(&mut self, model: &Model, q: &[f64]) {
+        for (node, body) in self.nodes.iter().zip(&mut self.bodies) {
+            (body.x, body.R) = model.pose(node.holder, q);
+        }
+    }
+
+    /// C and as much else as is asked for of every constraint that is not broken, at the bodies loaded last.
+    pub(crate) fn evaluate(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool], ask: Ask) {
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
+        self.rows.ask = ask;
         for (c, entry) in model.constraints.iter().enumerate() {
             let first = self.first[c] as usize;
             let blocks = &mut self.jacobian[first..self.first[c + 1] as usize];
-            for b in blocks.iter_mut() {
-                *b = [0.0; 36];
-            }
             if broken[entry.joint] {
                 (self.violation[c], self.bias[c], self.drift[c]) = ([0.0; 6], [0.0; 6], [0.0; 6]);
+                blocks.fill([0.0; 36]);
                 continue;
             }
-            let holders = entry.constraint.holders();
-            for slot in 0..holders.len() {
-                let place = self.slots[c][slot];
-                bodies[slot] = if place == NONE {
-                    Body::WORLD
-                } else {
-                    self.bodies[self.block_node[first + place as usize] as usize]
+            let holders = entry.constraint.holders().len();
+            let slots = &self.slots[c][..holders];
+            for (body, place) in bodies.iter_mut().zip(slots) {
+                *body = match *place {
+                    NONE => Body::WORLD,
+                    place => self.bodies[self.block_node[first + place as usize] as usize],
                 };
             }
-            let out = &mut self.rows;
-            out.clear(holders.len());
-            entry.constraint.evaluate(t, &bodies[..holders.len()], &turns[entry.turns.clone()], out);
+            let (out, rows) = (&mut self.rows, self.row_count[c] as usize);
+            out.clear(holders, rows);
+            entry.constraint.evaluate(t, &bodies[..holders], &turns[entry.turns.clone()], out);
             self.violation[c] = out.violation;
-            self.bias[c] = out.bias;
+            if ask == Ask::Violation {
+                continue;
+            }
             self.drift[c] = out.drift;
-            for slot in 0..holders.len() {
-                let place = self.slots[c][slot];
-                if place == NONE {
+            if ask == Ask::Bias {
+                self.bias[c] = out.bias;
+            }
+            // Rows beyond those of the constraint are zero and stay so.
+            let numbers = 6 * rows;
+            for (slot, place) in slots.iter().enumerate().filter(|(_, place)| **place != NONE) {
+                let node = &self.nodes[self.block_node[first + *place as usize] as usize];
+                let from = &out.jacobian[slot];
+                let to = &mut blocks[*place as usize];
+                let again = slots[..slot].contains(place);
+                if node.dofs == 6 && !again {
+                    to[..numbers].copy_from_slice(&from[..numbers]);
                     continue;
                 }
-                let node = &self.nodes[self.block_node[first + place as usize] as usize];
-                let from = &out.jacobian[slot];
-                let to = &mut blocks[place as usize];
+                if !again {
+                    to[..numbers].fill(0.0);
+                }
                 match (node.dofs, node.filter) {
-                    (6, _) => to.iter_mut().zip(from).for_each(|(a, b)| *a += b),
-                    (_, None) => add_linear(from, to, |a| a),
+                    (6, _) => to[..numbers].iter_mut().zip(from).for_each(|(a, b)| *a += b),
+                    (_, None) => add_linear(from, to, rows, |a| a),
                     (_, Some(filter)) => {
-                        add_linear(from, to, |a| filter * a);
+                        let filter = self.filters[filter as usize];
+                        add_linear(from, to, rows, |a| filter * a);
                         // What the filter took away is not an unknown: it moves as told (or not at all).
                         let v = bodies[slot].v - filter * bodies[slot].v;
-                        for row in 0..6 {
+                        for row in 0..rows {
                             self.drift[c][row] += linear(from, row).dot(&v);
                         }
                     }
@@ -224,12 +277,11 @@ impl System {
         }
     }
 
-    /// Factors with the current masses, Jacobians and softness; returns the number of rows that depend on others.
-    pub(crate) fn factor(&mut self) -> u32 {
-        match &mut self.kkt {
-            Some(kkt) => kkt.factor(&self.mass, &self.jacobian, &self.softness).weak_rows as u32,
-            None => 0,
-        }
+    /// Factors with the current masses, Jacobians and softness, then solves as [`solve`](Self::solve) does; returns the
+    /// number of rows that depend on others.
+    pub(crate) fn factor_and_solve(&mut self) -> u32 {
+        let Self { kkt: Some(kkt), inertia, jacobian, softness, x, y, .. } = self else { return 0 };
+        kkt.factor_and_solve(|n| inertia[n].block(), jacobian, softness, x, y).weak_rows as u32
     }
 
     /// Solves for x and −λ from the right-hand sides in `x` and `y`.
@@ -281,16 +333,6 @@ impl System {
         }
     }
 
-    /// x ← M x, six numbers per node.
-    pub(crate) fn mass_times(&self, x: &mut [f64]) {
-        for (n, m) in self.mass.iter().enumerate() {
-            let old: [f64; 6] = std::array::from_fn(|k| x[6 * n + k]);
-            for i in 0..6 {
-                x[6 * n + i] = (0..6).map(|k| m[6 * i + k] * old[k]).sum();
-            }
-        }
-    }
-
     /// (A v) of one row, from the velocities of the bodies loaded last; filtered directions are in `drift`.
     pub(crate) fn row_rate(&self, c: usize, row: usize) -> f64 {
         let mut sum = 0.0;
@@ -333,18 +375,20 @@ impl System {
     /// Solves A x + Rλ = g, M x − Aᵀλ = f with rows that may depend on each other: the λ of least norm.
     pub(crate) fn solve_least_norm(&mut self, regularization: f64) -> LeastNorm {
         let Some(kkt) = &mut self.kkt else { return LeastNorm::default() };
+        let inertia = &self.inertia;
+        let mass = |n: usize| inertia[n].block();
         self.scales.resize(self.softness.len(), [0.0; 6]);
-        kkt.row_scales(&self.mass, &self.jacobian, &mut self.scales);
+        kkt.row_scales(mass, &self.jacobian, &mut self.scales);
         for (scale, soft) in self.scales.iter_mut().zip(&self.softness) {
             for row in 0..6 {
                 scale[row] = soft[row] + regularization * scale[row];
             }
         }
         let size = crate::math::norm(&self.y) + crate::math::norm(&self.x);
-        let factor = kkt.factor(&self.mass, &self.jacobian, &self.scales);
+        let factor = kkt.factor(mass, &self.jacobian, &self.scales);
         let mut residuals = [[0.0; 2]; REFINEMENTS];
         kkt.solve_refined(
-            &self.mass,
+            mass,
             &self.jacobian,
             &self.softness,
             &mut self.x,
@@ -358,18 +402,11 @@ impl System {
 
     /// Inverse masses for row-by-row solvers.
     pub(crate) fn inverse_masses(&mut self) {
-        self.inv_mass.resize(self.mass.len(), [0.0; 36]);
-        for (inverse, mass) in self.inv_mass.iter_mut().zip(&self.mass) {
-            *inverse = [0.0; 36];
-            let angular =
-                Mat3::from_fn(|i, j| mass[6 * (3 + i) + 3 + j]).try_inverse().unwrap_or_else(Mat3::zeros);
-            for i in 0..3 {
-                inverse[7 * i] = 1.0 / mass[7 * i];
-                for j in 0..3 {
-                    inverse[6 * (3 + i) + 3 + j] = angular[(i, j)];
-                }
-            }
-        }
+        self.inv_mass.clear();
+        self.inv_mass.extend(self.inertia.iter().map(|inertia| {
+            let angular = inertia.angular.try_inverse().unwrap_or_else(Mat3::zeros);
+            Inertia { mass: 1.0 / inertia.mass, angular }.block()
+        }));
     }
 
     /// x ← M⁻¹ x.
@@ -409,16 +446,44 @@ impl System {
         }
     }
 
-    /// Largest |C| over all rows of constraints for which `take` is true.
-    pub(crate) fn worst_violation(&self, model: &Model, take: impl Fn(usize) -> bool) -> f64 {
-        let mut worst = 0.0f64;
-        for (c, entry) in model.constraints.iter().enumerate() {
-            if take(c) {
-                let rows = &self.violation[c][..entry.constraint.rows()];
-                worst = rows.iter().fold(worst, |w, x| w.max(x.abs()));
+    /// Largest |C| over all rows of constraints that must hold exactly and are not broken.
+    pub(crate) fn worst_gap(&self, model: &Model, broken: &[bool]) -> f64 {
+        // Rows beyond those of a constraint have C = 0, and so have broken ones.
+        debug_assert!(model.constraints.iter().zip(&self.violation).all(|(c, C)| !broken[c.joint] || *C == [0.0; 6]));
+        let mut worst = [0.0f64; 6];
+        for (violation, _) in self.violation.iter().zip(&self.exact).filter(|(_, exact)| **exact) {
+            for (worst, C) in worst.iter_mut().zip(violation) {
+                *worst = worst.max(C.abs());
             }
         }
-        worst
+        worst.iter().fold(0.0, |a, b| a.max(*b))
+    }
+
+    /// Evaluates the violations at q; returns the worst of the exact constraints.
+    pub(crate) fn measure(&mut self, model: &Model, t: f64, q: &[f64], turns: &[f64], broken: &[bool]) -> f64 {
+        self.load_poses(model, q);
+        self.evaluate(model, t, turns, broken, Ask::Violation);
+        self.worst_gap(model, broken)
+    }
+
+    /// Right-hand sides of a projection: g = −C in exact rows, 0 in the others and in f.
+    pub(crate) fn load_gaps(&mut self) {
+        self.x.fill(0.0);
+        for ((g, C), exact) in self.y.as_chunks_mut::<6>().0.iter_mut().zip(&self.violation).zip(&self.exact) {
+            *g = if *exact { C.map(|C| -C) } else { [0.0; 6] };
+        }
+    }
+
+    /// True if there is a constraint that must hold exactly.
+    pub(crate) fn has_exact(&self) -> bool {
+        self.exact.contains(&true)
+    }
+
+    /// Moves all bodies by `x`.
+    pub(crate) fn nudge_all(&self, model: &Model, q: &mut [f64]) {
+        for (node, delta) in self.nodes.iter().zip(self.x.chunks_exact(6)) {
+            model.nudge(node, delta, q);
+        }
     }
 }
 
@@ -426,8 +491,8 @@ fn linear(block: &Block, row: usize) -> Vec3 {
     Vec3::new(block[6 * row], block[6 * row + 1], block[6 * row + 2])
 }
 
-fn add_linear(from: &Block, to: &mut Block, map: impl Fn(Vec3) -> Vec3) {
-    for row in 0..6 {
+fn add_linear(from: &Block, to: &mut Block, rows: usize, map: impl Fn(Vec3) -> Vec3) {
+    for row in 0..rows {
         let a = map(linear(from, row));
         for k in 0..3 {
             to[6 * row + k] += a[k];
@@ -438,20 +503,24 @@ fn add_linear(from: &Block, to: &mut Block, map: impl Fn(Vec3) -> Vec3) {
 impl Model {
     /// Pose and velocity of a holder, as constraints see it.
     pub fn body(&self, holder: Holder, q: &[f64], v: &[f64]) -> Body {
+        let (x, R) = self.pose(holder, q);
+        let (v, w) = match holder {
+            Holder::World => (Vec3::zeros(), Vec3::zeros()),
+            Holder::Particle(i) => (triple(&v[self.layout.points_v()..], i as usize), Vec3::zeros()),
+            Holder::Rigid(k) => (triple(v, 2 * k as usize), triple(v, 2 * k as usize + 1)),
+        };
+        Body { x, R, v, w }
+    }
+
+    /// Centre of mass and rotation of a holder.
+    #[inline]
+    fn pose(&self, holder: Holder, q: &[f64]) -> (Vec3, Mat3) {
         match holder {
-            Holder::World => Body::WORLD,
-            Holder::Particle(i) => {
-                let i = i as usize;
-                Body {
-                    x: triple(&q[self.layout.points_q()..], i),
-                    v: triple(&v[self.layout.points_v()..], i),
-                    ..Body::WORLD
-                }
-            }
+            Holder::World => (Vec3::zeros(), Mat3::identity()),
+            Holder::Particle(i) => (triple(&q[self.layout.points_q()..], i as usize), Mat3::identity()),
             Holder::Rigid(k) => {
-                let k = k as usize;
-                let R = crate::math::rotation::matrix(&crate::math::rotation::quaternion(q, 7 * k + 3));
-                Body { x: triple(&q[7 * k..], 0), R, v: triple(v, 2 * k), w: triple(v, 2 * k + 1) }
+                let q = &q[7 * k as usize..];
+                (triple(q, 0), crate::math::rotation::matrix(&crate::math::rotation::quaternion(q, 3)))
             }
         }
     }
@@ -474,6 +543,9 @@ impl Model {
 
     /// Brings the memory of joint angles up to date.
     pub(crate) fn update_turns(&self, q: &[f64], v: &[f64], turns: &mut [f64]) {
+        if turns.is_empty() {
+            return;
+        }
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
         for c in self.constraints.iter().filter(|c| !c.turns.is_empty()) {
             let holders = c.constraint.holders();
@@ -489,23 +561,22 @@ impl Model {
     }
 }
 
-fn system_at(model: &Model, state: &State) -> System {
+/// Violations at a state; nothing else.
+fn measured(model: &Model, state: &State) -> (System, f64) {
     let mut system = System::default();
-    system.prepare(model);
-    system.load_bodies(model, &state.q, &state.v);
-    system.evaluate(model, state.time, &state.turns, &state.broken);
-    system
+    system.list(model);
+    let worst = system.measure(model, state.time, &state.q, &state.turns, &state.broken);
+    (system, worst)
 }
 
 /// Worst |C| of the joints that must hold exactly, at a state \[m or rad\].
 pub fn worst_gap(model: &Model, state: &State) -> f64 {
-    let exact = |c: usize| model.constraints[c].is_exact() && !state.broken[model.constraints[c].joint];
-    system_at(model, state).worst_violation(model, exact)
+    measured(model, state).1
 }
 
 /// Name of the exact joint with the worst gap.
 pub fn worst_joint(model: &Model, state: &State) -> String {
-    let system = system_at(model, state);
+    let (system, _) = measured(model, state);
     let size = |c: usize| system.violation[c].iter().fold(0.0f64, |w, x| w.max(x.abs()));
     let exact = (0..model.constraints.len()).filter(|&c| model.constraints[c].is_exact());
     let worst = exact.max_by(|&a, &b| size(a).total_cmp(&size(b)));
