@@ -81,6 +81,8 @@ pub(crate) struct ImpulseWork {
     kept: Vec<[f64; 36]>,
     /// hλ, six per constraint.
     impulse: Vec<f64>,
+    /// Positions before a step of the projection.
+    before: Vec<f64>,
 }
 
 /// More rounds than this mean that bounds and rows contradict each other.
@@ -89,8 +91,10 @@ const MOST_ROUNDS: u32 = 60;
 const MOST_PROJECTIONS: u32 = 12;
 /// New factors for the projection if a step with the old ones leaves more than this share of the gap.
 const SLOW: f64 = 0.05;
+/// Factors of the start of a step close a gap by about the largest turn since [rad]; beyond this, new ones do better.
+const SMALL_TURN: f64 = 0.02;
 /// A joint counts as closed when it gapes by less than this [m or rad].
-const CLOSED: f64 = 1e-10;
+const CLOSED: f64 = 1e-9;
 
 impl Impulse {
     pub(super) fn step(
@@ -152,7 +156,7 @@ impl Impulse {
         state.time += h;
         super::drift(model, &mut state.q, &mut state.v, h);
         if self.projection {
-            own.project(model, state, report);
+            own.project(model, state, h, report);
         }
         model.settle(state);
         model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -394,24 +398,18 @@ impl ImpulseWork {
         }
     }
 
-    /// Moves bodies by the smallest mass-weighted steps onto C = 0: Newton's method with the factors of the velocity
-    /// solve while they serve. They belong to the start of the step, so that the gap falls by about the largest turn
-    /// (in radians) since then; where that is slow, they are made anew.
-    fn project(&mut self, model: &Model, state: &mut State, report: &mut StepReport) {
+    /// Moves bodies by the smallest mass-weighted steps onto C = 0: Newton's method. Factors serve for more than one step
+    /// of it, those of the velocity solve among them, as long as they close the gap fast.
+    fn project(&mut self, model: &Model, state: &mut State, h: f64, report: &mut StepReport) {
         if !self.system.has_exact() {
             return;
         }
         let State { time, q, v, turns, broken, .. } = state;
-        let mut last = f64::INFINITY;
-        let mut fresh = false;
-        for k in 0..=MOST_PROJECTIONS {
-            let worst = self.system.measure(model, *time, q, turns, broken);
-            (report.gap, report.projections) = (worst, k);
-            if worst < CLOSED || k == MOST_PROJECTIONS || (fresh && worst > 0.5 * last) {
-                break;
-            }
-            fresh = worst > SLOW * last;
-            last = worst;
+        let mut gap = self.system.measure(model, *time, q, turns, broken);
+        let mut fresh = h * self.system.fastest_turn(v) > SMALL_TURN;
+        while gap > CLOSED && report.projections < MOST_PROJECTIONS {
+            report.projections += 1;
+            self.before.clone_from(q);
             if fresh {
                 self.system.load_bodies(model, q, v);
                 self.system.evaluate(model, *time, turns, broken, Ask::Jacobian);
@@ -423,8 +421,29 @@ impl ImpulseWork {
                 self.system.load_gaps();
                 self.system.solve();
             }
-            self.system.nudge_all(model, q);
+            // Newton's direction leads downhill, if not always by a whole step; old factors may lead astray.
+            let mut scale = 1.0;
+            let left = loop {
+                self.system.nudge_all(model, scale, q);
+                let left = self.system.measure(model, *time, q, turns, broken);
+                if left < gap || !fresh || scale < 0.1 {
+                    break left;
+                }
+                q.copy_from_slice(&self.before);
+                scale *= 0.5;
+            };
+            if left < gap && (fresh || left < 0.5 * gap) {
+                fresh = left > SLOW * gap;
+                gap = left;
+                continue;
+            }
+            q.copy_from_slice(&self.before);
+            if fresh {
+                break;
+            }
+            fresh = true;
         }
+        report.gap = report.gap.max(gap);
     }
 }
 

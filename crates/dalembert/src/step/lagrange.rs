@@ -223,7 +223,7 @@ fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepRe
         s.x.fill(0.0);
         rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -s.violation[c][row]));
         s.solve_least_norm(REGULARIZATION);
-        s.nudge_all(model, &mut state.q);
+        s.nudge_all(model, 1.0, &mut state.q);
     }
     s.x.fill(0.0);
     rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -(s.row_rate(c, row) + s.drift[c][row])));

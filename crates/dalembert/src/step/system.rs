@@ -474,15 +474,21 @@ impl System {
         }
     }
 
+    /// Largest |ω| of the bodies [rad/s].
+    pub(crate) fn fastest_turn(&self, v: &[f64]) -> f64 {
+        let turning = self.nodes.iter().filter(|node| node.dofs == 6);
+        turning.map(|node| triple(&v[node.v..], 1).norm_squared()).fold(0.0, f64::max).sqrt()
+    }
+
     /// True if there is a constraint that must hold exactly.
     pub(crate) fn has_exact(&self) -> bool {
         self.exact.contains(&true)
     }
 
-    /// Moves all bodies by `x`.
-    pub(crate) fn nudge_all(&self, model: &Model, q: &mut [f64]) {
-        for (node, delta) in self.nodes.iter().zip(self.x.chunks_exact(6)) {
-            model.nudge(node, delta, q);
+    /// Moves all bodies by `scale` times `x`.
+    pub(crate) fn nudge_all(&self, model: &Model, scale: f64, q: &mut [f64]) {
+        for (node, x) in self.nodes.iter().zip(self.x.as_chunks::<6>().0) {
+            model.nudge(node, &x.map(|x| scale * x), q);
         }
     }
 }
