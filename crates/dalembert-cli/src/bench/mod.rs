@@ -2,8 +2,9 @@
 //!
 //! Every figure is the best of several repeats, so that what else runs on the machine disturbs it least. Rows on one
 //! thread run in a pool of one thread; rows with `_threads` in their name in the default pool. A new bench is a
-//! function in [`scenes`] and a line in [`BENCHES`].
+//! function in [`scenes`] or [`joints`] and a line in [`BENCHES`].
 
+mod joints;
 mod scenes;
 
 use std::hint::black_box;
@@ -57,6 +58,18 @@ const BENCHES: &[Bench] = &[
     },
     Bench { name: "rk4_chain", about: "a rope of 10^4 links under RK4, one thread", run: scenes::rk4_chain },
     Bench { name: "rollouts", about: "256 states of one model stepped side by side", run: scenes::rollouts },
+    Bench {
+        name: "chain_ball",
+        about: "chains of 10 to 10^5 links on ball joints, `impulse`, without and with projection, one thread",
+        run: joints::chain_ball,
+    },
+    Bench { name: "chain_hinge", about: "the same on hinges", run: joints::chain_hinge },
+    Bench { name: "ragdolls", about: "1000 ragdolls of 11 bodies, thrown, one thread", run: joints::ragdolls },
+    Bench {
+        name: "tip_mass",
+        about: "20 links with a tip of 1, 100 and 1000 times a link's mass, 10 s, one thread",
+        run: joints::tip_mass,
+    },
 ];
 
 /// One line of the result.

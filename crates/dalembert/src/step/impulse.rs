@@ -94,7 +94,7 @@ const SLOW: f64 = 0.05;
 /// Factors of the start of a step close a gap by about the largest turn since [rad]; beyond this, new ones do better.
 const SMALL_TURN: f64 = 0.02;
 /// A joint counts as closed when it gapes by less than this [m or rad].
-const CLOSED: f64 = 1e-9;
+const CLOSED: f64 = 1e-8;
 
 impl Impulse {
     pub(super) fn step(
@@ -411,7 +411,7 @@ impl ImpulseWork {
             report.projections += 1;
             self.before.clone_from(q);
             if fresh {
-                self.system.load_bodies(model, q, v);
+                self.system.load_inertia(model);
                 self.system.evaluate(model, *time, turns, broken, Ask::Jacobian);
                 self.keep_bounded();
                 self.show_bounded(|b| b.stand == Stand::Free);
@@ -441,6 +441,7 @@ impl ImpulseWork {
             if fresh {
                 break;
             }
+            self.system.load_poses(model, q);
             fresh = true;
         }
         report.gap = report.gap.max(gap);

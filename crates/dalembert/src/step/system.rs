@@ -193,8 +193,22 @@ impl System {
 
     /// Poses, velocities and masses of the bodies.
     pub(crate) fn load_bodies(&mut self, model: &Model, q: &[f64], v: &[f64]) {
-        for ((node, body), inertia) in self.nodes.iter().zip(&mut self.bodies).zip(&mut self.inertia) {
+        for (node, body) in self.nodes.iter().zip(&mut self.bodies) {
             *body = model.body(node.holder, q, v);
+        }
+        self.load_inertia(model);
+    }
+
+    /// Poses only.
+    pub(crate) fn load_poses(&mut self, model: &Model, q: &[f64]) {
+        for (node, body) in self.nodes.iter().zip(&mut self.bodies) {
+            (body.x, body.R) = model.pose(node.holder, q);
+        }
+    }
+
+    /// Masses, and inertias in the poses loaded last.
+    pub(crate) fn load_inertia(&mut self, model: &Model) {
+        for ((node, body), inertia) in self.nodes.iter().zip(&self.bodies).zip(&mut self.inertia) {
             *inertia = match node.holder {
                 Holder::Rigid(k) => {
                     let angular = body.R * model.rigid.inertia[k as usize] * body.R.transpose();
@@ -205,13 +219,6 @@ impl System {
                 }
                 Holder::World => Inertia { mass: 1.0, angular: Mat3::identity() },
             };
-        }
-    }
-
-    /// Poses only.
-    fn load_poses(&mut self, model: &Model, q: &[f64]) {
-        for (node, body) in self.nodes.iter().zip(&mut self.bodies) {
-            (body.x, body.R) = model.pose(node.holder, q);
         }
     }
 
