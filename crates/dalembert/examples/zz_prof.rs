@@ -6,7 +6,7 @@ fn chain(n: usize, hinge: bool, projection: bool) -> Simulation {
     for i in 0..n {
         let name = format!("l{i}");
         let x = 0.2 * i as f64;
-        s.rigid.push(RigidBody::new(&name, Shape::Box { size: Vec3::new(0.2, 0.08, 0.08) }).mass(1.0).at([x + 0.1, 0.0, 0.0]));
+        s.rigid.push(RigidBody::new(&name, Shape::Box { size: Vec3::new(0.2, 0.08, 0.08) }).mass(if i + 1 == n { std::env::var("TIP").map_or(1.0, |t| t.parse().unwrap()) } else { 1.0 }).at([x + 0.1, 0.0, 0.0]));
         s.joint.push(JointItem::new(format!("j{i}"), if hinge { JointType::Hinge } else { JointType::Ball }, &last, &name).anchor([x, 0.0, 0.0]));
         last = name;
     }
@@ -28,7 +28,7 @@ fn main() {
     for _ in 0..runs {
         sim.state.copy_from(&s0);
         let t = std::time::Instant::now();
-        for _ in 0..steps { sim.step().unwrap(); gap = gap.max(sim.report.gap); pr += sim.report.projections; }
+        for k in 0..steps { sim.step().unwrap(); if std::env::var_os("TRACE").is_some() { println!("{k} gap {:.2e} rounds {} E {:.3} wmax {:.2}", sim.report.gap, sim.report.projections, sim.energy().total(), sim.state.v.chunks(6).map(|v| (v[3]*v[3]+v[4]*v[4]+v[5]*v[5]).sqrt()).fold(0.0, f64::max)); } gap = gap.max(sim.report.gap); pr += sim.report.projections; }
         best = best.min(t.elapsed().as_secs_f64());
     }
     println!("{} {n} {}: build {b:.3} s, first {first:.3}, {:.0} ns/link, gap {gap:.1e}, proj/step {:.2}, E {:.15e}", a[1], a[3], best / steps as f64 / n as f64 * 1e9, pr as f64 / (runs*steps) as f64, sim.energy().total());

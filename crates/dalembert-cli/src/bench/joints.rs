@@ -49,7 +49,7 @@ struct Window {
     rounds: f64,
 }
 
-/// Runs `steps` steps from the start, `runs` times; with `gaps` once more to look at every gap.
+/// Runs `steps` steps from the start, `runs` times, and once more to look at every gap.
 fn window(sim: &mut Simulation, steps: u32, runs: u32) -> Window {
     let start = sim.state.clone();
     step(sim); // makes the buffers
@@ -83,7 +83,7 @@ fn chains(b: &mut Bencher, name: &str, kind: JointType) {
             if n == 100 {
                 first = w.seconds / n as f64;
             }
-            let mut note = format!("gap {:.1e}", w.gap);
+            let mut note = String::new();
             if projection {
                 note += &format!(", {:.1} rounds", w.rounds);
             }
@@ -93,7 +93,8 @@ fn chains(b: &mut Bencher, name: &str, kind: JointType) {
             if n == 100_000 {
                 note += &format!("; built in {building:.2} s");
             }
-            b.row(if projection { format!("{name}_proj") } else { name.into() }, n, w.seconds, note);
+            let name = if projection { format!("{name}_proj") } else { name.into() };
+            b.row_with_gap(&name, n, w.seconds, w.gap, note);
         }
     }
 }
@@ -145,7 +146,7 @@ pub(super) fn ragdolls(b: &mut Bencher) {
     }
     let mut sim = build(scene);
     let w = on_one_thread(|| window(&mut sim, 60, b.repeat.min(3)));
-    b.row("ragdolls", count, w.seconds, format!("11 bodies each; gap {:.1e}, {:.1} rounds", w.gap, w.rounds));
+    b.row_with_gap("ragdolls", count, w.seconds, w.gap, format!(", {:.1} rounds; 11 bodies each", w.rounds));
 }
 
 /// 20 links with a heavy tip over 10 s; n is the tip's mass.
@@ -153,6 +154,6 @@ pub(super) fn tip_mass(b: &mut Bencher) {
     for tip in [1, 100, 1_000] {
         let mut sim = build(chain("tip_mass", 20, JointType::Ball, tip as f64, true));
         let w = on_one_thread(|| window(&mut sim, 600, b.repeat.min(3)));
-        b.row("tip_mass", tip, w.seconds, format!("20 links, 10 s; gap {:.1e}, {:.1} rounds", w.gap, w.rounds));
+        b.row_with_gap("tip_mass", tip, w.seconds, w.gap, format!(", {:.1} rounds; 20 links, 10 s", w.rounds));
     }
 }

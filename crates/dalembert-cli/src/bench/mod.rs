@@ -81,6 +81,9 @@ struct Row {
     seconds_per_step: f64,
     /// Nanoseconds per unit and step.
     unit_cost_ns: f64,
+    /// Worst gap of a joint [m or rad], where there are joints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gap: Option<f64>,
     note: String,
 }
 
@@ -97,8 +100,17 @@ impl Bencher {
             n,
             seconds_per_step: seconds,
             unit_cost_ns: seconds / n as f64 * 1e9,
+            gap: None,
             note: note.into(),
         });
+    }
+
+    /// [`row`](Self::row) of a scene with joints.
+    fn row_with_gap(&mut self, name: &str, n: usize, seconds: f64, gap: f64, note: String) {
+        self.row(name, n, seconds, format!("gap {gap:.1e}{note}"));
+        if let Some(row) = self.rows.last_mut() {
+            row.gap = Some(gap);
+        }
     }
 
     /// Shortest time of one call, after one that is not counted [s].
@@ -162,6 +174,6 @@ pub(crate) fn command(args: Args) -> Outcome {
 }
 
 fn print(row: &Row) -> Outcome {
-    let Row { name, n, seconds_per_step, unit_cost_ns, note } = row;
+    let Row { name, n, seconds_per_step, unit_cost_ns, note, .. } = row;
     put(&format!("{name:<18} {n:>9} {seconds_per_step:>12.4e} {unit_cost_ns:>10.2}  {note}"))
 }

@@ -110,6 +110,8 @@ pub struct Rows {
     pub bias: [f64; MOST_ROWS],
     /// ∂C/∂q for each body.
     pub jacobian: [Block; MOST_HOLDERS],
+    /// From each body's centre of mass to where the constraint pulls, world axes [m]; 0 if it does not pull at a point.
+    pub arm: [Vec3; MOST_HOLDERS],
 }
 
 impl Default for Rows {
@@ -120,6 +122,7 @@ impl Default for Rows {
             drift: [0.0; MOST_ROWS],
             bias: [0.0; MOST_ROWS],
             jacobian: [[0.0; 36]; MOST_HOLDERS],
+            arm: [Vec3::zeros(); MOST_HOLDERS],
         }
     }
 }
@@ -132,6 +135,7 @@ impl Rows {
         self.drift = [0.0; MOST_ROWS];
         self.bias = [0.0; MOST_ROWS];
         if self.ask >= Ask::Jacobian {
+            self.arm[..holders].fill(Vec3::zeros());
             for block in &mut self.jacobian[..holders] {
                 block[..6 * rows].fill(0.0);
             }
@@ -291,6 +295,7 @@ impl Constraint for Joint {
 
     fn evaluate(&self, _t: f64, bodies: &[Body], turns: &[f64], out: &mut Rows) {
         let e = rows::Ends::new(&self.ends, bodies);
+        out.arm[..2].copy_from_slice(&e.arm);
         match self.kind {
             JointKind::Ball => ball::evaluate(&e, out),
             JointKind::Hinge => hinge::evaluate(&e, out),

@@ -119,7 +119,7 @@ fn add_joint_forces(
         return;
     }
     s.load_bodies(model, q, v);
-    s.evaluate(model, t, &memory.turns, &memory.broken, Ask::Jacobian);
+    s.evaluate(model, t, &memory.turns, &memory.broken, Ask::Jacobian, None);
     s.add_explicit_forces(model, &memory.broken, f);
 }
 

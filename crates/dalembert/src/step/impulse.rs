@@ -8,9 +8,10 @@
 //! solved directly in its saddle-point form (see `system`) with R = r/h and unknowns v⁺, hλ. Limits, motors and friction
 //! are rows whose force has bounds: an active-set iteration finds which of them stand at a bound. Then bodies drift:
 //! x by v⁺, rotations by the energy-momentum step, which keeps the spin's momentum and energy. A hard joint on a fast
-//! link then gapes by about r(ωh)²/2; a mass-weighted projection with the same factors closes it. Book: "Impulse".
+//! link then gapes by about r(ωh)²/2; a mass-weighted projection closes it. M has the stiffness of taut joints in it
+//! (see `system::Tension`), so that light links under a heavy load stay calm. Book: "Impulse".
 
-use super::system::System;
+use super::system::{System, Tension};
 use super::{StepError, StepReport, Workspace};
 use crate::joints::{Ask, Role, Softness};
 use crate::math::{all_finite, set_triple, triple};
@@ -139,8 +140,9 @@ impl Impulse {
 
         own.system.prepare(model);
         own.system.load_bodies(model, &state.q, &state.v);
-        own.system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian);
         own.gather_momentum(f, h);
+        let tension = Some(Tension { lambda: &state.lambda, h });
+        own.system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian, tension);
         own.choose_rows(model, state, h, self.projection);
         match self.solver {
             RowSolver::Direct => own.solve_direct(h, report),
@@ -404,7 +406,8 @@ impl ImpulseWork {
         if !self.system.has_exact() {
             return;
         }
-        let State { time, q, v, turns, broken, .. } = state;
+        let State { time, q, v, turns, broken, lambda, .. } = state;
+        let tension = Some(Tension { lambda, h });
         let mut gap = self.system.measure(model, *time, q, turns, broken);
         let mut fresh = h * self.system.fastest_turn(v) > SMALL_TURN;
         while gap > CLOSED && report.projections < MOST_PROJECTIONS {
@@ -412,7 +415,7 @@ impl ImpulseWork {
             self.before.clone_from(q);
             if fresh {
                 self.system.load_inertia(model);
-                self.system.evaluate(model, *time, turns, broken, Ask::Jacobian);
+                self.system.evaluate(model, *time, turns, broken, Ask::Jacobian, tension);
                 self.keep_bounded();
                 self.show_bounded(|b| b.stand == Stand::Free);
                 self.system.load_gaps();

@@ -121,7 +121,7 @@ fn add_multiplier_forces(
         return;
     }
     s.load_bodies(model, q, v);
-    s.evaluate(model, t, turns, broken, Ask::Bias);
+    s.evaluate(model, t, turns, broken, Ask::Bias, None);
     s.add_explicit_forces(model, broken, f);
     solve_multipliers(model, s, broken, alpha, f, worst);
     let mut pull = std::mem::take(&mut s.x);
@@ -212,7 +212,7 @@ fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepRe
     let mut last = f64::INFINITY;
     for k in 0..=MOST_PROJECTIONS {
         s.load_bodies(model, &state.q, &state.v);
-        s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias);
+        s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias, None);
         let worst = s.worst_gap(model, &state.broken);
         report.gap = worst;
         report.projections = k;
@@ -253,7 +253,7 @@ fn rows(model: &Model, s: &mut System, value: impl Fn(&System, usize, usize) -> 
 fn read_multipliers(model: &Model, state: &mut State, s: &mut System, f: &mut [f64]) {
     model.forces_into(state.time, &state.q, &state.v, f);
     s.load_bodies(model, &state.q, &state.v);
-    s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias);
+    s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias, None);
     s.add_explicit_forces(model, &state.broken, f);
     solve_multipliers(model, s, &state.broken, 0.0, f, &mut LagrangeReport::default());
     for (l, y) in state.lambda.iter_mut().zip(&s.y) {

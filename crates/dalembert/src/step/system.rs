@@ -5,7 +5,7 @@
 //!
 //! $$ M x - A^T \lambda = f, \qquad A x + R\lambda = g. $$
 //!
-//! * `impulse`: x = v⁺, f = M v + h F, g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
+//! * `impulse`: x = v⁺, f = M v + h F, M + h²K for M ([`Tension`]), g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
 //! * `lagrange`: x = a, f = Q, g = −J̇q̇.
 //! * projection: x = Δq, f = 0, g = −C: the smallest motion, in the metric of the masses, onto C = 0.
 //!
@@ -57,6 +57,34 @@ impl Inertia {
             }
         }
         block
+    }
+}
+
+/// Forces in the joints as they were last, and the step size: what makes taut joints stiff against turning.
+///
+/// A joint that pulls with F at an arm r from the centre of mass gives the torque r × F. As the body turns by δθ the arm
+/// follows, so that the torque changes by (δθ × r) × F = −K δθ, K = (r·F) − F rᵀ. Light bodies under large tension swing
+/// with √(K/I), far faster than h resolves, and an explicit step lets that grow. Taking the change into the step,
+/// (M + h²K) v⁺ = M v + h (F + Aᵀλ), keeps it still (Tournier et al. 2015). Only the part of K that surely resists is
+/// taken: (r·F)⁺ (1 − r rᵀ/r²), which is K where F lies along r.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tension<'a> {
+    /// Six per constraint.
+    pub lambda: &'a [f64],
+    pub h: f64,
+}
+
+impl Tension<'_> {
+    /// Adds h²K of constraint c.
+    fn stiffen(&self, inertia: &mut Inertia, jacobian: &Block, rows: usize, arm: &Vec3, c: usize) {
+        let mut force = Vec3::zeros();
+        for row in 0..rows {
+            force += self.lambda[6 * c + row] * linear(jacobian, row);
+        }
+        let (pull, square) = (arm.dot(&force), arm.norm_squared());
+        if pull > 0.0 {
+            inertia.angular += (self.h * self.h * pull) * (Mat3::identity() - arm * arm.transpose() / square);
+        }
     }
 }
 
@@ -223,7 +251,15 @@ impl System {
     }
 
     /// C and as much else as is asked for of every constraint that is not broken, at the bodies loaded last.
-    pub(crate) fn evaluate(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool], ask: Ask) {
+    pub(crate) fn evaluate(
+        &mut self,
+        model: &Model,
+        t: f64,
+        turns: &[f64],
+        broken: &[bool],
+        ask: Ask,
+        tension: Option<Tension>,
+    ) {
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
         self.rows.ask = ask;
         for (c, entry) in model.constraints.iter().enumerate() {
@@ -260,6 +296,10 @@ impl System {
                 let from = &out.jacobian[slot];
                 let to = &mut blocks[*place as usize];
                 let again = slots[..slot].contains(place);
+                if let (6, Some(tension)) = (node.dofs, tension) {
+                    let inertia = &mut self.inertia[self.block_node[first + *place as usize] as usize];
+                    tension.stiffen(inertia, from, rows, &out.arm[slot], c);
+                }
                 if node.dofs == 6 && !again {
                     to[..numbers].copy_from_slice(&from[..numbers]);
                     continue;
@@ -469,7 +509,7 @@ impl System {
     /// Evaluates the violations at q; returns the worst of the exact constraints.
     pub(crate) fn measure(&mut self, model: &Model, t: f64, q: &[f64], turns: &[f64], broken: &[bool]) -> f64 {
         self.load_poses(model, q);
-        self.evaluate(model, t, turns, broken, Ask::Violation);
+        self.evaluate(model, t, turns, broken, Ask::Violation, None);
         self.worst_gap(model, broken)
     }
 
