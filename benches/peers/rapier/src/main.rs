@@ -37,11 +37,13 @@ impl Scene {
 
     /// A box of full sizes `size` and mass `mass`.
     fn link(&mut self, x: Vector, velocity: (Vector, Vector), size: Vector, mass: f64) -> RigidBodyHandle {
-        let builder = RigidBodyBuilder::dynamic().translation(x).linvel(velocity.0).angvel(velocity.1).can_sleep(false);
+        let builder =
+            RigidBodyBuilder::dynamic().translation(x).linvel(velocity.0).angvel(velocity.1).can_sleep(false);
         if self.colliders {
             let groups = InteractionGroups::none();
             let half = size * 0.5;
-            let collider = ColliderBuilder::cuboid(half.x, half.y, half.z).mass(mass).collision_groups(groups);
+            let collider =
+                ColliderBuilder::cuboid(half.x, half.y, half.z).mass(mass).collision_groups(groups);
             return self.world.insert(builder, collider).0;
         }
         let s = size * size;
@@ -159,7 +161,9 @@ fn main() {
             _ => None,
         },
     ) else {
-        eprintln!("rapier-peer <chain_ball|chain_hinge|ragdolls|tip_mass> <n> <impulse|multibody> [colliders]");
+        eprintln!(
+            "rapier-peer <chain_ball|chain_hinge|ragdolls|tip_mass> <n> <impulse|multibody> [colliders]"
+        );
         std::process::exit(2);
     };
     let (steps, runs) = window(name, n);
@@ -180,5 +184,8 @@ fn main() {
     }
     // JSON has no infinity: a gap that is no number is null.
     let gap = if worst.is_finite() { format!("{worst:e}") } else { "null".into() };
-    println!("{{\"name\":\"{name}\",\"n\":{n},\"kind\":\"{}\",\"seconds_per_step\":{best:e},\"gap\":{gap}}}", words[2]);
+    println!(
+        "{{\"name\":\"{name}\",\"n\":{n},\"kind\":\"{}\",\"seconds_per_step\":{best:e},\"gap\":{gap}}}",
+        words[2]
+    );
 }

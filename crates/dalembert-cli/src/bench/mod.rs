@@ -64,7 +64,11 @@ const BENCHES: &[Bench] = &[
         run: joints::chain_ball,
     },
     Bench { name: "chain_hinge", about: "the same on hinges", run: joints::chain_hinge },
-    Bench { name: "ragdolls", about: "1000 ragdolls of 11 bodies, thrown, one thread", run: joints::ragdolls },
+    Bench {
+        name: "ragdolls",
+        about: "1000 ragdolls of 11 bodies, thrown, one thread",
+        run: joints::ragdolls,
+    },
     Bench {
         name: "tip_mass",
         about: "20 links with a tip of 1, 100 and 1000 times a link's mass, 10 s, one thread",

@@ -434,14 +434,7 @@ impl System {
         let size = crate::math::norm(&self.y) + crate::math::norm(&self.x);
         let factor = kkt.factor(mass, &self.jacobian, &self.scales);
         let mut residuals = [[0.0; 2]; REFINEMENTS];
-        kkt.solve_refined(
-            mass,
-            &self.jacobian,
-            &self.softness,
-            &mut self.x,
-            &mut self.y,
-            &mut residuals,
-        );
+        kkt.solve_refined(mass, &self.jacobian, &self.softness, &mut self.x, &mut self.y, &mut residuals);
         let left = residuals[REFINEMENTS - 1][1];
         let residual = if size > 0.0 { left / size } else { 0.0 };
         LeastNorm { weak_rows: factor.weak_rows as u32, residual }
@@ -496,7 +489,9 @@ impl System {
     /// Largest |C| over all rows of constraints that must hold exactly and are not broken.
     pub(crate) fn worst_gap(&self, model: &Model, broken: &[bool]) -> f64 {
         // Rows beyond those of a constraint have C = 0, and so have broken ones.
-        debug_assert!(model.constraints.iter().zip(&self.violation).all(|(c, C)| !broken[c.joint] || *C == [0.0; 6]));
+        debug_assert!(
+            model.constraints.iter().zip(&self.violation).all(|(c, C)| !broken[c.joint] || *C == [0.0; 6])
+        );
         let mut worst = [0.0f64; 6];
         for (violation, _) in self.violation.iter().zip(&self.exact).filter(|(_, exact)| **exact) {
             for (worst, C) in worst.iter_mut().zip(violation) {
@@ -507,7 +502,14 @@ impl System {
     }
 
     /// Evaluates the violations at q; returns the worst of the exact constraints.
-    pub(crate) fn measure(&mut self, model: &Model, t: f64, q: &[f64], turns: &[f64], broken: &[bool]) -> f64 {
+    pub(crate) fn measure(
+        &mut self,
+        model: &Model,
+        t: f64,
+        q: &[f64],
+        turns: &[f64],
+        broken: &[bool],
+    ) -> f64 {
         self.load_poses(model, q);
         self.evaluate(model, t, turns, broken, Ask::Violation, None);
         self.worst_gap(model, broken)
@@ -516,7 +518,8 @@ impl System {
     /// Right-hand sides of a projection: g = −C in exact rows, 0 in the others and in f.
     pub(crate) fn load_gaps(&mut self) {
         self.x.fill(0.0);
-        for ((g, C), exact) in self.y.as_chunks_mut::<6>().0.iter_mut().zip(&self.violation).zip(&self.exact) {
+        for ((g, C), exact) in self.y.as_chunks_mut::<6>().0.iter_mut().zip(&self.violation).zip(&self.exact)
+        {
             *g = if *exact { C.map(|C| -C) } else { [0.0; 6] };
         }
     }

@@ -115,7 +115,15 @@ impl System {
     /// Largest residual, divided by the largest product that enters it.
     fn residual(&self, x: &[f64], y: &[f64]) -> f64 {
         let (mut f, mut g) = (self.f.clone(), self.g.clone());
-        self.kkt().subtract_product(|b| self.mass[b], &self.jacobian, &self.regularization, x, y, &mut f, &mut g);
+        self.kkt().subtract_product(
+            |b| self.mass[b],
+            &self.jacobian,
+            &self.regularization,
+            x,
+            y,
+            &mut f,
+            &mut g,
+        );
         let largest =
             |v: &[f64]| v.iter().fold(0.0_f64, |s, v| if v.is_nan() { f64::NAN } else { s.max(v.abs()) });
         let size = |b: &[Block]| b.iter().map(|b| largest(b)).fold(0.0, f64::max);
