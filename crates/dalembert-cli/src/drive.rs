@@ -193,6 +193,23 @@ impl Drive {
                 count(r.evaluations.into(), "force evaluation")
             );
         }
+        if !sim.model.constraints.is_empty() {
+            let gap = number(worst_gap(&sim.model, &sim.state));
+            let broken = match sim.state.broken.iter().filter(|b| **b).count() {
+                0 => String::new(),
+                n => format!(", {n} broken"),
+            };
+            let _ = writeln!(
+                out,
+                "  joints            worst gap {gap} (m or rad), {}, {}, {}{broken}",
+                count(r.weak_rows.into(), "dependent row"),
+                count(r.iterations.into(), "solver round"),
+                count(r.projections.into(), "projection")
+            );
+            if r.unfinished {
+                let _ = writeln!(out, "                    the solver of the last step stopped early");
+            }
+        }
         if let Some((path, frames)) = &s.recorded {
             let _ = writeln!(out, "  recorded          {} in {path}", count(*frames, "frame"));
         }
@@ -237,6 +254,15 @@ impl Drive {
                 "rejected": sim.report.rejected,
                 "evaluations": sim.report.evaluations,
                 "last_inner_step": sim.report.last_substep,
+                "iterations": sim.report.iterations,
+                "residual": sim.report.residual,
+                "weak_rows": sim.report.weak_rows,
+                "projections": sim.report.projections,
+                "unfinished": sim.report.unfinished,
+            },
+            "joints": {
+                "gap": worst_gap(&sim.model, &sim.state),
+                "broken": sim.state.broken.iter().filter(|b| **b).count(),
             },
             "recording": s.recorded.as_ref().map(|(path, frames)| json!({ "path": path, "frames": frames })),
             "expectations": self.checks.json(),
@@ -253,7 +279,13 @@ pub(crate) fn describe(sim: &Simulation) -> String {
     };
     let layout = &sim.model.layout;
     let mut parts = Vec::new();
-    for (n, one) in [(layout.rigid, "rigid body"), (layout.joints, "joint"), (layout.particles, "particle")] {
+    let counts = [
+        (layout.rigid, "rigid body"),
+        (sim.model.generalized.len(), "generalized body"),
+        (layout.joints, "joint"),
+        (layout.particles, "particle"),
+    ];
+    for (n, one) in counts {
         if n > 0 {
             parts.push(count(n as u64, one));
         }
@@ -318,10 +350,13 @@ pub(crate) fn scalar_names(model: &Model) -> Vec<String> {
     // A bracket in the name of a force would be taken for a unit.
     let plain = |name: &str| name.replace('[', "(").replace(']', ")");
     let mut names: Vec<String> = ["kinetic", "potential", "total"].map(|n| format!("energy.{n} [J]")).into();
-    names.extend(model.forces.iter().map(|f| format!("energy.{} [J]", plain(&f.name))));
+    names.extend(model.energy_names().iter().map(|name| format!("energy.{} [J]", plain(name))));
     names.push("energy.drift [1]".into());
     names.extend(["x", "y", "z", "norm"].map(|c| format!("momentum.{c} [kg·m/s]")));
     names.push("angular_momentum.norm [kg·m²/s]".into());
+    if !model.constraints.is_empty() {
+        names.extend(["joints.gap [m or rad]", "solver.iterations [1]"].map(String::from));
+    }
     names
 }
 
@@ -334,6 +369,9 @@ fn scalars(sim: &Simulation, out: &mut Vec<f64>) {
     out.extend(sim.model.energy_terms(&sim.state).iter().map(|(_, e)| e));
     out.push(sim.energy_drift());
     out.extend([linear.x, linear.y, linear.z, linear.norm(), angular.norm()]);
+    if !sim.model.constraints.is_empty() {
+        out.extend([worst_gap(&sim.model, &sim.state), f64::from(sim.report.iterations)]);
+    }
 }
 
 /// Writes frames.
@@ -422,7 +460,7 @@ impl Progress {
 }
 
 /// Set when the user presses Ctrl-C or the system asks the program to end; asked twice, the program ends at once.
-fn interrupt_flag() -> &'static AtomicBool {
+pub(crate) fn interrupt_flag() -> &'static AtomicBool {
     static FLAG: AtomicBool = AtomicBool::new(false);
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {

@@ -7,13 +7,14 @@ mod exit;
 mod expect;
 mod output;
 mod setup;
+mod svg;
 mod verify;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Simulate mechanical scenes: particles, springs, and whatever acts on them.
+/// Simulate mechanical scenes: particles, rigid bodies, joints, and whatever acts on them.
 #[derive(Debug, Parser)]
 #[command(name = "dalembert", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -37,14 +38,22 @@ enum Command {
     Run(commands::run::Args),
     /// Read a scene and tell what is in it, without running it
     Check(commands::check::Args),
+    /// Run one scene under several methods and compare
+    Compare(commands::compare::Args),
     /// Tell what a recording holds
     Info(commands::info::Args),
     /// Go on where a recording ends, with the same bits as if it had never stopped
     Resume(commands::resume::Args),
     /// Compare two recordings number by number
     Diff(commands::diff::Args),
-    /// Write a recording as a table
+    /// Write a recording as a table, or as moving meshes for other tools
     Export(commands::export::Args),
+    /// Look at a scene or a recording in the browser
+    View(commands::view::Args),
+    /// Make a picture or a film of a scene or a recording
+    Render(commands::render::Args),
+    /// Plot energies, drift and tracks of a recording
+    Plot(commands::plot::Args),
     /// List, run or copy the scenes that come with the program
     Examples(commands::examples::Args),
     /// Run problems with known answers and compare
@@ -65,6 +74,7 @@ impl Command {
         match self {
             Self::Run(args) => args.options.json,
             Self::Check(args) => args.json,
+            Self::Compare(args) => args.json,
             Self::Info(args) => args.json,
             Self::Resume(args) => args.json,
             Self::Diff(args) => args.json,
@@ -77,10 +87,14 @@ impl Command {
         match self {
             Self::Run(args) => commands::run::command(args),
             Self::Check(args) => commands::check::command(args),
+            Self::Compare(args) => commands::compare::command(args),
             Self::Info(args) => commands::info::command(args),
             Self::Resume(args) => commands::resume::command(args),
             Self::Diff(args) => commands::diff::command(args),
             Self::Export(args) => commands::export::command(args),
+            Self::View(args) => commands::view::command(args),
+            Self::Render(args) => commands::render::command(args),
+            Self::Plot(args) => commands::plot::command(args),
             Self::Examples(args) => commands::examples::command(args),
             Self::Verify(args) => verify::command(args),
             Self::Bench(args) => bench::command(args),

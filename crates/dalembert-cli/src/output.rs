@@ -101,7 +101,10 @@ pub(crate) fn count(n: u64, noun: &str) -> String {
             digits.insert(at, ' ');
         }
     }
-    format!("{digits} {noun}{}", if n == 1 { "" } else { "s" })
+    match noun.strip_suffix('y') {
+        Some(stem) if n != 1 => format!("{digits} {stem}ies"),
+        _ => format!("{digits} {noun}{}", if n == 1 { "" } else { "s" }),
+    }
 }
 
 /// Text of a file that may hold control characters, made harmless for a terminal.
@@ -133,6 +136,7 @@ mod tests {
             assert_eq!(number(x), text);
         }
         assert_eq!(count(1, "step"), "1 step");
+        assert_eq!([count(1, "body"), count(2, "body")], ["1 body", "2 bodies"]);
         assert_eq!(count(20_000, "step"), "20 000 steps");
     }
 }

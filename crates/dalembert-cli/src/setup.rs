@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use dalembert::model::{Block, BlockKind};
 use dalembert::prelude::*;
 use dalembert_formats::recording::{Header, Recording};
 use dalembert_formats::scene::{self, Built, SceneFile};
@@ -22,7 +23,7 @@ pub(crate) struct Overrides {
     /// Method that advances the scene
     #[arg(long, value_name = "M", value_parser = PossibleValuesParser::new(Method::NAMES))]
     pub(crate) method: Option<String>,
-    /// Integrator of the method `explicit`
+    /// Integrator of the methods `explicit` and `lagrange`
     #[arg(long, value_name = "I", value_parser = integrators())]
     pub(crate) integrator: Option<String>,
     /// Step size [s]
@@ -53,10 +54,12 @@ pub(crate) fn not_negative(text: &str) -> Result<f64, String> {
 }
 
 impl Overrides {
-    fn apply(&self, scene: &mut Scene) {
-        match self.method.as_deref() {
-            Some(name) if name != scene.method.name() => scene.method = method_named(name),
-            _ => {}
+    /// A method takes the settings that the file gives it, also where the scene uses another.
+    pub(crate) fn apply(&self, file: &mut SceneFile) {
+        let scene = &mut file.scene;
+        let named = |name: &str| file.methods.iter().find(|m| m.name() == name).cloned();
+        if let Some(method) = self.method.as_deref().and_then(named) {
+            scene.method = method;
         }
         if let Some(integrator) = self.integrator.as_deref().and_then(Integrator::from_name) {
             scene.method.set_integrator(integrator);
@@ -96,13 +99,13 @@ impl Overrides {
     }
 }
 
-/// The method with this name and its default settings.
-fn method_named(name: &str) -> Method {
-    Method::from_name(name).unwrap_or_default()
-}
-
 /// Reads a scene file and builds it.
 pub(crate) fn load(path: &Path, overrides: &Overrides) -> Result<Built, Failure> {
+    build(open(path)?, overrides)
+}
+
+/// Reads a scene file.
+pub(crate) fn open(path: &Path) -> Result<SceneFile, Failure> {
     // A scene that cannot be opened is a matter of files, one that cannot be understood is not.
     let unreadable = |reason: String| Failure::Io(format!("cannot read `{}`: {reason}", path.display()));
     match std::fs::File::open(path).and_then(|file| file.metadata()) {
@@ -114,12 +117,12 @@ pub(crate) fn load(path: &Path, overrides: &Overrides) -> Result<Built, Failure>
         Err(e) => return Err(unreadable(e.to_string())),
         Ok(_) => {}
     }
-    build(scene::load(path)?, overrides)
+    Ok(scene::load(path)?)
 }
 
 /// Builds a scene with options of the command line.
 pub(crate) fn build(mut file: SceneFile, overrides: &Overrides) -> Result<Built, Failure> {
-    overrides.apply(&mut file.scene);
+    overrides.apply(&mut file);
     Ok(file.build()?)
 }
 
@@ -133,7 +136,7 @@ pub(crate) fn rebuild(recording: &Recording) -> Result<Built, Failure> {
     let name = format!("{}:scene.json", recording.path().display());
     let mut file =
         scene::load_text(&name, &header.scene, Includes::None).map_err(|e| damaged(format!("\n{e}")))?;
-    overrides.apply(&mut file.scene);
+    overrides.apply(&mut file);
     let built = file.build().map_err(|e| damaged(format!("\n{e}")))?;
     let needed = State::packed_len(&built.simulation.model.layout);
     if needed != header.state_len {
@@ -182,14 +185,19 @@ pub(crate) fn header(built: &Built, name: &str, overrides: &Overrides, every: u6
     }
 }
 
-/// Where each set of particles lies in a packed state.
+/// Where each body and set of particles lies in a packed state.
 fn layout(model: &Model) -> serde_json::Value {
     let (q, v) = (State::packed_q(&model.layout), State::packed_v(&model.layout));
-    let free = |b: &&dalembert::model::Block| b.kind == dalembert::model::BlockKind::Particles;
-    let block = |b: &dalembert::model::Block| {
+    let kind = |b: &Block| match b.kind {
+        BlockKind::Rigid => "rigid",
+        BlockKind::Generalized => "generalized",
+        BlockKind::Particles | BlockKind::Mapped => "particles",
+    };
+    let free = |b: &&Block| b.kind != BlockKind::Mapped;
+    let block = |b: &Block| {
         serde_json::json!({
             "name": b.name,
-            "kind": "particles",
+            "kind": kind(b),
             "q": [q + b.q.start, q + b.q.end],
             "v": [v + b.v.start, v + b.v.end],
         })

@@ -544,13 +544,55 @@ fn every_example_meets_its_expectations() {
 }
 
 #[test]
+fn compare_runs_one_scene_under_several_methods() {
+    let desk = Desk::new();
+    desk.ok(&["examples", "copy", "compare_pendulum", "."]);
+    let all = ["compare", "compare_pendulum.toml", "--methods", "lagrange,impulse,explicit", "-t", "0.5"];
+    let gains = ["--kp", "1e5", "--kd", "10", "-o", "plot.svg", "--json"];
+    let answer = desk.ok(&[&all[..], &gains[..]].concat()).json();
+    let run = |k: usize, key: &str| answer["methods"][k]["run"][key].as_f64().unwrap();
+    assert!(run(0, "energy_drift") < 1e-10 && run(0, "joint_gap") < 1e-12 && run(0, "difference") == 0.0);
+    assert!(run(1, "difference") < 1e-2 && run(2, "difference") < 1e-2);
+    // A spring gives way under the weight, a joint does not.
+    assert!(run(2, "joint_gap") > 1e-5);
+    let note = answer["methods"][1]["notes"][0].as_str().unwrap();
+    assert!(note.contains("without `angle`"), "{note}");
+    assert!(fs::read_to_string(desk.path("plot.svg")).unwrap().contains("joint gap"));
+    let refused = desk.ok(&["compare", "compare_pendulum.toml", "--methods", "explicit,lagrange"]);
+    assert!(refused.out.contains("explicit: refused") && refused.out.contains("--kp"), "{}", refused.out);
+    let none = desk.run(&["compare", "compare_pendulum.toml", "--methods", "explicit"]);
+    assert_eq!(none.code, 2);
+}
+
+#[test]
+fn check_counts_what_joints_leave_free() {
+    let desk = Desk::new();
+    desk.ok(&["examples", "copy", "--all", "."]);
+    let facts = desk.ok(&["check", "four_bar.toml", "--json"]).json();
+    assert_eq!([&facts["dof"], &facts["joint_rows"], &facts["dependent_rows"]], [1, 20, 3]);
+    let text = desk.ok(&["check", "wrecking_ball.toml"]).out;
+    assert!(text.contains("mass ratio          1000 (ball to link1)"), "{text}");
+}
+
+#[test]
 fn help_schema_completions_and_manual_are_printed() {
     let desk = Desk::new();
     assert!(desk.ok(&["--version"]).out.starts_with("dalembert "));
     let help = desk.ok(&["--help"]).out;
-    for command in
-        ["run", "check", "info", "resume", "diff", "export", "examples", "schema", "completions", "man"]
-    {
+    for command in [
+        "run",
+        "check",
+        "info",
+        "resume",
+        "diff",
+        "export",
+        "examples",
+        "verify",
+        "bench",
+        "schema",
+        "completions",
+        "man",
+    ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
         assert!(desk.ok(&[command, "--help"]).out.contains("Examples:"), "{command}");
     }

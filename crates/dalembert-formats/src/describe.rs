@@ -501,7 +501,8 @@ impl Check<'_> {
         let message = format!("{} cannot be {}", quote(key), quote(text));
         let mut error = self.error(span, message).with_suggestion(text, all());
         if error.help.is_none() {
-            error = error.with_help(format!("it is one of {}", list_of(all(), "and")));
+            let only = if words.len() == 1 { "it can only be" } else { "it is one of" };
+            error = error.with_help(format!("{only} {}", list_of(all(), "and")));
         }
         self.problems.push(error);
     }
@@ -614,6 +615,7 @@ fn plural_list(kind: &Kind) -> String {
     match (*min, *max) {
         (0, usize::MAX) => format!("list of {items}"),
         (min, max) if min == max => format!("list of {min} {items}"),
+        (1, usize::MAX) => format!("non-empty list of {items}"),
         (min, usize::MAX) => format!("list of at least {min} {items}"),
         (0, max) => format!("list of at most {max} {items}"),
         (min, max) => format!("list of {min} to {max} {items}"),
@@ -1186,7 +1188,12 @@ fn word_meanings(kind: &Kind) -> String {
         Kind::Word(words) => {
             words.iter().map(|word| format!("<br>`\"{}\"`: {}", word.word, word.doc)).collect()
         }
-        Kind::Either(kinds) => kinds.iter().map(word_meanings).collect(),
+        // A word, or a list of the same words: told once.
+        Kind::Either(kinds) => {
+            let mut told: Vec<String> = kinds.iter().map(word_meanings).collect();
+            told.dedup();
+            told.concat()
+        }
         Kind::List { item, .. } => word_meanings(item),
         _ => String::new(),
     }

@@ -547,3 +547,16 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     }
     best.map(|(_, _, candidate)| candidate)
 }
+
+/// The error in words, without numbers of the operating system where the cause is a common one.
+pub(crate) fn plain(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file or folder".into(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".into(),
+        std::io::ErrorKind::StorageFull => "no space left on the disk".into(),
+        std::io::ErrorKind::QuotaExceeded => "the disk quota is used up".into(),
+        std::io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only".into(),
+        std::io::ErrorKind::IsADirectory => "it is a folder".into(),
+        _ => error.to_string(),
+    }
+}

@@ -5,10 +5,12 @@
 //! values that know their place, [`describe`] holds it against a table that says what a scene may
 //! contain, and [`error`] prints what is wrong, where, and what was probably meant.
 //!
-//! What a simulation leaves behind is a [`recording`].
+//! What a simulation leaves behind is a [`recording`]; [`export`] turns one into files of other tools.
 
 pub mod describe;
 pub mod error;
+pub mod export;
+pub mod mesh;
 pub mod recording;
 pub mod scene;
 pub mod source;

@@ -5,6 +5,10 @@
 //! one. Any other key of the including file replaces that of the included one; if two included files
 //! disagree about a key that the including file leaves open, that is an error. A file is included
 //! once only.
+//!
+//! A mesh that a rigid body takes from a file (`shape = { mesh = "part.obj" }`) is read here too, because only here
+//! it is known what the path is relative to. Its vertices and triangles take the place of the path, so that what a
+//! scene says is complete without its files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +16,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::describe::{Field, Kind};
-use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, quote};
+use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, plain, quote};
 use crate::tree::{self, Entry, Format, Node, Value};
 
 /// Largest file \[bytes\]. Meshes and recordings are files of their own, so a scene stays small.
@@ -156,6 +160,7 @@ impl<'a> Loader<'a> {
         let format = Format::of_name(&name);
         let file = self.utf8(name, bytes)?;
         let mut root = tree::parse(&self.files, file, format)?;
+        self.read_meshes(&mut root)?;
 
         let includes = self.take_include(&mut root)?;
         if includes.is_empty() {
@@ -206,6 +211,87 @@ impl<'a> Loader<'a> {
         }
     }
 
+    /// Puts vertices and triangles in the place of each `mesh` of a rigid body.
+    fn read_meshes(&mut self, root: &mut Node) -> Result<(), Diagnostic> {
+        let Value::Table(entries) = &mut root.value else { return Ok(()) };
+        let bodies = entries.iter_mut().filter(|entry| entry.key == "rigid");
+        for body in bodies.flat_map(|entry| items(&mut entry.node)) {
+            let Some(shape) = child(body, "shape") else { continue };
+            self.read_mesh(shape)?;
+            if let Some(parts) = child(shape, "compound") {
+                items(parts).iter_mut().try_for_each(|part| self.read_mesh(part))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_mesh(&mut self, shape: &mut Node) -> Result<(), Diagnostic> {
+        let Value::Table(entries) = &mut shape.value else { return Ok(()) };
+        let Some(i) = entries.iter().position(|entry| entry.key == "mesh") else { return Ok(()) };
+        let Value::Text(path) = &entries[i].node.value else { return Ok(()) };
+        let span = entries[i].node.span;
+        let (name, place) = self.beside(path, span)?;
+        let bytes = self.bytes_of(&name, &place, span)?;
+        self.total += bytes.len();
+        if bytes.len() > MAX_FILE || self.total > MAX_TOTAL {
+            let message = format!("with {} the scene is larger than {} MiB", quote(&name), MAX_TOTAL >> 20);
+            return Err(self.files.error(span, message));
+        }
+        let mesh = crate::mesh::read(&name, &bytes)
+            .map_err(|reason| self.files.error(span, format!("cannot read {}: {reason}", quote(&name))))?;
+        let node = |value: Value| Node { value, span };
+        let row = |row: [Value; 3]| node(Value::List(row.into_iter().map(node).collect()));
+        let vertices = mesh.vertices.iter().map(|p| row(p.map(Value::Number))).collect();
+        let triangles = mesh.triangles.iter().map(|t| row(t.map(|i| Value::Integer(i.into())))).collect();
+        let key_span = entries[i].key_span;
+        let entry =
+            |key: &str, list: Vec<Node>| Entry { key: key.into(), key_span, node: node(Value::List(list)) };
+        entries.splice(i..=i, [entry("vertices", vertices), entry("triangles", triangles)]);
+        Ok(())
+    }
+
+    /// What a path in the file being read means: its name in messages, and where it is.
+    fn beside(&self, path: &str, span: Span) -> Result<(String, PathBuf), Diagnostic> {
+        let relative = Path::new(path);
+        if path.is_empty() || path.contains('\0') || relative.is_absolute() || relative.has_root() {
+            let message = format!("cannot read {}: the path must be relative to this file", quote(path));
+            return Err(self.files.error(span, message));
+        }
+        let beside = |path: &Path| path.parent().unwrap_or(Path::new("")).join(relative);
+        let (name, path) = match self.chain.last() {
+            Some(link) => (without_dots(&beside(Path::new(&link.name))), beside(&link.path)),
+            None => (relative.to_owned(), relative.to_owned()),
+        };
+        Ok((name.to_string_lossy().replace('\\', "/"), path))
+    }
+
+    fn bytes_of(&self, name: &str, path: &Path, span: Span) -> Result<Vec<u8>, Diagnostic> {
+        let refuse = |message: String| self.files.error(span, message);
+        match self.includes {
+            Includes::None => {
+                let message = format!("cannot read {}: this text has no place among files", quote(name));
+                Err(refuse(message))
+            }
+            Includes::Embedded(list) => {
+                let clean = without_dots(path);
+                match list.iter().find(|(known, _)| Path::new(known) == clean) {
+                    Some((_, text)) => Ok(text.as_bytes().to_vec()),
+                    None => Err(refuse(format!("there is no file {}", quote(name)))
+                        .with_suggestion(name, list.iter().map(|(known, _)| *known))),
+                }
+            }
+            Includes::Directory(_) => {
+                // A device or pipe may never end.
+                let bytes = match fs::metadata(path) {
+                    Ok(data) if !data.is_file() => Err("it is not a regular file".to_owned()),
+                    Ok(_) => read_limited(path),
+                    Err(error) => Err(plain(&error)),
+                };
+                bytes.map_err(|reason| refuse(format!("cannot read {}: {reason}", quote(name))))
+            }
+        }
+    }
+
     fn include(&mut self, path: &str, span: Span) -> Result<Node, Diagnostic> {
         let refuse = |message: String| self.files.error(span, message);
         let relative = Path::new(path);
@@ -221,12 +307,7 @@ impl<'a> Loader<'a> {
         if self.visits.len() >= MAX_FILES {
             return Err(refuse(format!("the scene has more than {MAX_FILES} files")));
         }
-        let beside = |path: &Path| path.parent().unwrap_or(Path::new("")).join(relative);
-        let (name, path) = match self.chain.last() {
-            Some(link) => (without_dots(&beside(Path::new(&link.name))), beside(&link.path)),
-            None => (relative.to_owned(), relative.to_owned()),
-        };
-        let name = name.to_string_lossy().replace('\\', "/");
+        let (name, path) = self.beside(path, span)?;
         let identity = self.identity_of(&path);
         self.refuse_repeated(&identity, &name, span)?;
         let bytes = match self.includes {
@@ -243,15 +324,7 @@ impl<'a> Loader<'a> {
                     return Err(error.with_suggestion(&name, list.iter().map(|(known, _)| *known)));
                 }
             },
-            Includes::Directory(_) => {
-                // A device or pipe may never end.
-                let bytes = match fs::metadata(&path) {
-                    Ok(data) if !data.is_file() => Err("it is not a regular file".to_owned()),
-                    Ok(_) => read_limited(&path),
-                    Err(error) => Err(error.to_string()),
-                };
-                bytes.map_err(|reason| refuse(format!("cannot read {}: {reason}", quote(&name))))?
-            }
+            Includes::Directory(_) => self.bytes_of(&name, &path, span)?,
         };
         self.chain.push(Link { visit: self.visits.len(), name: name.clone(), path });
         self.visits.push(Visit { identity, asked_by: Some(span) });
@@ -320,6 +393,22 @@ impl Merged {
     }
 }
 
+/// The entry `key` of a table.
+fn child<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
+    match &mut node.value {
+        Value::Table(entries) => entries.iter_mut().find(|e| e.key == key).map(|e| &mut e.node),
+        _ => None,
+    }
+}
+
+/// The items of a list.
+fn items(node: &mut Node) -> &mut [Node] {
+    match &mut node.value {
+        Value::List(items) => items,
+        _ => &mut [],
+    }
+}
+
 /// Whether both are lists of tables.
 fn both_append(a: &Node, b: &Node) -> bool {
     let appends = |node: &Node| match &node.value {
@@ -332,8 +421,8 @@ fn both_append(a: &Node, b: &Node) -> bool {
 /// At most one byte more than [`MAX_FILE`].
 fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(|error| error.to_string())?;
-    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    let file = fs::File::open(path).map_err(|error| plain(&error))?;
+    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(|error| plain(&error))?;
     Ok(bytes)
 }
 

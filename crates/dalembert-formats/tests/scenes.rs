@@ -125,7 +125,7 @@ const BAD_TAILS: &[(&str, usize, usize, &str)] = &[
         "2 velocities stand against 1",
     ),
     ("[[particles]]\nname = \"b\"\nvelocity = [[0, 0, inf]]", 10, 20, "finite"),
-    ("[[particles]]\nname = \"b\"\npositions = []", 10, 13, "at least 1"),
+    ("[[particles]]\nname = \"b\"\npositions = []", 10, 13, "non-empty list"),
     (
         "[[particles]]\nname = \"b\"\nchain = { from = [0, 0, 0], to = [0, 0, 0], count = 3 }",
         10,
@@ -229,7 +229,7 @@ const BAD_TAILS: &[(&str, usize, usize, &str)] = &[
     ),
     // Forces.
     ("[[drag]]\non = [\"a\", \"ropes[0:2]\"]\nlinear = 1", 9, 12, "did you mean `rope`?"),
-    ("[[drag]]\non = []\nlinear = 1", 9, 6, "at least 1"),
+    ("[[drag]]\non = []\nlinear = 1", 9, 6, "non-empty list"),
     ("[[drag]]\nlinear = -0.1", 9, 10, "at least 0"),
     ("[[drag]]\nwind = [1, 0, 0]", 8, 1, "at least one of `linear` and `quadratic`"),
     ("[[push]]\nforce = [0, 0, 1]\nsine = { frequency = inf }", 10, 22, "finite"),

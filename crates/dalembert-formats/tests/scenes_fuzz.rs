@@ -2,14 +2,16 @@
 
 mod mutate;
 
-use dalembert::step::Method;
+use dalembert::step::{Method, RowSolver};
 use dalembert_formats::scene::{SceneFile, load_text};
 use dalembert_formats::source::Includes;
 use mutate::{Chance, mutate, swap_value, swap_word};
 
 const EVERYTHING: &str = include_str!("scenes/everything.toml");
 
-const SMALL: [&str; 4] = [
+const MECHANISM: &str = include_str!("scenes/mechanism.toml");
+
+const SMALL: [&str; 8] = [
     "dt = 0.01\nduration = 0.1\n[[particles]]\nname = \"a\"\n[[particles]]\nname = \"rope\"\n\
      chain = { from = [0, 0, 1], to = [0, 0, 2], count = 5 }\n[[springs]]\nalong = \"rope\"\n\
      edges = [\"structural\", \"bend\"]\nstiffness = 10\n[[fix]]\non = \"rope[0]\"\n",
@@ -21,6 +23,25 @@ const SMALL: [&str; 4] = [
      soft_repulsion = { stiffness = 1, diameter = 1.5 }\nradius = 2\n[[attractor]]\nmu = 1\nsoftening = 1\n",
     "{\"dt\":0.01,\"particles\":[{\"name\":\"a\",\"grid\":{\"size\":[1,1,1],\"count\":[2,2,2]}}],\"push\":[{\"force\":\
      [0,0,1],\"table\":{\"times\":[0,1],\"values\":[0,1]}}],\"motion\":[{\"on\":\"a[0]\",\"velocity\":[0,0,1]}]}",
+    "method = \"impulse\"\ndt = 0.01\n[[rigid]]\nname = \"door\"\nshape = { box = [1, 0.1, 2] }\nmass = 3\n\
+     [[rigid]]\nname = \"arm\"\nshape = { capsule = { radius = 0.1, length = 1 } }\ndensity = 1000\n\
+     position = [1, 0, 0]\norientation = { axis = [0, 1, 0], angle = 1 }\n[[joint]]\nname = \"h\"\nkind = \"hinge\"\n\
+     between = [\"world\", \"door\"]\nanchor = [0, 0, 1]\nlimits = [-1, 1]\ndamping = 1\n[[joint]]\nname = \"s\"\n\
+     kind = \"slider\"\nbetween = [\"door\", \"arm\"]\naxis = [1, 0, 0]\nmotor = { velocity = 1, max = 5 }\n\
+     [[gear]]\nname = \"g\"\njoints = [\"h\", \"s\"]\nratio = 2\n",
+    "method = \"lagrange\"\nassemble = true\n[[rigid]]\nname = \"a\"\nmass = 1\ninertia = [1, 2, 2.5]\n\
+     angular_velocity = [0, 1, 2]\n[[particles]]\nname = \"p\"\nposition = [0, 0, 2]\n[[joint]]\nname = \"rod\"\n\
+     kind = \"distance\"\nbetween = [\"a\", \"p\"]\nlength = 1.5\n[[joint]]\nname = \"n\"\nkind = \"screw\"\n\
+     between = [\"world\", \"a\"]\npitch = 0.1\n[[bead]]\nname = \"b\"\non = \"p\"\nsphere = { radius = 2 }\n\
+     [[points]]\nname = \"tip\"\nof = \"a\"\nat = [[1, 0, 0]]\n[[springs]]\npairs = [[\"tip\", \"p\"]]\nstiffness = 5\n",
+    "method = \"lagrange\"\n[[generalized]]\nname = \"g\"\npendulum = { lengths = [1, 0.5] }\nmasses = [1, 2]\n\
+     coordinates = [1, 0]\nrates = [0, 3]\n[[expect]]\nquantity = \"g.u1\"\nabove = 0\n[[push]]\non = \"g[1]\"\n\
+     force = [0, 0, 1]\n",
+    "[[rigid]]\nname = \"a\"\nshape = { compound = [{ sphere = 1 }, { cone = { radius = 1, length = 1 }, position = \
+     [0, 0, 2] }] }\ndensity = 10\n[[rigid]]\nname = \"b\"\nshape = { vertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0], \
+     [0, 0, 1]], triangles = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]], scale = 2 }\nmass = 1\n[[joint]]\n\
+     name = \"j\"\nkind = \"universal\"\nbetween = [\"a\", \"b\"]\naxis = [1, 0, 0]\naxis2 = [0, 1, 0]\nkp = 100\n\
+     kd = 1\n[[expect]]\nquantity = \"a.qw\"\nabove = 0\n",
 ];
 
 /// Larger scenes are read but not built: ten thousand of them would take hours.
@@ -41,13 +62,15 @@ fn no_scene_makes_the_engine_panic() {
         let text = match round % 32 {
             0 => EVERYTHING,
             16 => &json,
-            _ => SMALL[round % 4],
+            // Every table of mechanisms; it has many joints.
+            8 => MECHANISM,
+            _ => SMALL[round % 8],
         };
         let name = if text.starts_with('{') { "scene.json" } else { "scene.toml" };
         let mut bytes = text.as_bytes().to_vec();
         let force = chance.below(8);
         for _ in 0..=chance.below(3) {
-            let other = SMALL[chance.below(4)].as_bytes();
+            let other = SMALL[chance.below(8)].as_bytes();
             match force {
                 0 => mutate(&mut bytes, other, &mut chance),
                 1 => swap_word(&mut bytes, &mut chance),
@@ -75,9 +98,16 @@ fn no_scene_makes_the_engine_panic() {
             }
             Ok(mut one) => {
                 built += 1;
-                // A step of an adaptive method may be as long as its author wishes.
-                let Some(integrator) = one.simulation.method.integrator() else { continue };
-                if !integrator.is_adaptive() {
+                // A step of an adaptive method may be as long as its author wishes, as may a million inner steps.
+                let short = match &one.simulation.method {
+                    Method::Explicit(e) => !e.integrator.is_adaptive(),
+                    Method::Lagrange(l) => !l.integrator.is_adaptive(),
+                    Method::Impulse(i) => {
+                        let sweeps = if let RowSolver::Pgs { sweeps } = i.solver { sweeps } else { 1 };
+                        u64::from(i.substeps) * u64::from(sweeps) < 1000
+                    }
+                };
+                if short {
                     let _ = one.simulation.step();
                 }
                 let again = load_text("a.json", &one.json, Includes::None).unwrap_or_else(|e| panic!("{e}"));

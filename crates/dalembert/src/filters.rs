@@ -11,17 +11,17 @@ use std::sync::Arc;
 
 use crate::math::{Mat3, Signal, Vec3, across, set_triple, triple};
 
-/// Displacement [m] and velocity [m/s] as functions of time [s].
+/// Displacement \[m\] and velocity \[m/s\] as functions of time \[s\].
 pub type MotionClosure = dyn Fn(f64) -> (Vec3, Vec3) + Send + Sync;
 
 /// How a prescribed point moves relative to where the scene put it.
 #[derive(Clone)]
 pub enum Motion {
-    /// Constant velocity [m/s].
+    /// Constant velocity \[m/s\].
     Velocity(Vec3),
-    /// Displacement `amplitude`·s(t) [m].
+    /// Displacement `amplitude`·s(t) \[m\].
     Signal {
-        /// Displacement at s = 1 [m].
+        /// Displacement at s = 1 \[m\].
         amplitude: Vec3,
         /// Factor s(t).
         signal: Signal,
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Motion {
 }
 
 impl Motion {
-    /// Displacement [m] and velocity [m/s] at time t.
+    /// Displacement \[m\] and velocity \[m/s\] at time t.
     pub fn at(&self, t: f64) -> (Vec3, Vec3) {
         match self {
             Motion::Velocity(v) => (v * t, *v),
@@ -95,7 +95,7 @@ impl Filters {
         }
     }
 
-    /// Lets a point move as told, starting from `start` [m].
+    /// Lets a point move as told, starting from `start` \[m\].
     pub fn prescribe(&mut self, point: usize, start: Vec3, motion: Motion) {
         self.forbid(point, &[]);
         let at = self.prescribed.partition_point(|p| p.point < point as u32);

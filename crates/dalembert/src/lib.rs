@@ -41,8 +41,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![allow(non_snake_case)]
-// Units stand in brackets, `[m]`, which rustdoc takes for links.
-#![allow(rustdoc::broken_intra_doc_links)]
 
 pub mod math;
 pub mod solve;

@@ -15,16 +15,24 @@ use serde::Serialize;
 use crate::exit::{Failure, Outcome};
 use crate::verify::{put, put_json, unknown};
 
+const EXAMPLES: &str = "\
+Examples:
+  dalembert bench                      all of them
+  dalembert bench copy particles       some of them
+  dalembert bench --repeat 100 --json  on a noisy machine, for a program";
+
 /// Time named scenes.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Benches to run; all of them if none is named
+    #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Print an array of objects instead of a table
     #[arg(long)]
     json: bool,
     /// Repeats of each measurement; the best one counts
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeat: u32,
     /// List the benches and what they measure
     #[arg(long)]
@@ -57,6 +65,11 @@ const BENCHES: &[Bench] = &[
         run: scenes::near_pairs,
     },
     Bench { name: "rk4_chain", about: "a rope of 10^4 links under RK4, one thread", run: scenes::rk4_chain },
+    Bench {
+        name: "viewer",
+        about: "what looking costs: a frame of 2000 bodies and a cloth, steps beside pages",
+        run: scenes::viewer,
+    },
     Bench { name: "rollouts", about: "256 states of one model stepped side by side", run: scenes::rollouts },
     Bench {
         name: "chain_ball",

@@ -177,3 +177,23 @@ pub(super) fn rollouts(b: &mut Bencher) {
     let threads = rayon::current_num_threads();
     b.row("rollouts_threads", states, many, format!("{threads} threads: {:.2} times as fast", one / many));
 }
+
+/// Frames for the browser: their encoding, and the steps of a cloth with nobody, a slow and a fast page looking on.
+pub(super) fn viewer(b: &mut Bencher) {
+    let cost = match dalembert_viewer::bench::viewer_cost() {
+        Ok(cost) => cost,
+        // No port to listen on: nothing to measure.
+        Err(error) => return b.row("viewer", 1, f64::NAN, error.to_string()),
+    };
+    b.row("viewer_encode", 12_000, cost.encode, format!("{} bytes; must stay below 2 ms", cost.frame_bytes));
+    b.row("viewer_translate", 10_000, cost.translate, "state of a 100x100 cloth to a frame");
+    for (name, [alone, watched]) in [("viewer_slow_page", cost.slow), ("viewer_fast_page", cost.fast)] {
+        let drop = 100.0 * (1.0 - watched / alone);
+        b.row(
+            name,
+            10_000,
+            1.0 / watched,
+            format!("step rate lower by {drop:.2} % than with nobody looking"),
+        );
+    }
+}

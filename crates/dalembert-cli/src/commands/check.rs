@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use dalembert::check::{MassRatio, critical_step, mass_ratio};
+use dalembert::joints::Holder;
 use dalembert::mapping::{carry_all, gather_all};
 use dalembert::math::{Random, dot, norm};
-use dalembert::model::{Block, BlockKind};
+use dalembert::model::{Block, BlockKind, Hold, NamedConstraint};
 use dalembert::prelude::*;
+use dalembert::step::{RowCount, independent_rows};
 use dalembert_formats::scene::Built;
 use serde_json::{Value, json};
 
@@ -53,6 +56,14 @@ struct Facts {
     fastest: Option<f64>,
     /// Largest stable step of the scene's integrator [s].
     stable_dt: Option<f64>,
+    /// Rows of exact joints, and those that follow from others.
+    rows: RowCount,
+    /// Worst gap of an exact joint at the start [m or rad].
+    gap: f64,
+    /// Masses that joints hold.
+    masses: Option<MassRatio>,
+    /// Largest stable step of symplectic Euler for spring-damper joints [s].
+    joint_dt: Option<f64>,
     remarks: Vec<String>,
 }
 
@@ -65,7 +76,28 @@ impl Facts {
         if built.expect.is_empty() {
             remarks.push("the scene has no [[expect]]: a run cannot fail".into());
         }
-        Self { dof: sim.model.layout.nv - sim.model.filters.directions(), fastest, stable_dt, remarks }
+        let rows = independent_rows(&sim.model, &sim.state);
+        // A generalized body's points have masses but no coordinates of their own.
+        let free = sim.model.layout.nv - sim.model.filters.directions();
+        let joint_dt = matches!(sim.method, Method::Explicit(_))
+            .then(|| critical_step(&sim.model, &sim.state))
+            .flatten();
+        if let Some(h) = joint_dt.filter(|h| *h < sim.dt) {
+            let (dt, h) = (number(sim.dt), number(h));
+            remarks.push(format!(
+                "dt = {dt} s is longer than {h} s, the stability limit of the spring-damper joints"
+            ));
+        }
+        Self {
+            dof: free.saturating_sub(rows.rows - rows.weak),
+            fastest,
+            stable_dt,
+            rows,
+            gap: worst_gap(&sim.model, &sim.state),
+            masses: mass_ratio(&sim.model),
+            joint_dt,
+            remarks,
+        }
     }
 
     fn text(&self, built: &Built) -> String {
@@ -97,11 +129,26 @@ impl Facts {
         let _ =
             writeln!(out, "  {:width$}  {:>9}  {:>12}\n", "all", model.layout.points, number(model.mass()));
 
+        if !model.constraints.is_empty() {
+            let width = model.constraints.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).max(6);
+            let _ = writeln!(out, "  {:width$}  {:>4}  {:22}  between", "joint", "rows", "kind");
+            for c in &model.constraints {
+                let (name, rows) = (safe(&c.name), c.constraint.rows());
+                let kind = match c.hold {
+                    Hold::Axis { .. } => c.constraint.kind().to_owned(),
+                    _ => format!("{} ({})", c.constraint.kind(), hold(c)),
+                };
+                let ends: Vec<_> = c.constraint.holders().iter().map(|h| holder(model, *h)).collect();
+                let _ = writeln!(out, "  {name:width$}  {rows:>4}  {kind:22}  {}", ends.join(", "));
+            }
+            let _ = writeln!(out);
+        }
+
         let terms = model.energy_terms(&sim.state);
         let width = terms.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(7);
         let _ = writeln!(out, "  {:width$}  {:>12}  kind", "force", "energy [J]");
-        for ((name, energy), force) in terms.iter().zip(&model.forces) {
-            let (name, kind) = (safe(name), force.force.kind());
+        for (k, (name, energy)) in terms.iter().enumerate() {
+            let (name, kind) = (safe(name), model.forces.get(k).map_or("bodies", |f| f.force.kind()));
             let _ = writeln!(out, "  {name:width$}  {:>12}  {kind}", number(*energy));
         }
         let energy = sim.energy();
@@ -114,7 +161,24 @@ impl Facts {
             0 => String::new(),
             n => format!(", {} moved as told", count(n, "point")),
         };
-        let _ = writeln!(out, "  degrees of freedom  {} ({filtered} fixed or filtered{moved})", self.dof);
+        let RowCount { rows, weak } = self.rows;
+        let joints = match rows {
+            0 => String::new(),
+            _ => format!("; joints have {}, {weak} of them dependent", count(rows as u64, "row")),
+        };
+        let _ =
+            writeln!(out, "  degrees of freedom  {} ({filtered} fixed or filtered{moved}{joints})", self.dof);
+        if rows > 0 {
+            let _ = writeln!(out, "  gap at the start    {} (m or rad)", number(self.gap));
+        }
+        if let Some(m) = &self.masses {
+            let (a, b) = (safe(&m.heaviest), safe(&m.lightest));
+            let _ = writeln!(out, "  mass ratio          {} ({a} to {b})", number(m.ratio));
+        }
+        if let Some(h) = self.joint_dt {
+            let (h, dt) = (number(h), number(sim.dt));
+            let _ = writeln!(out, "  joints stable       up to {h} s with symplectic Euler; dt is {dt} s");
+        }
         if let Some(w) = self.fastest {
             let period = number(std::f64::consts::TAU / w);
             let _ = writeln!(out, "  fastest vibration   period about {period} s ({} rad/s)", number(w));
@@ -139,7 +203,11 @@ impl Facts {
         let model = &sim.model;
         let block = |b: &Block| json!({ "name": b.name, "kind": kind(b), "points": b.points.len(), "mass": mass(model, b) });
         let terms = model.energy_terms(&sim.state);
-        let force = |((name, energy), f): (&(&str, f64), &dalembert::model::NamedForce)| json!({ "name": name, "kind": f.force.kind(), "energy": energy });
+        let force = |(k, (name, energy)): (usize, &(&str, f64))| json!({ "name": name, "kind": model.forces.get(k).map_or("bodies", |f| f.force.kind()), "energy": energy });
+        let joint = |c: &NamedConstraint| {
+            let ends: Vec<_> = c.constraint.holders().iter().map(|h| holder(model, *h)).collect();
+            json!({ "name": c.name, "kind": c.constraint.kind(), "rows": c.constraint.rows(), "hold": hold(c), "between": ends })
+        };
         let energy = sim.energy();
         let (linear, angular) = model.momentum(&sim.state);
         json!({
@@ -157,7 +225,13 @@ impl Facts {
             "filtered_points": model.filters.len(),
             "prescribed_points": model.filters.prescribed_points().count(),
             "blocks": model.blocks.iter().map(block).collect::<Vec<_>>(),
-            "forces": terms.iter().zip(&model.forces).map(force).collect::<Vec<_>>(),
+            "forces": terms.iter().enumerate().map(force).collect::<Vec<_>>(),
+            "joints": model.constraints.iter().map(joint).collect::<Vec<_>>(),
+            "joint_rows": self.rows.rows,
+            "dependent_rows": self.rows.weak,
+            "gap": self.gap,
+            "mass_ratio": self.masses.as_ref().map(|m| m.ratio),
+            "joint_stable_dt": self.joint_dt,
             "energy": { "kinetic": energy.kinetic, "potential": energy.potential, "total": energy.total() },
             "momentum": linear.as_slice(),
             "angular_momentum": angular.as_slice(),
@@ -167,6 +241,33 @@ impl Facts {
             "notes": self.remarks,
             "warnings": exit::diagnostics_json(&built.warnings),
         })
+    }
+}
+
+/// How a joint holds, in a word.
+fn hold(c: &NamedConstraint) -> &'static str {
+    match c.hold {
+        Hold::Hard => "exact",
+        Hold::Gains { .. } | Hold::Given(_) => "soft",
+        Hold::Axis { .. } => "on its coordinate",
+    }
+}
+
+/// Name of what a joint holds.
+fn holder(model: &Model, holder: Holder) -> String {
+    let of = |kind: BlockKind, test: &dyn Fn(&Block) -> Option<usize>| {
+        let named = |b: &Block| match (test(b)?, b.points.len()) {
+            (_, 0 | 1) => Some(safe(&b.name)),
+            (i, _) => Some(format!("{}[{i}]", safe(&b.name))),
+        };
+        model.blocks.iter().filter(|b| b.kind == kind).find_map(named).unwrap_or_default()
+    };
+    match holder {
+        Holder::World => "world".into(),
+        Holder::Rigid(k) => of(BlockKind::Rigid, &|b| (b.q.start == 7 * k as usize).then_some(0)),
+        Holder::Particle(i) => of(BlockKind::Particles, &|b| {
+            b.points.contains(&(i as usize)).then(|| i as usize - b.points.start)
+        }),
     }
 }
 
@@ -204,6 +305,10 @@ fn stability(method: &Method) -> Option<f64> {
 fn fastest_vibration(sim: &Simulation) -> Option<f64> {
     const ITERATIONS: usize = 60;
     let model = &sim.model;
+    // The mass matrix of generalized coordinates is not at hand here.
+    if !model.generalized.is_empty() {
+        return None;
+    }
     let pv = model.layout.points_v();
     let (mut y, mut f) = (vec![0.0; model.layout.len_v()], vec![0.0; model.layout.len_v()]);
     let mut q = sim.state.q.clone();
@@ -225,8 +330,14 @@ fn fastest_vibration(sim: &Simulation) -> Option<f64> {
         }
         gather_all(&model.mappings, &q, &mut f);
         // Rayleigh quotient yᵀKy / yᵀMy.
-        let free = model.layout.nv;
-        eigenvalue = dot(&y[..free], &f[..free]) / (2.0 * model.particles.kinetic(&y[pv..]));
+        let (free, rigid) = (model.layout.nv, model.layout.rigid);
+        let turning = model.rigid.kinetic(&q[..7 * rigid], &y[..6 * rigid]);
+        let kinetic = turning + model.particles.kinetic(&y[pv..]);
+        if kinetic == 0.0 {
+            return None;
+        }
+        eigenvalue = dot(&y[..free], &f[..free]) / (2.0 * kinetic);
+        model.rigid.solve_mass(&q[..7 * rigid], &mut f[..6 * rigid]);
         model.particles.solve_mass(0, &mut f[pv..]);
         std::mem::swap(&mut y, &mut f);
     }

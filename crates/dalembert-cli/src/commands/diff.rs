@@ -116,16 +116,24 @@ fn as_json(report: &DiffReport, header: &Header) -> Value {
 
 /// What number `index` of a state is, as far as the header tells: `rope[3].vx`.
 fn name(header: &Header, index: usize) -> String {
-    let within = |block: &Value, key: &str, parts: [&str; 3]| {
+    let within = |block: &Value, key: &str, rigid: &[&str], particle: [&str; 3]| {
         let range = block.get(key)?;
         let [from, to] = [0, 1].map(|i| range.get(i).and_then(Value::as_u64).map(|x| x as usize));
         let at = index.checked_sub(from?).filter(|_| to.is_some_and(|to| index < to))?;
         let name = block.get("name")?.as_str()?;
-        Some(format!("{name}[{}].{}", at / 3, parts[at % 3]))
+        Some(match block.get("kind").and_then(Value::as_str) {
+            Some("rigid") => format!("{name}.{}", rigid.get(at)?),
+            Some("generalized") => format!("{name}.{}{at}", if key == "q" { "u" } else { "du" }),
+            _ => format!("{name}[{}].{}", at / 3, particle[at % 3]),
+        })
     };
     let blocks = header.layout.get("blocks").and_then(Value::as_array);
     let found = blocks.into_iter().flatten().find_map(|block| {
-        within(block, "q", ["x", "y", "z"]).or_else(|| within(block, "v", ["vx", "vy", "vz"]))
+        // A rigid body is kept by its centre of mass, and its angular velocity in world axes.
+        let centre = ["center.x", "center.y", "center.z", "qw", "qx", "qy", "qz"];
+        let twist = ["center.vx", "center.vy", "center.vz", "world.wx", "world.wy", "world.wz"];
+        within(block, "q", &centre, ["x", "y", "z"])
+            .or_else(|| within(block, "v", &twist, ["vx", "vy", "vz"]))
     });
     found.unwrap_or_else(|| match index {
         0 => "time".into(),

@@ -98,7 +98,7 @@ pub(crate) fn command(args: Args) -> Outcome {
 
 /// The scenes that can be run; those in folders are parts of others.
 fn runnable() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SCENES.iter().filter(|(file, _)| !file.contains('/')).copied()
+    SCENES.iter().filter(|(file, _)| file.ends_with(".toml") && !file.contains('/')).copied()
 }
 
 fn stem(file: &str) -> &str {

@@ -1,4 +1,4 @@
-//! `dalembert export`: a recording as a table.
+//! `dalembert export`: a recording as a table, or as a file of another tool.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use dalembert::model::UnknownQuantity;
 use dalembert::prelude::*;
 use dalembert_formats::error::suggest;
+use dalembert_formats::export::Format;
 use dalembert_formats::recording::{Recording, RecordingError, atomic_write, csv};
 
 use crate::exit::{Failure, Outcome};
@@ -17,6 +18,10 @@ Examples:
   dalembert export run.mcap energy.csv                   energies and momenta over time
   dalembert export run.mcap ball.csv --track ball        its position and velocity
   dalembert export run.mcap - --track ball.z rope[-1].x energy.total
+  dalembert export run.mcap run.glb                      moving meshes for Blender, three.js, game engines
+  dalembert export run.mcap run.vtp                      run_0000.vtp … and run.pvd for ParaView
+  dalembert export run.mcap run.ply                      run_0000.ply …
+  dalembert export run.mcap run.pc2                      a point cache
 
 A track is a set of points (`ball`; the mean of several), one point (`rope[3]`, `rope[-1]` for the last), or a
 quantity as in the expectations of a scene (`ball.z`, `ball.speed`, `energy.total`, `momentum.x`, `energy.drift`).
@@ -29,8 +34,8 @@ pub(crate) struct Args {
     /// The recording; if only RECORDING.part exists, that is taken
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
-    /// The table to write (CSV); `-` for the standard output
-    #[arg(value_name = "OUT.csv")]
+    /// The file to write: .csv, .glb, .ply, .vtp or .pc2; `-` for a table on the standard output
+    #[arg(value_name = "OUT")]
     out: PathBuf,
     /// The scalars that were recorded: energies, drift, momenta (this is the default)
     #[arg(long, conflicts_with = "track")]
@@ -41,7 +46,27 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn command(args: Args) -> Outcome {
+    let ending = args.out.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let format = Format::of(&args.out);
+    if format.is_none() && ending != "csv" && args.out.as_os_str() != "-" {
+        let (path, known) = (args.out.display(), "csv, glb, ply, vtp, pc2");
+        return Err(Failure::Usage(format!("`{path}` ends in `{ending}`; known endings are {known}")));
+    }
+    if format.is_some() && (args.scalars || !args.track.is_empty()) {
+        return Err(Failure::Usage(format!("--scalars and --track need a table, not a `.{ending}`")));
+    }
     let recording = Recording::open(&args.recording)?;
+    if let Some(lost) = recording.truncated() {
+        let count = recording.frame_count();
+        eprintln!(
+            "warning: the recording was cut off: {count} whole frames, {lost} bytes at its end ignored"
+        );
+    }
+    if let Some(format) = format {
+        let model = setup::rebuild(&recording)?.simulation.model;
+        format.write(&model, &recording, &args.out)?;
+        return Ok(());
+    }
     let table = match args.track.is_empty() {
         true => None,
         false => Some(Tracks::new(&recording, &args.track)?),

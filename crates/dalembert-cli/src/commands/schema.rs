@@ -29,7 +29,7 @@ enum Format {
 pub(crate) fn command(args: Args) -> Outcome {
     let text = match args.format {
         Format::Json => scene::json_schema(),
-        Format::Markdown => scene::reference(),
+        Format::Markdown => format!("# Scene reference\n\n{}", scene::reference()),
     };
     output::print(&format!("{}\n", text.trim_end()))
 }

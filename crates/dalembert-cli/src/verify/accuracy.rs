@@ -43,7 +43,7 @@ fn fixed_dormand_prince(dt: f64) -> Result<Vec<f64>, Box<dyn std::error::Error>>
     let mut rate = |t: f64, y: &mut [f64], dy: &mut [f64]| {
         let (q, v) = y.split_at(n);
         dy[..n].copy_from_slice(v);
-        model.forces_into(t, q, v, &mut dy[n..]);
+        model.forces_into(t, q, v, &[], &mut dy[n..]);
         model.particles.solve_mass(0, &mut dy[n..]);
     };
     let mut y = [&sim.state.q[..], &sim.state.v[..]].concat();

@@ -7,9 +7,13 @@
 
 mod accuracy;
 mod closed_forms;
+mod joints;
 mod kepler;
+mod linkages;
 mod oscillator;
+mod pendulums;
 mod spring_chain;
+mod tops;
 
 use std::error::Error;
 
@@ -18,8 +22,17 @@ use serde::Serialize;
 
 use crate::exit::{self, Failure};
 
+const EXAMPLES: &str = "\
+Examples:
+  dalembert verify                     all cases, as a table
+  dalembert verify kepler_detest_d     one of them
+  dalembert verify --json | jq 'map(select(.pass | not))'
+
+Exit code 0 if every comparison is within its tolerance, 1 if not.";
+
 /// Run problems with known answers.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Cases to run; all of them if none is named
     #[arg(value_name = "CASE")]
@@ -30,6 +43,9 @@ pub(crate) struct Args {
     /// List the cases and what they are about
     #[arg(long)]
     list: bool,
+    /// Print how long each case took, to stderr
+    #[arg(long)]
+    times: bool,
 }
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -93,6 +109,69 @@ const CASES: &[Case] = &[
         name: "spring_chain_modes",
         about: "frequencies of a chain, from matrices and from motion",
         run: spring_chain::modes,
+    },
+    Case {
+        name: "free_asymmetric_top",
+        about: "a body that tumbles in space: rates, turn, momentum, energy",
+        run: tops::free,
+    },
+    Case { name: "heavy_top_geradin_cardona", about: "a fast top on a fixed point", run: tops::heavy },
+    Case {
+        name: "mbs_a01_simple_pendulum",
+        about: "a pendulum for 2000 s; in angles; by impulses",
+        run: pendulums::simple,
+    },
+    Case { name: "double_pendulum_short", about: "two rods that begin to tumble", run: pendulums::double },
+    Case {
+        name: "mbs_a02_four_bar_n2",
+        about: "two four-bars through their dead points",
+        run: linkages::four_bar_2,
+    },
+    Case {
+        name: "mbs_a02_four_bar_n40",
+        about: "forty four-bars through their dead points",
+        run: linkages::four_bar_40,
+    },
+    Case {
+        name: "mbs_a03_andrews_squeezer",
+        about: "seven bodies, ten hinges, nine rows too many",
+        run: linkages::andrews,
+    },
+    Case {
+        name: "mbs_a05_flyball_governor",
+        about: "a governor with stiff spring-dampers",
+        run: linkages::governor,
+    },
+    Case { name: "car_axis_index3", about: "constraints that move with time", run: linkages::car_axis },
+    Case {
+        name: "overconstrained_loop",
+        about: "Bennett's linkage: more rows than velocities, yet it moves",
+        run: linkages::overconstrained,
+    },
+    Case {
+        name: "soft_constraint_eps_r",
+        about: "kp and kd as error reduction and regularization",
+        run: joints::soft_constraint,
+    },
+    Case {
+        name: "gains_at_every_step",
+        about: "kp and kd mean the same at every step size",
+        run: joints::gains,
+    },
+    Case {
+        name: "wrecking_ball",
+        about: "a light chain with a heavy ball: gaps of the joints",
+        run: joints::wrecking,
+    },
+    Case {
+        name: "hanging_chain_catenary",
+        about: "twenty rods come to rest between two hooks",
+        run: joints::catenary,
+    },
+    Case {
+        name: "floating_ragdoll",
+        about: "momenta of eleven jointed bodies in space",
+        run: joints::floating,
     },
     Case {
         name: "observed_orders",
@@ -193,7 +272,11 @@ pub(crate) fn command(args: Args) -> exit::Outcome {
     }
     let mut table = Table::default();
     for case in CASES.iter().filter(|c| args.names.is_empty() || args.names.iter().any(|n| n == c.name)) {
+        let start = std::time::Instant::now();
         run(case, &mut table);
+        if args.times {
+            eprintln!("{}: {:.2} s", case.name, start.elapsed().as_secs_f64());
+        }
     }
     let failed = table.rows.iter().filter(|r| !r.pass).count();
     if args.json {
@@ -258,6 +341,17 @@ pub(crate) fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
 /// The method `explicit` with an integrator; the tolerance matters to adaptive ones alone.
 fn explicit(integrator: Integrator, tolerance: f64) -> Method {
     Method::Explicit(Explicit { integrator, tolerance, ..Explicit::default() })
+}
+
+/// The method `lagrange` with an integrator; the tolerance matters to adaptive ones alone.
+fn lagrange(integrator: Integrator, tolerance: f64) -> Method {
+    Method::Lagrange(Lagrange { integrator, tolerance, ..Lagrange::default() })
+}
+
+/// A list of numbers in a case file.
+fn numbers(list: &serde_json::Value) -> Result<Vec<f64>, Box<dyn Error>> {
+    let list = list.as_array().ok_or("a list of numbers is missing")?;
+    list.iter().map(|x| x.as_f64().ok_or_else(|| "an entry is no number".into())).collect()
 }
 
 /// An empty scene without gravity.

@@ -49,6 +49,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::plain;
+
 /// Version of the file layout described above; readers refuse a later one.
 const FORMAT: u64 = 1;
 /// MCAP profile of our files.
@@ -263,6 +265,9 @@ pub enum RecordingError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The states do not belong to the scene.
+    #[error("the recording does not fit the scene: {0}")]
+    Mismatch(#[from] dalembert::model::StateMismatch),
     /// Two recordings whose states cannot be compared.
     #[error("`{}` has states of {} numbers, `{}` of {}: they cannot be compared", a.display(), lengths[0], b.display(), lengths[1])]
     Incomparable {
@@ -278,18 +283,5 @@ pub enum RecordingError {
 impl RecordingError {
     fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
-    }
-}
-
-/// The error in words, without numbers of the operating system where the cause is a common one.
-fn plain(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file or folder".into(),
-        io::ErrorKind::PermissionDenied => "permission denied".into(),
-        io::ErrorKind::StorageFull => "no space left on the disk".into(),
-        io::ErrorKind::QuotaExceeded => "the disk quota is used up".into(),
-        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only".into(),
-        io::ErrorKind::IsADirectory => "it is a folder".into(),
-        _ => error.to_string(),
     }
 }

@@ -8,23 +8,40 @@ use dalembert::scene::{
     AngularSpringSet, Arrangement, AttractorSet, DragSet, Edges, Expectation, Fix, MappedPoints, Masses,
     MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
 };
-use dalembert::step::{Explicit, Integrator, Method};
+use dalembert::step::{Explicit, Impulse, Integrator, Lagrange, Method, RowSolver};
+
+use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
 
 use crate::describe::View;
 use crate::error::{Diagnostic, Files, Problems, SceneFileError, Span};
 use crate::tree::{Node, Value};
 
 /// The scene that a file describes, and warnings.
-pub(super) fn scene(root: &View<'_>, files: &Files) -> Result<(Scene, Vec<Diagnostic>), SceneFileError> {
+pub(super) fn scene(
+    root: &View<'_>,
+    files: &Files,
+) -> Result<(Scene, Vec<Method>, Vec<Diagnostic>), SceneFileError> {
     let mut problems = Problems::default();
+    let methods = methods(root, files, &mut problems);
+    let chosen = methods.iter().find(|m| m.name() == root.text("method"));
     let scene = Scene {
         title: root.text("title").to_owned(),
         description: root.text("description").to_owned(),
-        method: method(root, files, &mut problems),
+        method: chosen.cloned().unwrap_or_default(),
         dt: root.number("dt"),
         duration: root.number("duration"),
         gravity: root.vec3("gravity").into(),
         seed: root.integer("seed").unsigned_abs(),
+        assemble: root.bool("assemble"),
+        rigid: root.tables("rigid").iter().filter_map(|t| rigid(t, files, &mut problems)).collect(),
+        joint: root.tables("joint").iter().map(|t| joint(t, files, &mut problems)).collect(),
+        gear: each(root, "gear", gear),
+        bead: root.tables("bead").iter().map(|t| bead(t, files, &mut problems)).collect(),
+        generalized: root
+            .tables("generalized")
+            .iter()
+            .map(|t| generalized(t, files, &mut problems))
+            .collect(),
         particles: each(root, "particles", particles),
         points: each(root, "points", |t| MappedPoints {
             name: name(t),
@@ -54,22 +71,22 @@ pub(super) fn scene(root: &View<'_>, files: &Files) -> Result<(Scene, Vec<Diagno
         expect: root.tables("expect").iter().map(|t| expectation(t, files, &mut problems)).collect(),
         ..Scene::default()
     };
-    Ok((scene, problems.finish()?))
+    Ok((scene, methods, problems.finish()?))
 }
 
 fn each<T>(root: &View<'_>, key: &str, turn: impl Fn(&View<'_>) -> T) -> Vec<T> {
     root.tables(key).iter().map(turn).collect()
 }
 
-fn name(table: &View<'_>) -> String {
+pub(super) fn name(table: &View<'_>) -> String {
     table.maybe_text("name").unwrap_or_default().to_owned()
 }
 
-fn texts(table: &View<'_>, key: &str) -> Vec<String> {
+pub(super) fn texts(table: &View<'_>, key: &str) -> Vec<String> {
     table.texts(key).into_iter().map(str::to_owned).collect()
 }
 
-fn vec3s(table: &View<'_>, key: &str) -> Vec<Vec3> {
+pub(super) fn vec3s(table: &View<'_>, key: &str) -> Vec<Vec3> {
     table.vec3s(key).into_iter().map(Vec3::from).collect()
 }
 
@@ -99,24 +116,46 @@ fn text_rows<const N: usize>(table: &View<'_>, key: &str) -> Vec<[String; N]> {
     rows.iter().map(row).collect()
 }
 
-fn method(root: &View<'_>, files: &Files, problems: &mut Problems) -> Method {
-    // One method so far; the check of the word is the description's.
-    let mut settings = Explicit::default();
-    if let Some(table) = root.table("explicit") {
-        settings.integrator = Integrator::from_name(table.text("integrator")).unwrap_or(settings.integrator);
-        settings.tolerance = table.number("tolerance");
-        settings.min_step = table.number("min_step");
-        for key in ["tolerance", "min_step"] {
-            if table.has(key) && !settings.integrator.is_adaptive() {
-                let message = format!(
-                    "`{key}` has no effect: the integrator `{}` does not adapt its steps",
-                    settings.integrator.name()
-                );
-                problems.push(files.warning(table.key_span(key), message));
-            }
+/// All methods, each with the settings that the file gives it.
+fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Method> {
+    let mut explicit = Explicit::default();
+    if let Some(t) = root.table("explicit") {
+        explicit.integrator = integrator(&t, explicit.integrator, files, problems);
+        (explicit.tolerance, explicit.min_step) = (t.number("tolerance"), t.number("min_step"));
+    }
+    let mut lagrange = Lagrange::default();
+    if let Some(t) = root.table("lagrange") {
+        lagrange.integrator = integrator(&t, lagrange.integrator, files, problems);
+        (lagrange.tolerance, lagrange.min_step) = (t.number("tolerance"), t.number("min_step"));
+        (lagrange.projection, lagrange.baumgarte) = (t.bool("projection"), t.number("baumgarte"));
+    }
+    let mut impulse = Impulse::default();
+    if let Some(t) = root.table("impulse") {
+        let whole = |key: &str| u32::try_from(t.integer(key)).unwrap_or(1);
+        impulse.solver = match t.text("solver") {
+            "pgs" => RowSolver::Pgs { sweeps: whole("sweeps") },
+            _ => RowSolver::Direct,
+        };
+        (impulse.substeps, impulse.projection) = (whole("substeps"), t.bool("projection"));
+        if t.has("sweeps") && impulse.solver == RowSolver::Direct {
+            let message = "`sweeps` has no effect: the solver `direct` does not sweep";
+            problems.push(files.warning(t.key_span("sweeps"), message));
         }
     }
-    Method::Explicit(settings)
+    vec![Method::Explicit(explicit), Method::Lagrange(lagrange), Method::Impulse(impulse)]
+}
+
+/// The integrator that a table names; warns about settings that it does not use.
+fn integrator(t: &View<'_>, preset: Integrator, files: &Files, problems: &mut Problems) -> Integrator {
+    let integrator = Integrator::from_name(t.text("integrator")).unwrap_or(preset);
+    for key in ["tolerance", "min_step"] {
+        if t.has(key) && !integrator.is_adaptive() {
+            let name = integrator.name();
+            let message = format!("`{key}` has no effect: the integrator `{name}` does not adapt its steps");
+            problems.push(files.warning(t.key_span(key), message));
+        }
+    }
+    integrator
 }
 
 fn particles(t: &View<'_>) -> ParticleSet {
@@ -326,8 +365,14 @@ fn home<'a>(table: &View<'a>, key: &'static str) -> Option<(View<'a>, &'static s
     if key.is_empty() || table.description().field(key).is_some() {
         return (!key.is_empty()).then_some((*table, key));
     }
+    // Of the settings of several methods, those of the one in use come first.
+    let chosen = table.description().field("method").and_then(|_| table.table(table.text("method")));
     let inside = table.description().fields.iter().filter_map(|field| table.table(field.key));
-    inside.into_iter().find(|inside| inside.description().field(key).is_some()).map(|inside| (inside, key))
+    chosen
+        .into_iter()
+        .chain(inside)
+        .find(|inside| inside.description().field(key).is_some())
+        .map(|inside| (inside, key))
 }
 
 /// The text inside `node` that the message is about, such as one name of a list, or the row that it is about.

@@ -19,6 +19,8 @@
 //! ```
 
 mod convert;
+mod convert_mechanism;
+mod mechanism_tables;
 mod stability;
 mod tables;
 
@@ -27,7 +29,7 @@ pub use tables::ROOT;
 use std::path::Path;
 
 use dalembert::scene::{Expectation, Scene};
-use dalembert::step::Simulation;
+use dalembert::step::{Method, Simulation};
 
 use crate::describe::{self, View, read};
 use crate::error::{Diagnostic, Files, Problems, SceneFileError};
@@ -41,6 +43,8 @@ pub struct SceneFile {
     pub source: Source,
     /// What they say; may be changed before [`SceneFile::build`].
     pub scene: Scene,
+    /// Every method with the settings that the file gives it; the scene uses one of them.
+    pub methods: Vec<Method>,
     /// What is probably not meant.
     pub warnings: Vec<Diagnostic>,
 }
@@ -79,14 +83,14 @@ pub fn load_text(name: &str, text: &str, includes: Includes<'_>) -> Result<Scene
 
 fn from_source(source: Source) -> Result<SceneFile, SceneFileError> {
     let root = read(&ROOT, &source.root, &source.files)?;
-    let (scene, warnings) = convert::scene(&root, &source.files)?;
-    Ok(SceneFile { source, scene, warnings })
+    let (scene, methods, warnings) = convert::scene(&root, &source.files)?;
+    Ok(SceneFile { source, scene, methods, warnings })
 }
 
 impl SceneFile {
     /// Validates and compiles the scene. Every error stands at its place in the file.
     pub fn build(self) -> Result<Built, SceneFileError> {
-        let Self { source, scene, mut warnings } = self;
+        let Self { source, scene, methods: _, mut warnings } = self;
         let root = read(&ROOT, &source.root, &source.files)?;
         let (title, description) = (scene.title.clone(), scene.description.clone());
         let (duration, seed, expect) = (scene.duration, scene.seed, scene.expect.clone());
@@ -103,6 +107,7 @@ impl SceneFile {
         warnings.extend(partial_step(&root, &source.files, duration, simulation.dt));
         warnings
             .extend(stability::warning(&simulation).map(|text| source.files.warning(root.span("dt"), text)));
+        warnings.extend(convert_mechanism::mass_warning(&root, &source.files, &simulation.model));
         let json = json(&source.root);
         Ok(Built { simulation, expect, title, description, duration, seed, json, warnings })
     }

@@ -24,10 +24,11 @@ pub(super) fn warning(sim: &Simulation) -> Option<String> {
     let model = &*sim.model;
     let is_spring = |force: &dyn Force| matches!(force.kind(), "springs" | "angular_springs");
     let springs: Vec<_> = model.forces.iter().filter(|f| is_spring(&*f.force)).collect();
-    if springs.is_empty() {
+    // The mass matrix of generalized coordinates is not at hand here.
+    if springs.is_empty() || !model.generalized.is_empty() {
         return None;
     }
-    let free = model.layout.nv;
+    let (free, rigid) = (model.layout.nv, model.layout.rigid);
     let (pv, particles) = (model.layout.points_v(), 3 * model.layout.particles);
     let points = model.points(sim.state.time, &sim.state.q, &sim.state.v);
     let mut q = sim.state.q.clone();
@@ -57,8 +58,14 @@ pub(super) fn warning(sim: &Simulation) -> Option<String> {
             }
         }
         gather_all(&model.mappings, &sim.state.q, &mut ky);
-        let kinetic: f64 = (0..particles).map(|i| points.mass[i / 3] * y[pv + i] * y[pv + i]).sum();
+        let turning = 2.0 * model.rigid.kinetic(&sim.state.q[..7 * rigid], &y[..6 * rigid]);
+        let straight: f64 = (0..particles).map(|i| points.mass[i / 3] * y[pv + i] * y[pv + i]).sum();
+        let kinetic = turning + straight;
+        if kinetic == 0.0 {
+            return None;
+        }
         omega2 = dot(&y[..free], &ky[..free]) / kinetic;
+        model.rigid.solve_mass(&sim.state.q[..7 * rigid], &mut ky[..6 * rigid]);
         model.particles.solve_mass(0, &mut ky[pv..]);
         model.filters.apply(0, &mut ky[pv..]);
         std::mem::swap(&mut y, &mut ky);

@@ -2,14 +2,15 @@
 
 use dalembert::scene::MOST_POINTS;
 
+use super::mechanism_tables::{BEAD, GEAR, GENERALIZED, JOINT, RIGID};
 use crate::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
 use crate::source::INCLUDE;
 
-const POSITIVE: Kind = Kind::Number(Range::POSITIVE);
-const NOT_NEGATIVE: Kind = Kind::Number(Range::NON_NEGATIVE);
-const ORIGIN: Literal = Literal::Numbers(&[0.0, 0.0, 0.0]);
+pub(super) const POSITIVE: Kind = Kind::Number(Range::POSITIVE);
+pub(super) const NOT_NEGATIVE: Kind = Kind::Number(Range::NON_NEGATIVE);
+pub(super) const ORIGIN: Literal = Literal::Numbers(&[0.0, 0.0, 0.0]);
 /// At least one text: an empty list is more likely a slip than a wish.
-const SELECTION: Kind =
+pub(super) const SELECTION: Kind =
     Kind::Either(&[Kind::Text, Kind::List { item: &Kind::Text, min: 1, max: usize::MAX }]);
 const SIZES: Kind = Kind::List { item: &NOT_NEGATIVE, min: 3, max: 3 };
 const NUMBERS: Kind = Kind::List { item: &Kind::NUMBER, min: 1, max: usize::MAX };
@@ -31,8 +32,19 @@ const ON: Field = Field::optional(
     "Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.",
 );
 
-pub(super) static METHODS: [Word; 1] =
-    [Word::new("explicit", "Explicit integration of M v̇ = f; its settings are in `explicit`.")];
+pub(super) static METHODS: [Word; 3] = [
+    Word::new(
+        "explicit",
+        "Explicit integration of M v̇ = f, joints as spring-dampers; its settings are in `explicit`.",
+    ),
+    Word::new("lagrange", "Joints exact, by multipliers at the acceleration level; settings in `lagrange`."),
+    Word::new("impulse", "Joints hard or soft, at the velocity level; settings in `impulse`."),
+];
+
+pub(super) static SOLVERS: [Word; 2] = [
+    Word::new("direct", "Sparse factorisation: exact, linear time for trees."),
+    Word::new("pgs", "Projected Gauss–Seidel with `sweeps` sweeps, for comparison."),
+];
 
 pub(super) static INTEGRATORS: [Word; 7] = [
     Word::new("euler", "Explicit Euler, order 1; gains energy."),
@@ -74,6 +86,77 @@ static EXPLICIT: Table = Table::new(
             Literal::Number(1e-12),
             "s",
             "Smallest inner step of an adaptive integrator.",
+        ),
+    ],
+);
+
+static LAGRANGE: Table = Table::new(
+    "lagrange",
+    "Settings of the method `lagrange`.",
+    &[
+        Field::default(
+            "integrator",
+            Kind::Word(&INTEGRATORS),
+            Literal::Text("rk4"),
+            "",
+            "The integrator: any but the symplectic ones.",
+        ),
+        Field::default(
+            "tolerance",
+            POSITIVE,
+            Literal::Number(1e-9),
+            "",
+            "Error allowed per inner step of an adaptive integrator, absolute and relative alike.",
+        ),
+        Field::default(
+            "min_step",
+            POSITIVE,
+            Literal::Number(1e-12),
+            "s",
+            "Smallest inner step of an adaptive integrator.",
+        ),
+        Field::default(
+            "projection",
+            Kind::Bool,
+            Literal::Bool(true),
+            "",
+            "Project positions and velocities onto the joints after each step.",
+        ),
+        Field::default(
+            "baumgarte",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "1/s",
+            "Baumgarte's rate α: joints obey C̈ = −2α Ċ − α² C.",
+        ),
+    ],
+);
+
+static IMPULSE: Table = Table::new(
+    "impulse",
+    "Settings of the method `impulse`.",
+    &[
+        Field::default("solver", Kind::Word(&SOLVERS), Literal::Text("direct"), "", "Solver of the joints."),
+        Field::default(
+            "sweeps",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            Literal::Integer(50),
+            "",
+            "Sweeps over all rows of `pgs`.",
+        ),
+        Field::default(
+            "substeps",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            Literal::Integer(1),
+            "",
+            "Equal inner steps per step.",
+        ),
+        Field::default(
+            "projection",
+            Kind::Bool,
+            Literal::Bool(true),
+            "",
+            "Project positions onto exact joints after each inner step.",
         ),
     ],
 );
@@ -176,14 +259,21 @@ static PARTICLES: Table = Table::new(
 
 static POINTS: Table = Table::new(
     "points",
-    "A second name for points of other sets: forces on it act on the particles that carry it.",
+    "Points carried by others: a second name for points of other sets, or points on a rigid body. Forces on it act \
+     on what carries it.",
     &[
         Field::required("name", Kind::Name, "", "Name, unique in the scene."),
         Field::required(
             "of",
             SELECTION,
             "",
-            "Points that carry it: sets of particles or `points` given before, such as `rope[0:5]`.",
+            "Points that carry it: sets of particles or `points` given before, such as `rope[0:5]`; or one rigid body.",
+        ),
+        Field::optional(
+            "at",
+            Kind::List { item: &Kind::VEC3, min: 1, max: MOST_POINTS },
+            "m",
+            "Places of points on a rigid body, in its frame; its origin if absent.",
         ),
     ],
 );
@@ -433,7 +523,7 @@ static EXPECT: Table = Table::new(
             Kind::Text,
             "",
             "A number such as `ball.z`, `rope[-1].speed`, `cloth.lowest`, `energy.total`, `energy.NAME`, \
-             `energy.drift`, `momentum.x` or `time`.",
+             `energy.drift`, `momentum.x`, `door.wz`, `hinge.angle`, `hinge.force`, `joints.gap` or `time`.",
         ),
         Field::optional("value", Kind::NUMBER, "SI", "The value, up to `tolerance`."),
         Field::default("tolerance", NOT_NEGATIVE, Literal::Number(0.0), "SI", "Difference allowed."),
@@ -453,7 +543,7 @@ static EXPECT: Table = Table::new(
 /// A scene file.
 pub static ROOT: Table = Table::new(
     "scene",
-    "A scene: SI units, radians, z up. All keys are optional except that there must be particles.",
+    "A scene: SI units, radians, z up. All keys are optional except that there must be particles or bodies.",
     &[
         Field::default("title", Kind::Text, Literal::Text(""), "", "Title, for people."),
         Field::default("description", Kind::Text, Literal::Text(""), "", "A sentence or two, for people."),
@@ -469,8 +559,26 @@ pub static ROOT: Table = Table::new(
             "Acceleration of free fall.",
         ),
         Field::default("seed", Kind::COUNT, Literal::Integer(0), "", "Seed of everything random."),
-        Field::optional("explicit", Kind::Table(&EXPLICIT), "", "Settings of the method `explicit`.")
-            .when("method", &["explicit"]),
+        Field::default(
+            "assemble",
+            Kind::Bool,
+            Literal::Bool(false),
+            "",
+            "Pull bodies together at the start where exact joints gape.",
+        ),
+        Field::optional("explicit", Kind::Table(&EXPLICIT), "", "Settings of the method `explicit`."),
+        Field::optional("lagrange", Kind::Table(&LAGRANGE), "", "Settings of the method `lagrange`."),
+        Field::optional("impulse", Kind::Table(&IMPULSE), "", "Settings of the method `impulse`."),
+        Field::optional("rigid", Kind::Tables(&RIGID), "", "Rigid bodies."),
+        Field::optional("joint", Kind::Tables(&JOINT), "", "Joints."),
+        Field::optional("gear", Kind::Tables(&GEAR), "", "Couplers between joints."),
+        Field::optional("bead", Kind::Tables(&BEAD), "", "Beads on curves and surfaces."),
+        Field::optional(
+            "generalized",
+            Kind::Tables(&GENERALIZED),
+            "",
+            "Bodies with generalized coordinates.",
+        ),
         Field::optional("particles", Kind::Tables(&PARTICLES), "", "Sets of particles."),
         Field::optional("points", Kind::Tables(&POINTS), "", "Points carried by other points."),
         Field::optional("springs", Kind::Tables(&SPRINGS), "", "Springs."),

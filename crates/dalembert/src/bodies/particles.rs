@@ -8,9 +8,9 @@ use crate::math::each_point;
 /// and (but for the points of generalized bodies) mass 0.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Particles {
-    /// Masses m [kg].
+    /// Masses m \[kg\].
     pub mass: Vec<f64>,
-    /// 1/m [1/kg].
+    /// 1/m \[1/kg\].
     pub inv_mass: Vec<f64>,
 }
 
@@ -39,7 +39,7 @@ impl Particles {
         each_point(f, &self.inv_mass[first..], |f, w| *f = [f[0] * w, f[1] * w, f[2] * w]);
     }
 
-    /// Kinetic energy ½ vᵀ M v [J] over all points.
+    /// Kinetic energy ½ vᵀ M v \[J\] over all points.
     pub fn kinetic(&self, v: &[f64]) -> f64 {
         let square = |v: &[f64]| v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
         v.chunks_exact(3).zip(&self.mass).map(|(v, m)| 0.5 * m * square(v)).sum()

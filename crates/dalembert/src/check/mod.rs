@@ -4,7 +4,10 @@
 //! $D(e) = (g(x + e) - g(x - e))/2e$ the value is $(4 D(e/2) - D(e))/3$. At the step used here both truncation and
 //! rounding lie near 1e-11 of the function's scale, well below the 1e-7 that a wrong formula cannot reach.
 
+mod critical;
 pub mod samples;
+
+pub use critical::{MassRatio, critical_step, mass_ratio};
 
 use crate::filters::Filters;
 use crate::forces::{Blocks, Force, Points};
@@ -135,7 +138,7 @@ pub fn internal_balance(force: &dyn Force, p: &Points) -> (f64, f64) {
     (sum.norm() / f64::max(size, 1e-300), torque.norm() / f64::max(arm, 1e-300))
 }
 
-/// Power that a batch puts in [W]: f·v minus the power that stored energy gives back, −dW/dt. Never positive for a
+/// Power that a batch puts in \[W\]: f·v minus the power that stored energy gives back, −dW/dt. Never positive for a
 /// force that is dissipative in a medium at rest.
 pub fn dissipated_power(force: &dyn Force, p: &Points) -> f64 {
     let f = force_of(force, p);
@@ -271,11 +274,11 @@ pub fn observed_orders(errors: &[(f64, f64)]) -> Vec<f64> {
 /// What a run did to energy and momentum.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Audit {
-    /// Largest |E − E₀| over the run [J].
+    /// Largest |E − E₀| over the run \[J\].
     pub energy: f64,
-    /// Largest |P − P₀| over the run [kg·m/s].
+    /// Largest |P − P₀| over the run \[kg·m/s\].
     pub momentum: f64,
-    /// Largest |L − L₀| over the run, about the origin [kg·m²/s].
+    /// Largest |L − L₀| over the run, about the origin \[kg·m²/s\].
     pub angular_momentum: f64,
 }
 

@@ -21,11 +21,11 @@ use crate::model::{Layout, PointId, PointSet};
 /// Twelve points in general position with velocities and masses, for forces to act on.
 #[derive(Debug, Clone)]
 pub struct Cluster {
-    /// Positions [m].
+    /// Positions \[m\].
     pub x: Vec<f64>,
-    /// Velocities [m/s].
+    /// Velocities \[m/s\].
     pub v: Vec<f64>,
-    /// Masses [kg].
+    /// Masses \[kg\].
     pub mass: Vec<f64>,
 }
 

@@ -20,15 +20,15 @@ use crate::math::{Mat3, Vec3, add_triple, triple};
 /// What a force may look at: points `first`, `first + 1`, … with positions, velocities and masses.
 #[derive(Debug, Clone, Copy)]
 pub struct Points<'a> {
-    /// Time t [s].
+    /// Time t \[s\].
     pub time: f64,
     /// Number of the first point in the slices; 0 except for a window shown to a [local](Force::is_local) force.
     pub first: usize,
-    /// Positions [m], three numbers per point.
+    /// Positions \[m\], three numbers per point.
     pub x: &'a [f64],
-    /// Velocities [m/s], three numbers per point.
+    /// Velocities \[m/s\], three numbers per point.
     pub v: &'a [f64],
-    /// Masses [kg], one number per point; 0 for a point carried by something else.
+    /// Masses \[kg\], one number per point; 0 for a point carried by something else.
     pub mass: &'a [f64],
 }
 
@@ -43,13 +43,13 @@ impl Points<'_> {
         self.mass.is_empty()
     }
 
-    /// Position of point `i`, counted from `first` [m].
+    /// Position of point `i`, counted from `first` \[m\].
     #[inline(always)]
     pub fn position(&self, i: usize) -> Vec3 {
         triple(self.x, i)
     }
 
-    /// Velocity of point `i`, counted from `first` [m/s].
+    /// Velocity of point `i`, counted from `first` \[m/s\].
     #[inline(always)]
     pub fn velocity(&self, i: usize) -> Vec3 {
         triple(self.v, i)
@@ -64,24 +64,24 @@ pub trait Force: Send + Sync {
     /// Name of the kind, as in scene files.
     fn kind(&self) -> &'static str;
 
-    /// Stored energy W [J]; 0 for a force that stores none.
+    /// Stored energy W \[J\]; 0 for a force that stores none.
     fn energy(&self, _points: &Points) -> f64 {
         0.0
     }
 
-    /// f += −∂W/∂x + dissipative part [N].
+    /// f += −∂W/∂x + dissipative part \[N\].
     fn add_force(&self, points: &Points, f: &mut [f64]);
 
-    /// df += K dx with K = −∂f/∂x [N/m].
+    /// df += K dx with K = −∂f/∂x \[N/m\].
     fn add_stiffness_times(&self, _points: &Points, _dx: &[f64], _df: &mut [f64]) {}
 
-    /// Adds the 3×3 blocks of K = −∂f/∂x [N/m].
+    /// Adds the 3×3 blocks of K = −∂f/∂x \[N/m\].
     fn add_stiffness_blocks(&self, _points: &Points, _out: &mut Blocks) {}
 
-    /// df += B dv with B = −∂f/∂v [N·s/m].
+    /// df += B dv with B = −∂f/∂v \[N·s/m\].
     fn add_damping_times(&self, _points: &Points, _dv: &[f64], _df: &mut [f64]) {}
 
-    /// Adds the 3×3 blocks of B = −∂f/∂v [N·s/m].
+    /// Adds the 3×3 blocks of B = −∂f/∂v \[N·s/m\].
     fn add_damping_blocks(&self, _points: &Points, _out: &mut Blocks) {}
 
     /// True if the force on a point depends on that point alone. A step may then show it any window of points, one

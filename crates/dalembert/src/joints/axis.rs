@@ -81,7 +81,7 @@ impl AxisRow {
 /// The coordinate of two ends, unwrapped near `last`.
 pub(super) fn coordinate(axis: Axis, e: &Ends, last: f64) -> f64 {
     match axis {
-        Axis::Angle => unwrap_angle(e.angle().0, last),
+        Axis::Angle => unwrap_angle(e.angle(), last),
         Axis::Position => e.d.dot(&e.axis(0, super::rows::T)),
     }
 }
@@ -124,5 +124,9 @@ impl Constraint for AxisRow {
 
     fn coordinates(&self, bodies: &[Body], turns: &[f64]) -> [Option<f64>; 2] {
         [Some(self.value(bodies, turns[0])), None]
+    }
+
+    fn axis(&self) -> Option<Axis> {
+        Some(self.axis)
     }
 }

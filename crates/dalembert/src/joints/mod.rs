@@ -110,8 +110,6 @@ pub struct Rows {
     pub bias: [f64; MOST_ROWS],
     /// ∂C/∂q for each body.
     pub jacobian: [Block; MOST_HOLDERS],
-    /// From each body's centre of mass to where the constraint pulls, world axes [m]; 0 if it does not pull at a point.
-    pub arm: [Vec3; MOST_HOLDERS],
 }
 
 impl Default for Rows {
@@ -122,7 +120,6 @@ impl Default for Rows {
             drift: [0.0; MOST_ROWS],
             bias: [0.0; MOST_ROWS],
             jacobian: [[0.0; 36]; MOST_HOLDERS],
-            arm: [Vec3::zeros(); MOST_HOLDERS],
         }
     }
 }
@@ -135,7 +132,6 @@ impl Rows {
         self.drift = [0.0; MOST_ROWS];
         self.bias = [0.0; MOST_ROWS];
         if self.ask >= Ask::Jacobian {
-            self.arm[..holders].fill(Vec3::zeros());
             for block in &mut self.jacobian[..holders] {
                 block[..6 * rows].fill(0.0);
             }
@@ -165,6 +161,29 @@ impl Rows {
     }
 }
 
+/// How the force of a constraint on one body turns with that body: $-\partial(A^T\lambda)/\partial q$ with λ held, without
+/// the blocks between bodies and between places and turns.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GeometricStiffness {
+    /// Force against displacement [N/m].
+    pub linear: Mat3,
+    /// Torque against turn [N·m/rad].
+    pub angular: Mat3,
+}
+
+impl GeometricStiffness {
+    /// A force f at an arm a from the centre of mass: its torque a × f changes by (δθ × a) × f, so K = (a·f) 1 − a fᵀ.
+    /// The part of f along the arm gives (a·f)(1 − â âᵀ), which is kept. The part across it gives an indefinite matrix,
+    /// which is left out: it would join the spin of a link about itself with its swing.
+    fn add_force_at(&mut self, arm: &Vec3, f: &Vec3) {
+        let square = arm.norm_squared();
+        if square > 0.0 {
+            let along = arm.dot(f);
+            self.angular += Mat3::from_diagonal_element(along) - (along / square) * arm * arm.transpose();
+        }
+    }
+}
+
 /// Holds bodies together.
 pub trait Constraint: Send + Sync {
     /// Name of the kind, as in scene files.
@@ -185,9 +204,29 @@ pub trait Constraint: Send + Sync {
         [None, None]
     }
 
+    /// The two ends of a joint, for its coordinate.
+    fn ends(&self) -> Option<&[End; 2]> {
+        None
+    }
+
+    /// Adds how its forces λ [N or N·m] turn with each body to `out`; false if it has nothing to add.
+    fn geometric_stiffness(
+        &self,
+        _bodies: &[Body],
+        _lambda: &[f64],
+        _out: &mut [GeometricStiffness],
+    ) -> bool {
+        false
+    }
+
     /// True if one of its two bodies alone can take up all rows, so that a solver may pivot on it early.
     fn pivots_on_one(&self) -> bool {
         true
+    }
+
+    /// Which coordinate of its joint a limit or motor acts on.
+    fn axis(&self) -> Option<Axis> {
+        None
     }
 }
 
@@ -295,7 +334,6 @@ impl Constraint for Joint {
 
     fn evaluate(&self, _t: f64, bodies: &[Body], turns: &[f64], out: &mut Rows) {
         let e = rows::Ends::new(&self.ends, bodies);
-        out.arm[..2].copy_from_slice(&e.arm);
         match self.kind {
             JointKind::Ball => ball::evaluate(&e, out),
             JointKind::Hinge => hinge::evaluate(&e, out),
@@ -313,11 +351,32 @@ impl Constraint for Joint {
 
     fn coordinates(&self, bodies: &[Body], turns: &[f64]) -> [Option<f64>; 2] {
         match self.kind {
-            JointKind::Screw { .. } => {
+            JointKind::Hinge | JointKind::Cylindrical | JointKind::Screw { .. } => {
                 let e = rows::Ends::new(&self.ends, bodies);
-                [Some(rows::unwrap_angle(e.angle().0, turns[0])), None]
+                [Some(rows::unwrap_angle(e.angle(), turns[0])), None]
             }
             _ => [None, None],
+        }
+    }
+
+    fn ends(&self) -> Option<&[End; 2]> {
+        Some(&self.ends)
+    }
+
+    fn geometric_stiffness(&self, bodies: &[Body], lambda: &[f64], out: &mut [GeometricStiffness]) -> bool {
+        let arm = [0, 1].map(|k| bodies[k].R * self.ends[k].anchor);
+        match self.kind {
+            JointKind::Ball | JointKind::Hinge | JointKind::Fixed | JointKind::Universal => {
+                let f = Vec3::new(lambda[0], lambda[1], lambda[2]);
+                out[0].add_force_at(&arm[0], &f);
+                out[1].add_force_at(&arm[1], &-f);
+                true
+            }
+            JointKind::Distance { length } => {
+                distance::geometric_stiffness(bodies, &arm, length, lambda[0], out);
+                true
+            }
+            _ => false,
         }
     }
 }

@@ -133,12 +133,19 @@ impl<'a> Ends<'a> {
         self.d.dot(&t)
     }
 
-    /// The angle of b against a about t, in (−π, π], its gradient g (θ̇ = (ω_b − ω_a)·g) and θ̈ without accelerations.
+    /// The angle of b against a about t, in (−π, π].
     ///
     /// cos θ = (n_a·n_b + b_a·b_b)/2 =: c and sin θ = (b_a·n_b − n_a·b_b)/2 =: s for exactly aligned t axes; in
-    /// general θ = atan2(s, c), ρ = c² + s², θ̇ = (c ṡ − s ċ)/ρ and
-    /// θ̈ = (c s̈ − s c̈)/ρ − θ̇ ρ̇/ρ. A turn of b by +0.7 rad about t reads +0.7.
-    pub fn angle(&self) -> (f64, Vec3, f64) {
+    /// general θ = atan2(s, c). A turn of b by +0.7 rad about t reads +0.7.
+    #[inline]
+    pub fn angle(&self) -> f64 {
+        let [(na, ba), (nb, bb)] = [0, 1].map(|end| (self.axis(end, N), self.axis(end, B)));
+        (ba.dot(&nb) - na.dot(&bb)).atan2(na.dot(&nb) + ba.dot(&bb))
+    }
+
+    /// Gradient g of the angle, θ̇ = (ω_b − ω_a)·g, and θ̈ without accelerations: with ρ = c² + s²,
+    /// θ̇ = (c ṡ − s ċ)/ρ and θ̈ = (c s̈ − s c̈)/ρ − θ̇ ρ̇/ρ.
+    fn angle_rates(&self) -> (Vec3, f64) {
         let [(na, ba), (nb, bb)] = [0, 1].map(|end| (self.axis(end, N), self.axis(end, B)));
         let c = 0.5 * (na.dot(&nb) + ba.dot(&bb));
         let s = 0.5 * (ba.dot(&nb) - na.dot(&bb));
@@ -151,17 +158,18 @@ impl<'a> Ends<'a> {
         let c2 = 0.5 * (self.dot_bias(&na, &nb) + self.dot_bias(&ba, &bb));
         let s2 = 0.5 * (self.dot_bias(&ba, &nb) - self.dot_bias(&na, &bb));
         let rate = (c * s1 - s * c1) / rho;
-        let bias = (c * s2 - s * c2) / rho - rate * 2.0 * (c * c1 + s * s1) / rho;
-        (s.atan2(c), g, bias)
+        (g, (c * s2 - s * c2) / rho - rate * 2.0 * (c * c1 + s * s1) / rho)
     }
 
     /// The angle unwrapped near `last`; its row times `factor` added to `row` (Jacobian and bias).
     pub fn add_angle(&self, row: usize, factor: f64, last: f64, out: &mut Rows) -> f64 {
-        let (angle, g, bias) = self.angle();
-        out.add(row, 0, &Vec3::zeros(), &(-factor * g));
-        out.add(row, 1, &Vec3::zeros(), &(factor * g));
-        out.bias[row] += factor * bias;
-        unwrap_angle(angle, last)
+        if out.ask >= Ask::Jacobian {
+            let (g, bias) = self.angle_rates();
+            out.add(row, 0, &Vec3::zeros(), &(-factor * g));
+            out.add(row, 1, &Vec3::zeros(), &(factor * g));
+            out.bias[row] += factor * bias;
+        }
+        unwrap_angle(self.angle(), last)
     }
 }
 

@@ -91,7 +91,6 @@ impl<E: Equations> Constraint for UserConstraint<E> {
         if out.ask == Ask::Violation {
             return;
         }
-        out.arm = arm;
         for i in 0..n {
             let mut slope = [Vec3::zeros(); MOST_ROWS];
             for k in 0..3 {

@@ -15,9 +15,9 @@ pub use random::Random;
 pub use rotation::{Quat, skew};
 pub use signal::Signal;
 
-/// A vector in space: position [m], velocity [m/s], force [N], …
+/// A vector in space: position \[m\], velocity \[m/s\], force \[N\], …
 pub type Vec3 = nalgebra::Vector3<f64>;
-/// A 3×3 matrix, for instance one block of a stiffness matrix [N/m].
+/// A 3×3 matrix, for instance one block of a stiffness matrix \[N/m\].
 pub type Mat3 = nalgebra::Matrix3<f64>;
 
 /// Triple number `i` of a flat slice.

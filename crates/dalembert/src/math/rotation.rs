@@ -113,10 +113,13 @@ pub fn dexp(u: &Vec3, w: &Vec3) -> Vec3 {
 /// With $\[u\]^3 = -\theta^2 \[u\]$ the inverse of [`dexp`] must have the form $I + \alpha \[u\] + \beta \[u\]^2$, and
 /// comparing coefficients gives $\alpha = -\tfrac12$,
 /// $\beta = (1 - \tfrac\theta2 \cot\tfrac\theta2)/\theta^2 = \tfrac1{12} + \tfrac{\theta^2}{720} + \dots$,
-/// which is infinite at θ = 2π: there a whole circle of rotation vectors is the same rotation.
+/// which is infinite at θ = 2π: there a whole circle of rotation vectors is the same rotation. From there on the
+/// result is not a number, so that a step which turns a body that far fails as one that overflows.
 pub fn dexp_inverse(u: &Vec3, w: &Vec3) -> Vec3 {
     let s = u.norm_squared();
-    debug_assert!(s < TAU * TAU, "dexp⁻¹ exists for |u| < 2π only, |u| = {}", s.sqrt());
+    if !(s < TAU * TAU) {
+        return Vec3::repeat(f64::NAN);
+    }
     let b = if s < SERIES {
         1.0 / 12.0 + s * (1.0 / 720.0 + s * (1.0 / 30_240.0 + s * (1.0 / 1_209_600.0 + s / 47_900_160.0)))
     } else {

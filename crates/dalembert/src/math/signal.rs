@@ -2,28 +2,28 @@
 
 use std::f64::consts::TAU;
 
-/// A dimensionless function s(t) of time t [s].
+/// A dimensionless function s(t) of time t \[s\].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Signal {
     /// s = 1.
     Constant,
-    /// s = sin(2π f t + φ) with frequency f [Hz] and phase φ [rad].
+    /// s = sin(2π f t + φ) with frequency f \[Hz\] and phase φ \[rad\].
     Sine {
-        /// Frequency f [Hz].
+        /// Frequency f \[Hz\].
         frequency: f64,
-        /// Phase φ [rad].
+        /// Phase φ \[rad\].
         phase: f64,
     },
-    /// s = 1 for `from` ≤ t < `to` [s], else 0.
+    /// s = 1 for `from` ≤ t < `to` \[s\], else 0.
     Pulse {
-        /// First instant [s].
+        /// First instant \[s\].
         from: f64,
-        /// Last instant, excluded [s].
+        /// Last instant, excluded \[s\].
         to: f64,
     },
     /// Straight lines between the given points; constant before the first and after the last.
     Table {
-        /// Times [s], strictly increasing.
+        /// Times \[s\], strictly increasing.
         times: Vec<f64>,
         /// Values, one for each time.
         values: Vec<f64>,
@@ -41,7 +41,7 @@ impl Signal {
         }
     }
 
-    /// ds/dt [1/s]; from the right at a corner of a table, 0 at the flanks of a pulse.
+    /// ds/dt \[1/s\]; from the right at a corner of a table, 0 at the flanks of a pulse.
     pub fn rate(&self, t: f64) -> f64 {
         match self {
             Signal::Constant | Signal::Pulse { .. } => 0.0,

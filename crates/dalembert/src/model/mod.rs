@@ -75,17 +75,22 @@ impl std::fmt::Debug for Model {
 /// Energy of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Energy {
-    /// Kinetic energy ½ vᵀ M v [J].
+    /// Kinetic energy ½ vᵀ M v \[J\].
     pub kinetic: f64,
-    /// Sum of the energies stored in forces [J].
+    /// Sum of the energies stored in forces \[J\].
     pub potential: f64,
 }
 
 impl Energy {
-    /// Kinetic plus potential [J].
+    /// Kinetic plus potential \[J\].
     pub fn total(&self) -> f64 {
         self.kinetic + self.potential
     }
+}
+
+/// f ← the forces from outside, or zero.
+pub(crate) fn start_forces(applied: &[f64], f: &mut [f64]) {
+    if applied.is_empty() { f.fill(0.0) } else { f.copy_from_slice(applied) }
 }
 
 impl Model {
@@ -105,9 +110,10 @@ impl Model {
         }
     }
 
-    /// f ← the sum of all forces on the free degrees of freedom [N]; carried points must be up to date in q and v.
-    pub fn forces_into(&self, time: f64, q: &[f64], v: &[f64], f: &mut [f64]) {
-        f.fill(0.0);
+    /// f ← the sum of all forces on the free degrees of freedom \[N\]; carried points must be up to date in q and v.
+    /// `applied` is [`State::applied`]: empty, or forces from outside.
+    pub fn forces_into(&self, time: f64, q: &[f64], v: &[f64], applied: &[f64], f: &mut [f64]) {
+        start_forces(applied, f);
         let points = self.points(time, q, v);
         for batch in &self.forces {
             batch.force.add_force(&points, &mut f[self.layout.points_v()..]);
@@ -149,7 +155,7 @@ impl Model {
         self.layout.nv == 3 * self.layout.particles && self.constraints.is_empty()
     }
 
-    /// Kinetic and potential energy [J].
+    /// Kinetic and potential energy \[J\].
     pub fn energy(&self, state: &State) -> Energy {
         let points = self.points(state.time, &state.q, &state.v);
         let n = self.layout.rigid;
@@ -191,6 +197,18 @@ impl Model {
         sum
     }
 
+    /// Names of [`energy_terms`](Self::energy_terms), in the same order.
+    pub fn energy_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.forces.iter().map(|f| f.name.as_str()).collect();
+        if self.layout.rigid > 0 && !names.contains(&"gravity") {
+            names.push("gravity");
+        }
+        if self.constraints.iter().any(|c| !c.is_exact()) {
+            names.push("joints");
+        }
+        names
+    }
+
     /// Energy stored in each batch of forces [J], by name.
     pub fn energy_terms(&self, state: &State) -> Vec<(&str, f64)> {
         let points = self.points(state.time, &state.q, &state.v);
@@ -209,7 +227,7 @@ impl Model {
         terms
     }
 
-    /// Linear momentum [kg·m/s] and angular momentum about the origin [kg·m²/s].
+    /// Linear momentum \[kg·m/s\] and angular momentum about the origin \[kg·m²/s\].
     pub fn momentum(&self, state: &State) -> (Vec3, Vec3) {
         let points = self.points(state.time, &state.q, &state.v);
         let (mut linear, mut angular) = (Vec3::zeros(), Vec3::zeros());
@@ -223,7 +241,7 @@ impl Model {
         (linear + rigid.0, angular + rigid.1)
     }
 
-    /// Total mass [kg].
+    /// Total mass \[kg\].
     pub fn mass(&self) -> f64 {
         self.particles.mass.iter().sum::<f64>() + self.rigid.mass.iter().sum::<f64>()
     }

@@ -4,16 +4,30 @@
 //! |---|---|
 //! | `time` | time \[s\] |
 //! | `energy.kinetic`, `energy.potential`, `energy.total` | energies \[J\] |
-//! | `energy.FORCE` | energy stored in one named batch of forces \[J\] |
+//! | `energy.FORCE` | energy stored in one named batch of forces \[J\]; `energy.joints`: in soft joints |
 //! | `momentum.x`, `.y`, `.z`, `momentum.norm` | linear momentum \[kg·m/s\] |
 //! | `angular_momentum.x`, …, `.norm` | about the origin \[kg·m²/s\] |
 //! | `NAME.x`, `.y`, `.z` | position of the mean point of a set \[m\] |
 //! | `NAME.vx`, `.vy`, `.vz`, `NAME.speed` | its velocity \[m/s\] |
 //! | `NAME[3].x`, `NAME[-1].vx`, … | the same of one point; −1 is the last |
 //! | `NAME.lowest`, `NAME.highest` | least and greatest z over the set \[m\] |
+//! | `BODY.x`, `.y`, `.z`, `.vx`, `.vy`, `.vz`, `.speed` | origin of a rigid body's frame \[m\], its velocity \[m/s\] |
+//! | `BODY.wx`, `.wy`, `.wz` | angular velocity of a rigid body, body axes \[rad/s\] |
+//! | `BODY.qw`, `.qx`, `.qy`, `.qz` | orientation of a rigid body, a unit quaternion |
+//! | `NAME.u0`, `NAME.du0`, … | generalized coordinate and its rate |
+//! | `JOINT.angle`, `JOINT.position` | coordinate of a joint, over many turns \[rad\], \[m\] |
+//! | `JOINT.rate` | rate of the angle, of a slider's position \[rad/s\], \[m/s\] |
+//! | `JOINT.force` | norm of λ over the joint's rows \[N, N·m\]; `JOINT.motor.force`, `JOINT.upper.force`, … |
+//! | `JOINT.gap`, `joints.gap` | worst violation of a joint; of all that hold exactly \[m, rad\] |
+//! | `JOINT.broken` | 1 if it has broken, else 0 |
+//!
+//! λ is that of the last step where a method solves for it, and the spring-damper's at the state where none does.
 
-use super::{Model, State};
-use crate::math::{Vec3, triple};
+use super::{BlockKind, Model, State};
+use crate::bodies::Rigid;
+use crate::joints::{Axis, AxisRow, Body, Role, Rows};
+use crate::math::rotation::matrix;
+use crate::math::{Vec3, norm, triple};
 
 /// A number that can be read off any state of a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +50,23 @@ enum What {
     Velocity(std::ops::Range<usize>, Part),
     Lowest(std::ops::Range<usize>),
     Highest(std::ops::Range<usize>),
+    /// Origin of the frame of rigid body k.
+    Origin(usize, Part),
+    OriginVelocity(usize, Part),
+    /// Component of the angular velocity of rigid body k, body axes.
+    Spin(usize, usize),
+    /// w, x, y, z of rigid body k.
+    Quaternion(usize, usize),
+    /// Entry of q, of v.
+    Coordinate(usize),
+    CoordinateRate(usize),
+    /// Coordinate of a constraint.
+    Joint(usize, Axis),
+    JointRate(usize, Axis),
+    JointForce(usize),
+    JointGap(usize),
+    Broken(usize),
+    WorstGap,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,21 +128,51 @@ impl Quantity {
                 "kinetic" => What::Kinetic,
                 "potential" => What::Potential,
                 "total" => What::Total,
-                _ => match model.forces.iter().position(|f| f.name == part) {
+                _ => match model.energy_names().iter().position(|name| *name == part) {
                     Some(k) => What::Term(k),
                     None => {
                         let mut known = words(&["kinetic", "potential", "total"]);
-                        known.extend(model.forces.iter().map(|f| f.name.clone()));
+                        known.extend(words(&model.energy_names()));
                         return Err(fail(part, "no such energy", known));
                     }
                 },
             },
             "momentum" => What::Momentum(axis(part).ok_or_else(axes)?),
             "angular_momentum" => What::AngularMomentum(axis(part).ok_or_else(axes)?),
+            "joints" => match part {
+                "gap" => What::WorstGap,
+                _ => return Err(fail(part, "of all joints together there is only the gap", words(&["gap"]))),
+            },
+            _ if model.constraint(name).is_some() => {
+                let c = model.constraint(name).unwrap_or(0);
+                joint_part(model, c, part).ok_or_else(|| {
+                    let known = ["angle", "position", "rate", "force", "gap", "broken"];
+                    let known: Vec<&str> =
+                        known.into_iter().filter(|p| joint_part(model, c, p).is_some()).collect();
+                    fail(part, &format!("the parts of `{name}` are {}", known.join(", ")), words(&known))
+                })?
+            }
+            _ if model.block(name).is_some_and(|b| b.kind == BlockKind::Rigid) => {
+                let k = model.block(name).map_or(0, |b| b.q.start / 7);
+                const KNOWN: [&str; 14] =
+                    ["x", "y", "z", "vx", "vy", "vz", "speed", "wx", "wy", "wz", "qw", "qx", "qy", "qz"];
+                match KNOWN.iter().position(|p| *p == part) {
+                    Some(i @ 0..=2) => What::Origin(k, Part::Component(i)),
+                    Some(i @ 3..=5) => What::OriginVelocity(k, Part::Component(i - 3)),
+                    Some(6) => What::OriginVelocity(k, Part::Norm),
+                    Some(i @ 7..=9) => What::Spin(k, i - 7),
+                    Some(i) => What::Quaternion(k, i - 10),
+                    None => return Err(fail(part, "a rigid body has no such part", words(&KNOWN))),
+                }
+            }
+            _ if generalized_part(model, name, part).is_some() => {
+                generalized_part(model, name, part).unwrap_or(What::Time)
+            }
             _ => {
                 let base = name.split('[').next().unwrap_or_default();
                 let points = model.select(name).map_err(|reason| {
-                    fail(base, &reason, model.blocks.iter().map(|b| b.name.clone()).collect())
+                    let joints = model.constraints.iter().map(|c| c.name.clone());
+                    fail(base, &reason, model.blocks.iter().map(|b| b.name.clone()).chain(joints).collect())
                 })?;
                 match part {
                     "x" | "y" | "z" => What::Position(points, axis(part).ok_or_else(axes)?),
@@ -143,13 +204,38 @@ impl Quantity {
             What::Kinetic => model.energy(state).kinetic,
             What::Potential => model.energy(state).potential,
             What::Total => model.energy(state).total(),
-            What::Term(k) => model.forces[*k].force.energy(&model.points(state.time, &state.q, &state.v)),
+            What::Term(k) => model.energy_terms(state)[*k].1,
             What::Momentum(part) => part.of(&model.momentum(state).0),
             What::AngularMomentum(part) => part.of(&model.momentum(state).1),
             What::Position(r, part) => part.of(&mean(x, r)),
             What::Velocity(r, part) => part.of(&mean(v, r)),
             What::Lowest(r) => r.clone().map(|i| x[3 * i + 2]).fold(f64::INFINITY, f64::min),
             What::Highest(r) => r.clone().map(|i| x[3 * i + 2]).fold(f64::NEG_INFINITY, f64::max),
+            What::Origin(k, part) => part.of(&model.rigid.pose(&state.q, *k).position),
+            What::OriginVelocity(k, part) => {
+                let origin = model.rigid.pose(&state.q, *k).position;
+                part.of(&Rigid::velocity_at(&state.q, &state.v, *k, &origin))
+            }
+            What::Spin(k, i) => {
+                let R = matrix(&Rigid::rotation(&state.q, *k));
+                (R.transpose() * Rigid::angular_velocity(&state.v, *k))[*i]
+            }
+            What::Quaternion(k, i) => state.q[7 * k + 3 + i],
+            What::Coordinate(i) => state.q[*i],
+            What::CoordinateRate(i) => state.v[*i],
+            What::Joint(c, axis) => model.joint_coordinate(state, *c, *axis).0,
+            What::JointRate(c, axis) => model.joint_coordinate(state, *c, *axis).1,
+            What::JointForce(c) => model.joint_force(state, *c),
+            What::JointGap(c) => model.joint_gap(state, *c),
+            What::Broken(c) => f64::from(u8::from(state.broken[model.constraints[*c].joint])),
+            What::WorstGap => {
+                let exact = |c: &usize| {
+                    let entry = &model.constraints[*c];
+                    entry.is_exact() && !state.broken[entry.joint]
+                };
+                let gaps = (0..model.constraints.len()).filter(exact).map(|c| model.joint_gap(state, c));
+                gaps.fold(0.0, f64::max)
+            }
         }
     }
 
@@ -161,8 +247,104 @@ impl Quantity {
             What::Momentum(_) => "kg·m/s",
             What::AngularMomentum(_) => "kg·m²/s",
             What::Position(..) | What::Lowest(_) | What::Highest(_) => "m",
-            What::Velocity(..) => "m/s",
+            What::Velocity(..) | What::OriginVelocity(..) => "m/s",
+            What::Origin(..) | What::Joint(_, Axis::Position) => "m",
+            What::Spin(..) | What::JointRate(_, Axis::Angle) => "rad/s",
+            What::Joint(_, Axis::Angle) => "rad",
+            What::JointRate(_, Axis::Position) => "m/s",
+            What::JointForce(_) => "N or N·m",
+            What::JointGap(_) | What::WorstGap => "m or rad",
+            What::Quaternion(..) | What::Coordinate(_) | What::CoordinateRate(_) | What::Broken(_) => "1",
         }
+    }
+}
+
+/// A part of constraint c.
+fn joint_part(model: &Model, c: usize, part: &str) -> Option<What> {
+    let entry = &model.constraints[c];
+    let (angle, position) = match (entry.constraint.kind(), entry.constraint.ends()) {
+        (_, None) => (false, false),
+        (kind, _) => {
+            let both = matches!(kind, "cylindrical" | "screw");
+            (both || kind == "hinge", both || kind == "slider")
+        }
+    };
+    match part {
+        "angle" if angle => Some(What::Joint(c, Axis::Angle)),
+        "position" if position => Some(What::Joint(c, Axis::Position)),
+        "rate" if angle => Some(What::JointRate(c, Axis::Angle)),
+        "rate" if position => Some(What::JointRate(c, Axis::Position)),
+        "force" => Some(What::JointForce(c)),
+        "gap" => Some(What::JointGap(c)),
+        "broken" => Some(What::Broken(c)),
+        _ => None,
+    }
+}
+
+/// `u3` or `du3` of a body with generalized coordinates.
+fn generalized_part(model: &Model, name: &str, part: &str) -> Option<What> {
+    let block = model.block(name).filter(|b| b.kind == BlockKind::Generalized)?;
+    let number = |text: Option<&str>| text?.parse::<usize>().ok().filter(|k| *k < block.q.len());
+    match number(part.strip_prefix("du")) {
+        Some(k) => Some(What::CoordinateRate(block.v.start + k)),
+        None => number(part.strip_prefix('u')).map(|k| What::Coordinate(block.q.start + k)),
+    }
+}
+
+impl Model {
+    /// Number of the constraint with the given name, such as `elbow` or `elbow.motor`.
+    pub fn constraint(&self, name: &str) -> Option<usize> {
+        self.constraints.iter().position(|c| c.name == name)
+    }
+
+    fn holders_of(&self, state: &State, c: usize) -> Vec<Body> {
+        let holders = self.constraints[c].constraint.holders();
+        holders.iter().map(|h| self.body(*h, &state.q, &state.v)).collect()
+    }
+
+    /// Value and rate of a coordinate of joint c; zero if it has no ends.
+    fn joint_coordinate(&self, state: &State, c: usize, axis: Axis) -> (f64, f64) {
+        let entry = &self.constraints[c];
+        let Some(ends) = entry.constraint.ends() else { return (0.0, 0.0) };
+        let bodies = self.holders_of(state, c);
+        let last = state.turns[entry.turns.clone()].first().copied().unwrap_or(0.0);
+        let row = AxisRow::new(axis, Role::Effort(0.0), *ends);
+        let mut rows = Rows::default();
+        crate::joints::Constraint::evaluate(&row, state.time, &bodies, &[last], &mut rows);
+        (row.value(&bodies, last), rows.rate(0, &bodies))
+    }
+
+    fn joint_rows(&self, state: &State, c: usize) -> (Rows, Vec<Body>) {
+        let entry = &self.constraints[c];
+        let bodies = self.holders_of(state, c);
+        let mut rows = Rows::default();
+        entry.constraint.evaluate(state.time, &bodies, &state.turns[entry.turns.clone()], &mut rows);
+        (rows, bodies)
+    }
+
+    /// Norm of λ over the rows of constraint c [N or N·m].
+    fn joint_force(&self, state: &State, c: usize) -> f64 {
+        let entry = &self.constraints[c];
+        let n = entry.constraint.rows();
+        let solved = norm(&state.lambda[6 * c..6 * c + n]);
+        if solved != 0.0 || state.broken[entry.joint] {
+            return solved;
+        }
+        let (rows, bodies) = self.joint_rows(state, c);
+        let row = |i: usize| {
+            entry.explicit_force(rows.violation[i], rows.rate(i, &bodies) + rows.drift[i]).unwrap_or(0.0)
+        };
+        norm(&(0..n).map(row).collect::<Vec<_>>())
+    }
+
+    /// Worst |C| of constraint c, or 0 if it has broken [m or rad].
+    fn joint_gap(&self, state: &State, c: usize) -> f64 {
+        let entry = &self.constraints[c];
+        if state.broken[entry.joint] {
+            return 0.0;
+        }
+        let (rows, _) = self.joint_rows(state, c);
+        rows.violation[..entry.constraint.rows()].iter().fold(0.0, |w, x| w.max(x.abs()))
     }
 }
 

@@ -1,14 +1,15 @@
 //! Everything that changes, and everything needed to resume with the same bits.
 
-use super::Layout;
+use super::{Layout, PointId};
+use crate::math::{Vec3, add_triple, triple};
 use crate::solve::ode::Controller;
 
 /// Time, coordinates, velocities, and the memory of adaptive step sizes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// Time t [s].
+    /// Time t \[s\].
     pub time: f64,
-    /// What rounding took from `time` so far [s]; keeps a million steps of 1 ms at 1000 s.
+    /// What rounding took from `time` so far \[s\]; keeps a million steps of 1 ms at 1000 s.
     pub time_rest: f64,
     /// Steps taken.
     pub steps: u64,
@@ -24,6 +25,9 @@ pub struct State {
     pub turns: Vec<f64>,
     /// Which joints have broken.
     pub broken: Vec<bool>,
+    /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
+    /// unchanged until they are set anew. An input, not a part of what [`pack`](Self::pack) saves.
+    pub applied: Vec<f64>,
 }
 
 /// A packed state does not fit the model.
@@ -52,6 +56,7 @@ impl State {
             lambda: vec![0.0; 6 * layout.constraints],
             turns: vec![0.0; layout.turns],
             broken: vec![false; layout.joints],
+            applied: Vec::new(),
         }
     }
 
@@ -64,6 +69,21 @@ impl State {
         self.lambda.clone_from(&other.lambda);
         self.turns.clone_from(&other.turns);
         self.broken.clone_from(&other.broken);
+        self.applied.clone_from(&other.applied);
+    }
+
+    /// Adds a force \[N\] from outside at a point, until it is taken away by clearing [`applied`](Self::applied).
+    pub fn push_point(&mut self, layout: &Layout, point: PointId, force: &Vec3) {
+        self.applied.resize(layout.len_v(), 0.0);
+        add_triple(&mut self.applied[layout.points_v()..], point.index(), force);
+    }
+
+    /// Adds a force \[N\] from outside at a place \[m\] of rigid body `k`, until [`applied`](Self::applied) is cleared.
+    pub fn push_rigid(&mut self, layout: &Layout, k: usize, at: &Vec3, force: &Vec3) {
+        self.applied.resize(layout.len_v(), 0.0);
+        let arm = at - triple(&self.q[7 * k..], 0);
+        add_triple(&mut self.applied, 2 * k, force);
+        add_triple(&mut self.applied, 2 * k + 1, &arm.cross(force));
     }
 
     /// Moves time on by `h` seconds (compensated sum) and counts the step.

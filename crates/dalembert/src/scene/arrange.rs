@@ -5,34 +5,34 @@ use crate::math::{Random, Vec3};
 /// Where the particles of a set lie.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrangement {
-    /// Given one by one [m].
+    /// Given one by one \[m\].
     Positions(Vec<Vec3>),
     /// `count` particles at equal distances from one end to the other, both included.
     Chain {
-        /// First particle [m].
+        /// First particle \[m\].
         from: Vec3,
-        /// Last particle [m].
+        /// Last particle \[m\].
         to: Vec3,
         /// Number of particles, ≥ 2.
         count: usize,
     },
     /// A rectangular lattice centred on the origin; x runs fastest, then y, then z.
     Grid {
-        /// Full lengths along x, y, z [m].
+        /// Full lengths along x, y, z \[m\].
         size: Vec3,
         /// Particles along x, y, z, each ≥ 1.
         count: [usize; 3],
     },
     /// A rectangular patch in the xy-plane centred on the origin, with springs in mind; x runs fastest.
     Cloth {
-        /// Full lengths along x and y [m].
+        /// Full lengths along x and y \[m\].
         size: [f64; 2],
         /// Particles along x and y, each ≥ 2.
         count: [usize; 2],
     },
     /// Uniformly random in a box centred on the origin.
     Cloud {
-        /// Full lengths of the box [m].
+        /// Full lengths of the box \[m\].
         size: Vec3,
         /// Number of particles.
         count: usize,
@@ -153,7 +153,7 @@ impl Arrangement {
         }
     }
 
-    /// Positions [m] before the set's own offset.
+    /// Positions \[m\] before the set's own offset.
     pub fn positions(&self, default_seed: u64) -> Vec<Vec3> {
         let along = |n: usize, i: usize| if n > 1 { i as f64 / (n - 1) as f64 - 0.5 } else { 0.0 };
         match self {

@@ -28,6 +28,9 @@ use crate::step::{Integrator, Method, Simulation, StepReport, Workspace};
 /// A name that was not found, and the names that exist.
 type Misspelt = Option<(String, Vec<String>)>;
 
+/// Names that quantities use for themselves, and the world.
+pub(super) const RESERVED: [&str; 6] = ["energy", "momentum", "angular_momentum", "time", "world", "joints"];
+
 /// Mistakes found so far, and where the next ones belong.
 #[derive(Default)]
 pub(super) struct Notes {
@@ -117,6 +120,10 @@ impl Names {
     pub(super) fn add(&mut self, name: &str, points: Range<usize>) {
         let place = self.sets.len();
         self.sets.insert(name.to_string(), (place, points));
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.sets.contains_key(name)
     }
 
     /// Points of one text such as `rope[3]`; a text that names none is noted under `key`.
@@ -215,7 +222,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         None => return Err(BuildError { errors: notes.errors }),
     };
     let filters = filters(&scene, &points, &mut notes);
-    let (constraints, turns, joints) = build_mechanism::constraints(
+    let joined = build_mechanism::constraints(
         &mut scene,
         &points.bodies,
         &points.names,
@@ -224,8 +231,8 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         points.layout.particles,
         &mut notes,
     );
-    points.layout.constraints = constraints.len();
-    (points.layout.turns, points.layout.joints) = (turns, joints);
+    points.layout.constraints = joined.constraints.len();
+    (points.layout.turns, points.layout.joints) = (joined.turns, joined.joints);
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
     let (gravity, assemble) = (*gravity, *assemble);
@@ -263,21 +270,22 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         particles,
         mappings,
         forces,
-        constraints,
+        constraints: joined.constraints,
         filters,
     };
     model.settle(&mut state);
     model.update_turns(&state.q, &state.v, &mut state.turns);
     if assemble {
         crate::step::assemble(&model, &mut state);
-        notes.at("", 0, "");
-        let gap = crate::step::worst_gap(&model, &state);
-        if !(gap < 1e-6) {
-            let row = crate::step::worst_joint(&model, &state);
-            notes.error(
-                "assemble",
-                format!("the joints cannot all be closed: `{row}` still gapes by {gap:.3e}"),
-            );
+        for (c, gap) in crate::step::gaps(&model, &state) {
+            if !(gap < 1e-6) {
+                let (table, index) = joined.places[c];
+                notes.at(table, index, &model.constraints[c].name);
+                let message = format!(
+                    "still gapes by {gap:.3e} (m or rad) after `assemble`: it contradicts the other joints, or they are too far apart"
+                );
+                notes.error("", message);
+            }
         }
     }
     expectations(&expect, &model, &mut notes);
@@ -344,7 +352,7 @@ fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
         } else if name.contains(['[', ']', '.', ':']) || name.trim() != name {
             notes
                 .error("name", format!("`{name}` must not contain `[`, `]`, `.`, `:` or blanks at its ends"));
-        } else if ["energy", "momentum", "angular_momentum", "time", "world"].contains(&name) {
+        } else if RESERVED.contains(&name) {
             notes.error("name", format!("`{name}` is reserved; choose another name"));
         } else if names.sets.contains_key(name) {
             notes.error("name", format!("the name `{name}` is taken"));
@@ -768,6 +776,10 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
         notes.at("custom", k, &set.name);
         let list =
             if set.on.is_empty() { (0..names.particles).collect() } else { names.list(notes, "on", &set.on) };
+        if list.len() > set.most {
+            notes.error("on", format!("names {} points; a tuple has at most {}", list.len(), set.most));
+            continue;
+        }
         push(notes, "custom", &set.name, (set.make)(list));
     }
     out
@@ -1067,6 +1079,16 @@ mod tests {
             let (word, known) = error.misspelt.unwrap();
             assert!(word == misspelt && known.iter().any(|k| k == candidate), "{text}: {word} {known:?}");
         }
+    }
+
+    #[test]
+    fn a_tuple_of_too_many_points_is_refused() {
+        let mut scene = Scene::new();
+        let grid = Arrangement::Grid { size: Vec3::repeat(1.0), count: [17, 1, 1] };
+        scene.add(ParticleSet::new("many", grid));
+        scene.add(CustomForce::on_tuple("mine", &["many"], |_, _, _, _| ()));
+        let found = mistakes(scene);
+        assert_eq!((found[0].0, found[0].2), ("custom", "on"), "{found:?}");
     }
 
     #[test]

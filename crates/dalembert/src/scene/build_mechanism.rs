@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::build::{Names, Notes};
+use super::build::{Names, Notes, RESERVED};
 use super::mechanism::{Anchors, BodyMass, JointItem, JointType, Motor, Stiffness};
 use super::{RigidBody, Scene};
 use crate::bodies::{Generalized, MassProperties, Rigid, Shape};
@@ -130,6 +130,9 @@ pub(super) fn generalized_numbers(scene: &Scene, notes: &mut Notes) {
 
 /// Everything that joints need to know.
 struct Shop<'a> {
+    /// Table and entry that the next constraint comes from.
+    at: Place,
+    places: Vec<Place>,
     bodies: &'a Bodies,
     names: &'a Names,
     x: &'a [Vec3],
@@ -145,7 +148,17 @@ struct Shop<'a> {
     lagrange: bool,
 }
 
-/// All constraints, the number of unwrapped coordinates and of joints.
+/// Table and entry of the scene that a constraint comes from.
+pub(super) type Place = (&'static str, usize);
+
+/// All constraints, each with its place, and the number of unwrapped coordinates and of joints.
+pub(super) struct Joined {
+    pub constraints: Vec<NamedConstraint>,
+    pub places: Vec<Place>,
+    pub turns: usize,
+    pub joints: usize,
+}
+
 pub(super) fn constraints(
     scene: &mut Scene,
     bodies: &Bodies,
@@ -154,8 +167,10 @@ pub(super) fn constraints(
     v: &[Vec3],
     particles: usize,
     notes: &mut Notes,
-) -> (Vec<NamedConstraint>, usize, usize) {
+) -> Joined {
     let mut shop = Shop {
+        at: ("joint", 0),
+        places: Vec::new(),
         bodies,
         names,
         x,
@@ -171,24 +186,28 @@ pub(super) fn constraints(
     };
     for (k, joint) in scene.joint.iter().enumerate() {
         notes.at("joint", k, &joint.name);
+        shop.at = ("joint", k);
         shop.joint(joint, notes);
     }
     for (k, gear) in scene.gear.iter().enumerate() {
         notes.at("gear", k, &gear.name);
+        shop.at = ("gear", k);
         shop.gear(gear, notes);
     }
     for (k, bead) in scene.bead.iter().enumerate() {
         notes.at("bead", k, &bead.name);
+        shop.at = ("bead", k);
         shop.bead(bead, notes);
     }
     for (k, custom) in std::mem::take(&mut scene.constraint).into_iter().enumerate() {
         notes.at("constraint", k, &custom.name);
+        shop.at = ("constraint", k);
         shop.custom(custom, notes);
     }
     if !scene.assemble {
         shop.gaps(notes);
     }
-    (shop.out, shop.turns, shop.joints)
+    Joined { constraints: shop.out, places: shop.places, turns: shop.turns, joints: shop.joints }
 }
 
 /// Two anchors that lie further apart than this do not meet [m].
@@ -198,6 +217,14 @@ impl Shop<'_> {
     fn name(&mut self, name: &str, notes: &mut Notes) {
         if name.is_empty() {
             notes.error("name", "needs a name");
+        } else if name.contains(['[', ']', '.', ':']) || name.trim() != name {
+            notes
+                .error("name", format!("`{name}` must not contain `[`, `]`, `.`, `:` or blanks at its ends"));
+        } else if RESERVED.contains(&name) {
+            notes.error("name", format!("`{name}` is reserved; choose another name"));
+        } else if self.bodies.names.contains_key(name) || self.names.has(name) {
+            // Quantities such as `door.x` and `door.angle` name either by the same word.
+            notes.error("name", format!("the name `{name}` is taken by a body or set of points"));
         } else if self.taken.insert(name.to_string(), ()).is_some() {
             notes.error("name", format!("the name `{name}` is taken by another joint"));
         }
@@ -262,7 +289,7 @@ impl Shop<'_> {
             }
             Anchors::Local(given) => [a, b].map(|h| {
                 let p = if h == a { given[0] } else { given[1] };
-                self.from_frame(h, &p)
+                self.in_frame(h, &p)
             }),
         };
         // Under a distance the anchors are meant to be apart: b's is its own origin.
@@ -342,7 +369,7 @@ impl Shop<'_> {
     }
 
     /// A place given in a body's frame, from its centre of mass.
-    fn from_frame(&self, h: Holder, p: &Vec3) -> Vec3 {
+    fn in_frame(&self, h: Holder, p: &Vec3) -> Vec3 {
         p + self.own(h)
     }
 
@@ -428,6 +455,7 @@ impl Shop<'_> {
         let turns = self.turns..self.turns + count;
         self.turns += count;
         self.out.push(NamedConstraint { name, constraint, hold, breaks_at, turns, joint });
+        self.places.push(self.at);
     }
 
     fn gear(&mut self, gear: &super::Gear, notes: &mut Notes) {
@@ -458,6 +486,10 @@ impl Shop<'_> {
             Stiffness::Gains { kp, kd } => Hold::Gains { kp, kd },
             Stiffness::Given(s) => Hold::Given(s),
         };
+        if let Stiffness::Gains { kp, kd } = gear.stiffness {
+            notes.not_negative("kp", kp);
+            notes.not_negative("kd", kd);
+        }
         self.refuse_hold(&gear.name, hold, "kp", notes);
         let joint = self.joints;
         self.joints += 1;
@@ -471,7 +503,9 @@ impl Shop<'_> {
             self.refuse_hold(&bead.name, Hold::Hard, "", notes);
             return;
         }
-        for point in self.names.list(notes, "on", &bead.on) {
+        let points = self.names.list(notes, "on", &bead.on);
+        let several = points.len() > 1;
+        for (k, point) in points.into_iter().enumerate() {
             if point >= self.particles {
                 notes.error("on", "a bead must be a particle of its own");
                 return;
@@ -481,7 +515,8 @@ impl Shop<'_> {
             let joint = self.joints;
             self.joints += 1;
             let constraint = Box::new(UserConstraint::new(bead.track, &[end]));
-            self.push(format!("{}[{}]", bead.name, point), constraint, Hold::Hard, None, joint);
+            let name = if several { format!("{}[{k}]", bead.name) } else { bead.name.clone() };
+            self.push(name, constraint, Hold::Hard, None, joint);
         }
     }
 
@@ -494,7 +529,7 @@ impl Shop<'_> {
         let mut ends = Vec::new();
         for (text, place) in &custom.points {
             if let Some(holder) = self.holder(text, "points", notes) {
-                ends.push(End { holder, anchor: self.from_frame(holder, place), axes: Mat3::identity() });
+                ends.push(End { holder, anchor: self.in_frame(holder, place), axes: Mat3::identity() });
             }
         }
         if ends.is_empty() || ends.len() != custom.points.len() || ends.len() > crate::joints::MOST_HOLDERS {
@@ -514,16 +549,15 @@ impl Shop<'_> {
     /// Tells about exact joints that do not hold at the start.
     fn gaps(&self, notes: &mut Notes) {
         let mut rows = crate::joints::Rows::default();
-        for c in self.out.iter().filter(|c| c.is_exact()) {
+        for (c, (table, index)) in self.out.iter().zip(&self.places).filter(|(c, _)| c.is_exact()) {
             let bodies: Vec<Body> = c.constraint.holders().iter().map(|h| self.body(*h)).collect();
             rows.clear(bodies.len(), c.constraint.rows());
             c.constraint.evaluate(0.0, &bodies, &[0.0, 0.0], &mut rows);
             let gap = rows.violation[..c.constraint.rows()].iter().fold(0.0f64, |w, x| w.max(x.abs()));
             if !(gap < MEET) {
-                notes.at("joint", c.joint, &c.name);
+                notes.at(table, *index, &c.name);
                 let message = format!(
-                    "joint `{}` gapes by {gap:.3e} (m or rad) at the start; move the bodies, or set `assemble = true` in the scene to have them pulled together",
-                    c.name
+                    "gapes by {gap:.3e} (m or rad) at the start; move the bodies, or set `assemble = true` in the scene to have them pulled together"
                 );
                 notes.error("", message);
             }
@@ -536,12 +570,12 @@ fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
     for (key, x) in [("damping", j.damping), ("friction", j.friction), ("armature", j.armature)] {
         notes.not_negative(key, x);
     }
-    for s in [j.stiffness, j.limit_stiffness] {
+    for (s, [p, d]) in [(j.stiffness, ["kp", "kd"]), (j.limit_stiffness, ["limit_kp", "limit_kd"])] {
         if let Stiffness::Gains { kp, kd } = s {
-            notes.not_negative("kp", kp);
-            notes.not_negative("kd", kd);
+            notes.not_negative(p, kp);
+            notes.not_negative(d, kd);
             if kp == 0.0 && kd == 0.0 {
-                notes.error("kp", "kp and kd are both zero: the joint would hold nothing");
+                notes.error(p, format!("{p} and {d} are both zero: they would hold nothing"));
             }
         }
         if let Stiffness::Given(s) = s

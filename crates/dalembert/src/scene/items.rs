@@ -12,20 +12,20 @@ use crate::model::PointSet;
 /// Masses of the particles of a set.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Masses {
-    /// The same for each [kg].
+    /// The same for each \[kg\].
     Each(f64),
-    /// Given one by one [kg].
+    /// Given one by one \[kg\].
     List(Vec<f64>),
-    /// Divided evenly [kg].
+    /// Divided evenly \[kg\].
     Total(f64),
 }
 
 /// Velocities of the particles of a set.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Velocities {
-    /// The same for each [m/s].
+    /// The same for each \[m/s\].
     Each(Vec3),
-    /// Given one by one [m/s].
+    /// Given one by one \[m/s\].
     List(Vec<Vec3>),
 }
 
@@ -36,11 +36,11 @@ pub struct ParticleSet {
     pub name: String,
     /// Where they lie.
     pub arrangement: Arrangement,
-    /// Added to every position [m].
+    /// Added to every position \[m\].
     pub position: Vec3,
-    /// Masses [kg], > 0.
+    /// Masses \[kg\], > 0.
     pub mass: Masses,
-    /// Velocities [m/s].
+    /// Velocities \[m/s\].
     pub velocity: Velocities,
 }
 
@@ -67,19 +67,19 @@ impl ParticleSet {
         Self { name: name.into(), position: position.into(), ..Self::default() }
     }
 
-    /// Sets the mass of each particle [kg].
+    /// Sets the mass of each particle \[kg\].
     pub fn mass(mut self, each: f64) -> Self {
         self.mass = Masses::Each(each);
         self
     }
 
-    /// Sets the velocity of each particle [m/s].
+    /// Sets the velocity of each particle \[m/s\].
     pub fn velocity(mut self, each: [f64; 3]) -> Self {
         self.velocity = Velocities::Each(each.into());
         self
     }
 
-    /// Moves the whole set [m].
+    /// Moves the whole set \[m\].
     pub fn position(mut self, position: [f64; 3]) -> Self {
         self.position = position.into();
         self
@@ -108,11 +108,11 @@ pub struct SpringSet {
     pub edges: Edges,
     /// pairs of points.
     pub pairs: Vec<[String; 2]>,
-    /// Stiffness k [N/m], ≥ 0.
+    /// Stiffness k \[N/m\], ≥ 0.
     pub stiffness: f64,
-    /// Damping c along the spring [N·s/m], ≥ 0.
+    /// Damping c along the spring \[N·s/m\], ≥ 0.
     pub damping: f64,
-    /// Rest length [m]; the length at the start if none is given.
+    /// Rest length \[m\]; the length at the start if none is given.
     pub rest_length: Option<f64>,
 }
 
@@ -127,19 +127,19 @@ impl SpringSet {
         Self { name: name.into(), along: Some(set.into()), edges, ..Self::default() }
     }
 
-    /// Sets the stiffness [N/m].
+    /// Sets the stiffness \[N/m\].
     pub fn stiffness(mut self, k: f64) -> Self {
         self.stiffness = k;
         self
     }
 
-    /// Sets the damping [N·s/m].
+    /// Sets the damping \[N·s/m\].
     pub fn damping(mut self, c: f64) -> Self {
         self.damping = c;
         self
     }
 
-    /// Sets the rest length [m].
+    /// Sets the rest length \[m\].
     pub fn rest_length(mut self, length: f64) -> Self {
         self.rest_length = Some(length);
         self
@@ -155,9 +155,9 @@ pub struct AngularSpringSet {
     pub along: Option<String>,
     /// triples of points, the middle one second.
     pub triples: Vec<[String; 3]>,
-    /// Stiffness k [N·m/rad], ≥ 0.
+    /// Stiffness k \[N·m/rad\], ≥ 0.
     pub stiffness: f64,
-    /// Rest angle [rad], 0 … π; the angle at the start if none is given.
+    /// Rest angle \[rad\], 0 … π; the angle at the start if none is given.
     pub rest_angle: Option<f64>,
 }
 
@@ -168,11 +168,11 @@ pub struct DragSet {
     pub name: String,
     /// Points that feel it; all particles if empty.
     pub on: Vec<String>,
-    /// Viscous coefficient [N·s/m], ≥ 0.
+    /// Viscous coefficient \[N·s/m\], ≥ 0.
     pub linear: f64,
-    /// Quadratic coefficient [N·s²/m²], ≥ 0.
+    /// Quadratic coefficient \[N·s²/m²\], ≥ 0.
     pub quadratic: f64,
-    /// Velocity of the medium [m/s].
+    /// Velocity of the medium \[m/s\].
     pub wind: Vec3,
 }
 
@@ -183,7 +183,7 @@ pub struct PushSet {
     pub name: String,
     /// Points that feel it; all particles if empty.
     pub on: Vec<String>,
-    /// Force on each point [N].
+    /// Force on each point \[N\].
     pub force: Vec3,
     /// Factor over time.
     pub signal: Signal,
@@ -196,7 +196,7 @@ pub struct AttractorSet {
     pub name: String,
     /// Points that feel it; all particles if empty.
     pub on: Vec<String>,
-    /// Centre [m].
+    /// Centre \[m\].
     pub center: Vec3,
     /// Law.
     pub law: Attraction,
@@ -205,7 +205,7 @@ pub struct AttractorSet {
 /// How far a pair force reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reach {
-    /// Between points nearer than this [m]; O(n).
+    /// Between points nearer than this \[m\]; O(n).
     Within(f64),
     /// Between all pairs; O(n²).
     All,
@@ -230,6 +230,8 @@ pub struct CustomForce {
     pub name: String,
     /// Points that it is about, in this order; all particles if empty.
     pub on: Vec<String>,
+    /// Most points that it takes.
+    pub most: usize,
     /// Makes the batch from the points.
     pub make: Box<dyn FnOnce(Vec<usize>) -> Box<dyn Force> + Send>,
 }
@@ -241,7 +243,7 @@ impl std::fmt::Debug for CustomForce {
 }
 
 impl CustomForce {
-    /// A force on each point by itself: f(t, x, v, m) [N].
+    /// A force on each point by itself: f(t, x, v, m) \[N\].
     pub fn on_each(
         name: impl Into<String>,
         on: &[&str],
@@ -251,7 +253,8 @@ impl CustomForce {
             let on = PointSet::new(points);
             Box::new(unary::PointClosure { on, force: Box::new(force), energy: None })
         };
-        Self { name: name.into(), on: on.iter().map(|s| s.to_string()).collect(), make: Box::new(make) }
+        let on = on.iter().map(|s| s.to_string()).collect();
+        Self { name: name.into(), on, most: usize::MAX, make: Box::new(make) }
     }
 
     /// A force on the tuple of all named points together: fills f from (t, x, v).
@@ -269,7 +272,8 @@ impl CustomForce {
                 internal: false,
             })
         };
-        Self { name: name.into(), on: on.iter().map(|s| s.to_string()).collect(), make: Box::new(make) }
+        let on = on.iter().map(|s| s.to_string()).collect();
+        Self { name: name.into(), on, most: nary::MOST_TUPLE, make: Box::new(make) }
     }
 }
 

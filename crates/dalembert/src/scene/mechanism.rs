@@ -293,6 +293,9 @@ pub struct Bead {
     pub track: Track,
 }
 
+/// Makes a constraint from its ends.
+pub type MakeConstraint = Box<dyn FnOnce(&[crate::joints::End]) -> Box<dyn Constraint> + Send>;
+
 /// A constraint that the user wrote in Rust: made once the bodies are known.
 pub struct CustomConstraint {
     /// Name, unique among joints.
@@ -300,7 +303,7 @@ pub struct CustomConstraint {
     /// The points that it is about: a body or particle, and a place in its frame [m].
     pub points: Vec<(String, Vec3)>,
     /// Makes the constraint from the ends.
-    pub make: Box<dyn FnOnce(&[crate::joints::End]) -> Box<dyn Constraint> + Send>,
+    pub make: MakeConstraint,
 }
 
 impl std::fmt::Debug for CustomConstraint {

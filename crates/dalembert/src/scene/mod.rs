@@ -34,8 +34,8 @@ pub use items::{
 };
 
 pub use mechanism::{
-    Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, JointType, Motor, RigidBody,
-    Stiffness,
+    Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, JointType, MakeConstraint,
+    Motor, RigidBody, Stiffness,
 };
 
 use crate::math::Vec3;
@@ -53,11 +53,11 @@ pub struct Scene {
     pub description: String,
     /// How time advances.
     pub method: Method,
-    /// Step size h [s], > 0.
+    /// Step size h \[s\], > 0.
     pub dt: f64,
-    /// How long the program runs it [s], ≥ 0.
+    /// How long the program runs it \[s\], ≥ 0.
     pub duration: f64,
-    /// Gravity [m/s²].
+    /// Gravity \[m/s²\].
     pub gravity: Vec3,
     /// Seed of everything random in the scene.
     pub seed: u64,

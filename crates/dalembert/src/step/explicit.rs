@@ -17,7 +17,7 @@ use crate::forces::Points;
 use crate::joints::Ask;
 use crate::mapping::gather_all;
 use crate::math::all_finite;
-use crate::model::{Model, State};
+use crate::model::{Model, State, start_forces};
 
 /// The explicit integrators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct Explicit {
     pub integrator: Integrator,
     /// Error allowed per inner step of an adaptive integrator, absolute and relative alike.
     pub tolerance: f64,
-    /// Smallest inner step of an adaptive integrator [s].
+    /// Smallest inner step of an adaptive integrator \[s\].
     pub min_step: f64,
 }
 
@@ -83,8 +83,10 @@ impl Default for Explicit {
     }
 }
 
-/// Points per window of the fused pass: x, v, masses and results of a window fit in the first-level cache.
-const WINDOW: usize = 256;
+/// Points per window of the fused pass: its results fit in the first-level cache.
+const WINDOW: usize = 512;
+/// Points of a window that are worked on at a time: few enough for the memory to fetch the next ones meanwhile.
+const STRIP: usize = 32;
 /// Fewer points than this stay on one thread.
 const PARALLEL_POINTS: usize = 16_384;
 
@@ -119,7 +121,7 @@ fn add_joint_forces(
         return;
     }
     s.load_bodies(model, q, v);
-    s.evaluate(model, t, &memory.turns, &memory.broken, Ask::Jacobian, None);
+    s.evaluate(model, t, &memory.turns, &memory.broken, Ask::Jacobian);
     s.add_explicit_forces(model, &memory.broken, f);
 }
 
@@ -162,14 +164,14 @@ fn kick_drift(
     work: &mut Workspace,
     verlet: bool,
 ) -> Result<StepReport, StepError> {
-    let Workspace { next, f, v: old_kick, lagrange: system, .. } = work;
+    let Workspace { next, f, v: half, lagrange: system, .. } = work;
     next.copy_from(state);
     if !model.constraints.is_empty() {
         system.prepare(model);
     }
     f.resize(model.layout.len_v(), 0.0);
     let mut accelerations = |next: &State, t: f64, f: &mut [f64]| {
-        model.forces_into(t, &next.q, &next.v, f);
+        model.forces_into(t, &next.q, &next.v, &next.applied, f);
         add_joint_forces(model, system, t, &next.q, &next.v, state, f);
         model.accelerations_from(&next.q, &next.v, f);
     };
@@ -177,13 +179,14 @@ fn kick_drift(
     accelerations(next, state.time, f);
     if verlet {
         super::kick(model, &mut next.v, f, 0.5 * h);
-        old_kick.clone_from(f);
         super::drift(model, &mut next.q, &mut next.v, h);
         model.settle_at(end, &mut next.q, &mut next.v);
         // Forces that depend on the velocity see v + h a, which is off by O(h²) only; see `ode::verlet_step`.
-        super::kick(model, &mut next.v, old_kick, 0.5 * h);
+        half.clone_from(&next.v);
+        super::kick(model, &mut next.v, f, 0.5 * h);
+        model.settle_at(end, &mut next.q, &mut next.v);
         accelerations(next, end, f);
-        super::kick(model, &mut next.v, old_kick, -0.5 * h);
+        next.v.copy_from_slice(half);
         super::kick(model, &mut next.v, f, 0.5 * h);
     } else {
         super::kick(model, &mut next.v, f, h);
@@ -216,8 +219,8 @@ fn symplectic_euler(
 
     let shared = has_shared.then_some(&work.f[pv..]);
     let (x, v) = (&state.q[pq..], &state.v[pv..]);
-    let window = |k: usize, x_new: &mut [f64], v_new: &mut [f64]| {
-        let first = k * WINDOW;
+    // f, a = C M⁻¹ f, v' = v + h a and x' = x + h v' for the points from `first` on.
+    let strip = |first: usize, x_new: &mut [f64], v_new: &mut [f64]| {
         let part = 3 * first..3 * first + x_new.len();
         let points = Points {
             time: state.time,
@@ -226,29 +229,34 @@ fn symplectic_euler(
             v: &v[part.clone()],
             mass: &model.particles.mass[first..first + x_new.len() / 3],
         };
-        // Work in first-level cache and copy out at the end: a block copy need not fetch the lines that it
-        // overwrites, as single stores do. `next` holds forces, then accelerations, then velocities, then positions.
-        let mut next = [0.0; 3 * WINDOW];
-        let next = &mut next[..x_new.len()];
-        if let Some(f) = shared {
-            next.copy_from_slice(&f[part]);
+        // `v_new` holds forces, then accelerations, then velocities.
+        match shared {
+            Some(f) => v_new.copy_from_slice(&f[part]),
+            None => v_new.fill(0.0),
         }
         if fused {
             for batch in model.forces.iter().filter(|b| b.force.is_local()) {
-                batch.force.add_force(&points, next);
+                batch.force.add_force(&points, v_new);
             }
         }
-        model.particles.solve_mass(first, next);
-        model.filters.apply(first, next);
-        for (next, v) in next.iter_mut().zip(points.v) {
-            *next = v + h * *next;
+        model.particles.solve_mass(first, v_new);
+        model.filters.apply(first, v_new);
+        for ((x_new, v_new), (x, v)) in x_new.iter_mut().zip(v_new).zip(points.x.iter().zip(points.v)) {
+            *v_new = v + h * *v_new;
+            *x_new = x + h * *v_new;
         }
-        v_new.copy_from_slice(next);
-        for (next, x) in next.iter_mut().zip(points.x) {
-            *next = x + h * *next;
+    };
+    let window = |k: usize, x_new: &mut [f64], v_new: &mut [f64]| {
+        // Strips are so short that the next one is on its way from memory while one is worked on. Results stay in
+        // first-level cache until the window is whole: a block copy need not fetch the lines that it overwrites.
+        let (mut x_next, mut v_next) = ([0.0; 3 * WINDOW], [0.0; 3 * WINDOW]);
+        let (x_next, v_next) = (&mut x_next[..x_new.len()], &mut v_next[..x_new.len()]);
+        for (s, (x, v)) in x_next.chunks_mut(3 * STRIP).zip(v_next.chunks_mut(3 * STRIP)).enumerate() {
+            strip(k * WINDOW + s * STRIP, x, v);
         }
-        x_new.copy_from_slice(next);
-        all_finite(next)
+        x_new.copy_from_slice(x_next);
+        v_new.copy_from_slice(v_next);
+        all_finite(x_next)
     };
     let (x_new, v_new) = (&mut work.q[pq..pq + 3 * particles], &mut work.v[pv..pv + 3 * particles]);
     let finite = if particles >= PARALLEL_POINTS {
@@ -256,7 +264,7 @@ fn symplectic_euler(
             .par_chunks_mut(3 * WINDOW)
             .zip(v_new.par_chunks_mut(3 * WINDOW))
             .enumerate()
-            .with_min_len(32)
+            .with_min_len(16)
             .map(|(k, (x, v))| window(k, x, v))
             .reduce(|| true, |a, b| a && b)
     } else {
@@ -277,11 +285,11 @@ fn symplectic_euler(
 /// carried points. False if there are none, and then f is not touched.
 fn shared_forces(model: &Model, state: &State, fused: bool, f: &mut Vec<f64>) -> bool {
     let ours = |local: bool| !(fused && local);
-    if !model.forces.iter().any(|b| ours(b.force.is_local())) {
+    if !model.forces.iter().any(|b| ours(b.force.is_local())) && state.applied.is_empty() {
         return false;
     }
     f.resize(state.v.len(), 0.0);
-    f.fill(0.0);
+    start_forces(&state.applied, f);
     let points = model.points(state.time, &state.q, &state.v);
     for batch in model.forces.iter().filter(|b| ours(b.force.is_local())) {
         batch.force.add_force(&points, &mut f[model.layout.points_v()..]);

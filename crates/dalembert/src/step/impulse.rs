@@ -8,10 +8,10 @@
 //! solved directly in its saddle-point form (see `system`) with R = r/h and unknowns v⁺, hλ. Limits, motors and friction
 //! are rows whose force has bounds: an active-set iteration finds which of them stand at a bound. Then bodies drift:
 //! x by v⁺, rotations by the energy-momentum step, which keeps the spin's momentum and energy. A hard joint on a fast
-//! link then gapes by about r(ωh)²/2; a mass-weighted projection closes it. M has the stiffness of taut joints in it
-//! (see `system::Tension`), so that light links under a heavy load stay calm. Book: "Impulse".
+//! link then gapes by about r(ωh)²/2; a mass-weighted projection closes it. Swings of light links between heavy
+//! ones that are too fast for the step are damped (see `System::stiffen`). Book: "Impulse".
 
-use super::system::{System, Tension};
+use super::system::System;
 use super::{StepError, StepReport, Workspace};
 use crate::joints::{Ask, Role, Softness};
 use crate::math::{all_finite, set_triple, triple};
@@ -82,14 +82,20 @@ pub(crate) struct ImpulseWork {
     kept: Vec<[f64; 36]>,
     /// hλ, six per constraint.
     impulse: Vec<f64>,
+    /// Forces that stiffen.
+    lambda: Vec<f64>,
     /// Positions before a step of the projection.
     before: Vec<f64>,
 }
 
 /// More rounds than this mean that bounds and rows contradict each other.
 const MOST_ROUNDS: u32 = 60;
+/// Rounds with masses from forces found in the same step.
+const STIFFER: u32 = 12;
 /// Newton steps of the projection.
-const MOST_PROJECTIONS: u32 = 12;
+const MOST_PROJECTIONS: u32 = 30;
+/// Steps of the projection are not cut shorter than this part.
+const SHORTEST: f64 = 1e-3;
 /// New factors for the projection if a step with the old ones leaves more than this share of the gap.
 const SLOW: f64 = 0.05;
 /// Factors of the start of a step close a gap by about the largest turn since [rad]; beyond this, new ones do better.
@@ -136,16 +142,15 @@ impl Impulse {
     ) -> Result<(), StepError> {
         let Workspace { f, impulse: own, .. } = work;
         f.resize(model.layout.len_v(), 0.0);
-        model.forces_into(state.time, &state.q, &state.v, f);
+        model.forces_into(state.time, &state.q, &state.v, &state.applied, f);
 
         own.system.prepare(model);
         own.system.load_bodies(model, &state.q, &state.v);
         own.gather_momentum(f, h);
-        let tension = Some(Tension { lambda: &state.lambda, h });
-        own.system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian, tension);
+        own.system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian);
         own.choose_rows(model, state, h, self.projection);
         match self.solver {
-            RowSolver::Direct => own.solve_direct(h, report),
+            RowSolver::Direct => own.solve_stiffened(model, state, h, report),
             RowSolver::Pgs { sweeps } => own.solve_sweeps(model, h, sweeps, report),
         }
 
@@ -184,7 +189,7 @@ impl ImpulseWork {
         for (n, (node, p)) in s.nodes.iter().zip(self.momentum.chunks_exact_mut(6)).enumerate() {
             let (body, inertia) = (&s.bodies[n], &s.inertia[n]);
             let f = &f[node.v..node.v + node.dofs];
-            let mut linear = inertia.mass * body.v + h * triple(f, 0);
+            let mut linear = inertia.linear * body.v + h * triple(f, 0);
             if node.dofs == 6 {
                 set_triple(p, 1, &(inertia.angular * body.w + h * triple(f, 1)));
             }
@@ -246,6 +251,28 @@ impl ImpulseWork {
                 self.system.jacobian[k] = if stand(b) { self.kept[at] } else { [0.0; 36] };
                 at += 1;
             }
+        }
+    }
+
+    /// Solves with masses that hold against turning forces: those of the step before, and those found now where they
+    /// are much larger, as when a slack chain becomes taut.
+    fn solve_stiffened(&mut self, model: &Model, state: &State, h: f64, report: &mut StepReport) {
+        self.system.stiffen(model, &state.lambda, &state.broken, h);
+        self.solve_direct(h, report);
+        let mut before = crate::math::norm(&state.lambda);
+        for _ in 0..STIFFER {
+            let now = crate::math::norm(&self.impulse) / h;
+            if !(now > 2.0 * before) {
+                break;
+            }
+            before = now;
+            self.lambda.clear();
+            self.lambda.extend(self.impulse.iter().map(|i| i / h));
+            self.system.load_inertia(model);
+            if !self.system.stiffen(model, &self.lambda, &state.broken, h) {
+                break;
+            }
+            self.solve_direct(h, report);
         }
     }
 
@@ -400,55 +427,97 @@ impl ImpulseWork {
         }
     }
 
-    /// Moves bodies by the smallest mass-weighted steps onto C = 0: Newton's method. Factors serve for more than one step
-    /// of it, those of the velocity solve among them, as long as they close the gap fast.
+    /// Moves bodies by the smallest mass-weighted steps onto C = 0: Newton's method, with the cheapest factors that serve.
     fn project(&mut self, model: &Model, state: &mut State, h: f64, report: &mut StepReport) {
         if !self.system.has_exact() {
             return;
         }
         let State { time, q, v, turns, broken, lambda, .. } = state;
-        let tension = Some(Tension { lambda, h });
         let mut gap = self.system.measure(model, *time, q, turns, broken);
-        let mut fresh = h * self.system.fastest_turn(v) > SMALL_TURN;
+        let small = h * self.system.fastest_turn(v) < SMALL_TURN;
+        let mut factors = if small { Factors::AtHand } else { Factors::New };
         while gap > CLOSED && report.projections < MOST_PROJECTIONS {
             report.projections += 1;
             self.before.clone_from(q);
-            if fresh {
+            if factors != Factors::AtHand {
                 self.system.load_inertia(model);
-                self.system.evaluate(model, *time, turns, broken, Ask::Jacobian, tension);
-                self.keep_bounded();
-                self.show_bounded(|b| b.stand == Stand::Free);
-                self.system.load_gaps();
-                self.system.factor_and_solve();
-            } else {
-                self.system.load_gaps();
-                self.system.solve();
+                self.system.evaluate(model, *time, turns, broken, Ask::Jacobian);
+                self.system.keep_exact(model, broken);
             }
-            // Newton's direction leads downhill, if not always by a whole step; old factors may lead astray.
-            let mut scale = 1.0;
+            match factors {
+                Factors::AtHand => {
+                    self.system.load_gaps();
+                    self.system.solve();
+                }
+                Factors::New => {
+                    self.system.stiffen(model, lambda, broken, h);
+                    self.system.load_gaps();
+                    self.system.factor_and_solve();
+                }
+                Factors::Stiff => self.solve_closing(model, broken),
+            }
+            let mut part = 1.0;
             let left = loop {
-                self.system.nudge_all(model, scale, q);
+                self.system.nudge_all(model, part, q);
                 let left = self.system.measure(model, *time, q, turns, broken);
-                if left < gap || !fresh || scale < 0.1 {
+                // Newton's direction leads downhill, if not always by a whole step.
+                if left < (1.0 - 0.1 * part) * gap || factors != Factors::Stiff || part < SHORTEST {
                     break left;
                 }
                 q.copy_from_slice(&self.before);
-                scale *= 0.5;
+                part *= 0.5;
             };
-            if left < gap && (fresh || left < 0.5 * gap) {
-                fresh = left > SLOW * gap;
+            let enough = if factors == Factors::Stiff { gap } else { 0.5 * gap };
+            if left < enough {
+                let fast = left < SLOW * gap;
+                factors = if fast { Factors::AtHand } else { factors.max(Factors::New) };
                 gap = left;
                 continue;
             }
             q.copy_from_slice(&self.before);
-            if fresh {
-                break;
-            }
             self.system.load_poses(model, q);
-            fresh = true;
+            factors = match factors {
+                Factors::AtHand => Factors::New,
+                Factors::New => Factors::Stiff,
+                Factors::Stiff => break,
+            };
         }
         report.gap = report.gap.max(gap);
     }
+
+    /// The step x onto C = 0 where turns are large.
+    ///
+    /// The multipliers μ of the projection turn with the bodies like forces, and Newton's method on the smallest motion has
+    /// M + K(μ) in place of M. Without K a taut chain would be shortened by folding its light links, which it is not.
+    fn solve_closing(&mut self, model: &Model, broken: &[bool]) {
+        let mut before = 0.0;
+        for _ in 0..STIFFER {
+            self.system.load_gaps();
+            self.system.factor_and_solve();
+            let now = crate::math::norm(&self.system.y);
+            if !(now > 2.0 * before) {
+                break;
+            }
+            before = now;
+            self.lambda.clear();
+            self.lambda.extend(self.system.y.iter().map(|y| -y));
+            self.system.load_inertia(model);
+            if !self.system.stiffen(model, &self.lambda, broken, 1.0) {
+                break;
+            }
+        }
+    }
+}
+
+/// What a step of the projection is found with, from cheap to dear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Factors {
+    /// Those made last: of the velocity solve, or of an earlier step of the projection.
+    AtHand,
+    /// New ones, for where the bodies are.
+    New,
+    /// New ones with the stiffness of the projection itself.
+    Stiff,
 }
 
 /// What one row asks for.

@@ -9,7 +9,13 @@
 //! (Baumgarte's $\ddot C = -2\alpha\dot C - \alpha^2 C$ is an option instead.)
 //!
 //! Redundant rows make $A M^{-1} A^T$ singular, yet consistent. A regularised factorisation with proximal refinement from
-//! λ = 0 then finds the λ of least norm; the motion is the same for any of them. Book: "Lagrange".
+//! λ = 0 then finds the λ of least norm; the motion is the same for any of them.
+//!
+//! At the inner stages of a step the bodies stand off C = 0 by ε ~ (h v)²/2. Rows that depend on each other on C = 0 then
+//! do so only nearly: A has singular values of the order of ε, the equations contradict each other by as much, and the
+//! quotient would be a spurious acceleration of order one. (On C = 0, as at a dead point, small singular values are
+//! real.) So a stage whose equations are left with a residual is evaluated at the nearest configuration with C = 0
+//! instead: another extension of the same motion off C = 0, so that the order stays. Book: "Lagrange".
 
 use super::explicit::Integrator;
 use super::phase::{self, Scheme};
@@ -48,6 +54,8 @@ impl Default for Lagrange {
 
 /// Regularization relative to the diagonal of A M⁻¹ Aᵀ.
 const REGULARIZATION: f64 = 1e-9;
+/// Rows whose relative residual is larger than this contradict each other; consistent ones come out near 1e-13.
+const CONTRADICTION: f64 = 1e-10;
 /// Newton steps of the position projection.
 const MOST_PROJECTIONS: u32 = 10;
 
@@ -121,9 +129,19 @@ fn add_multiplier_forces(
         return;
     }
     s.load_bodies(model, q, v);
-    s.evaluate(model, t, turns, broken, Ask::Bias, None);
+    s.evaluate(model, t, turns, broken, Ask::Bias);
     s.add_explicit_forces(model, broken, f);
-    solve_multipliers(model, s, broken, alpha, f, worst);
+    let residual = solve_multipliers(model, s, broken, alpha, f, worst);
+    if residual > CONTRADICTION {
+        let mut place = std::mem::take(&mut s.q);
+        place.clear();
+        place.extend_from_slice(q);
+        project_positions(model, t, &mut place, v, turns, broken, s);
+        s.load_bodies(model, &place, v);
+        s.evaluate(model, t, turns, broken, Ask::Bias);
+        s.q = place;
+        solve_multipliers(model, s, broken, alpha, f, worst);
+    }
     let mut pull = std::mem::take(&mut s.x);
     pull.fill(0.0);
     for (c, entry) in model.constraints.iter().enumerate() {
@@ -139,7 +157,7 @@ fn add_multiplier_forces(
     s.x = pull;
 }
 
-/// −λ into `s.y`, accelerations into `s.x`; constraints are evaluated, f holds all other forces.
+/// −λ into `s.y`, accelerations into `s.x`; returns the relative residual of the rows. Constraints are evaluated, f holds all other forces.
 fn solve_multipliers(
     model: &Model,
     s: &mut System,
@@ -147,7 +165,7 @@ fn solve_multipliers(
     alpha: f64,
     f: &[f64],
     worst: &mut LagrangeReport,
-) {
+) -> f64 {
     let mut x = std::mem::take(&mut s.x);
     s.gather(f, &mut x);
     for (n, node) in s.nodes.iter().enumerate() {
@@ -187,6 +205,7 @@ fn solve_multipliers(
     let solved = s.solve_least_norm(REGULARIZATION);
     worst.weak_rows = worst.weak_rows.max(solved.weak_rows);
     worst.residual = worst.residual.max(solved.residual);
+    solved.residual
 }
 
 /// Pulls bodies together where exact joints gape: positions and velocities, by the smallest mass-weighted change.
@@ -207,31 +226,48 @@ pub fn assemble(model: &Model, state: &mut State) {
 
 /// Positions onto C = 0, then velocities onto A v + C_t = 0, both by the smallest change in the metric of the masses.
 fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepReport) {
-    let exact =
-        |c: usize, broken: &[bool]| model.constraints[c].is_exact() && !broken[model.constraints[c].joint];
-    let mut last = f64::INFINITY;
-    for k in 0..=MOST_PROJECTIONS {
-        s.load_bodies(model, &state.q, &state.v);
-        s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias, None);
-        let worst = s.worst_gap(model, &state.broken);
-        report.gap = worst;
-        report.projections = k;
-        if worst < 1e-14 || k == MOST_PROJECTIONS || worst > 0.5 * last || worst.is_nan() {
-            break;
-        }
-        last = worst;
-        s.x.fill(0.0);
-        rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -s.violation[c][row]));
-        s.solve_least_norm(REGULARIZATION);
-        s.nudge_all(model, 1.0, &mut state.q);
-    }
+    let State { q, v, turns, broken, time, .. } = state;
+    (report.gap, report.projections) = project_positions(model, *time, q, v, turns, broken, s);
     s.x.fill(0.0);
-    rows(model, s, |s, c, row| exact(c, &state.broken).then(|| -(s.row_rate(c, row) + s.drift[c][row])));
+    rows(model, s, |s, c, row| is_exact(model, c, broken).then(|| -(s.row_rate(c, row) + s.drift[c][row])));
     s.solve_least_norm(REGULARIZATION);
     for (n, node) in s.nodes.iter().enumerate() {
         for k in 0..node.dofs {
-            state.v[node.v + k] += s.x[6 * n + k];
+            v[node.v + k] += s.x[6 * n + k];
         }
+    }
+}
+
+fn is_exact(model: &Model, c: usize, broken: &[bool]) -> bool {
+    model.constraints[c].is_exact() && !broken[model.constraints[c].joint]
+}
+
+/// Positions onto C = 0; returns the gap that is left and the number of Newton steps. Constraints stand evaluated at
+/// the result.
+fn project_positions(
+    model: &Model,
+    t: f64,
+    q: &mut [f64],
+    v: &[f64],
+    turns: &[f64],
+    broken: &[bool],
+    s: &mut System,
+) -> (f64, u32) {
+    let mut last = f64::INFINITY;
+    let mut k = 0;
+    loop {
+        s.load_bodies(model, q, v);
+        s.evaluate(model, t, turns, broken, Ask::Bias);
+        let worst = s.worst_gap(model, broken);
+        if worst < 1e-14 || k == MOST_PROJECTIONS || worst > 0.5 * last || worst.is_nan() {
+            return (worst, k);
+        }
+        last = worst;
+        k += 1;
+        s.x.fill(0.0);
+        rows(model, s, |s, c, row| is_exact(model, c, broken).then(|| -s.violation[c][row]));
+        s.solve_least_norm(REGULARIZATION);
+        s.nudge_all(model, 1.0, q);
     }
 }
 
@@ -251,9 +287,9 @@ fn rows(model: &Model, s: &mut System, value: impl Fn(&System, usize, usize) -> 
 
 /// λ at the end of the step into the state.
 fn read_multipliers(model: &Model, state: &mut State, s: &mut System, f: &mut [f64]) {
-    model.forces_into(state.time, &state.q, &state.v, f);
+    model.forces_into(state.time, &state.q, &state.v, &state.applied, f);
     s.load_bodies(model, &state.q, &state.v);
-    s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias, None);
+    s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias);
     s.add_explicit_forces(model, &state.broken, f);
     solve_multipliers(model, s, &state.broken, 0.0, f, &mut LagrangeReport::default());
     for (l, y) in state.lambda.iter_mut().zip(&s.y) {

@@ -12,7 +12,7 @@ mod system;
 pub use explicit::{Explicit, Integrator};
 pub use impulse::{Impulse, RowSolver};
 pub use lagrange::{Lagrange, assemble};
-pub use system::{worst_gap, worst_joint};
+pub use system::{RowCount, gaps, independent_rows, worst_gap};
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use system::System;
 /// What a step did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepReport {
-    /// Time after the step [s].
+    /// Time after the step \[s\].
     pub time: f64,
     /// Inner steps that were accepted; 1 for a fixed-step integrator.
     pub substeps: u32,
@@ -32,7 +32,7 @@ pub struct StepReport {
     pub rejected: u32,
     /// Evaluations of all forces.
     pub evaluations: u32,
-    /// Size of the last inner step [s].
+    /// Size of the last inner step \[s\].
     pub last_substep: f64,
     /// Rounds of the constraint solver: active-set rounds, or sweeps.
     pub iterations: u32,
@@ -60,9 +60,9 @@ pub enum StepError {
         object: String,
         /// Point within it.
         index: usize,
-        /// Time before the step [s].
+        /// Time before the step \[s\].
         time: f64,
-        /// Step size [s].
+        /// Step size \[s\].
         h: f64,
         /// Method and integrator.
         method: String,
@@ -209,7 +209,7 @@ pub struct Simulation {
     pub workspace: Workspace,
     /// How a step is taken.
     pub method: Method,
-    /// Step size h [s].
+    /// Step size h \[s\].
     pub dt: f64,
     /// Report of the last step.
     pub report: StepReport,
@@ -232,7 +232,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Kinetic and potential energy now [J].
+    /// Kinetic and potential energy now \[J\].
     pub fn energy(&self) -> Energy {
         self.model.energy(&self.state)
     }

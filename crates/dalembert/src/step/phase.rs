@@ -145,7 +145,8 @@ pub(super) fn integrate(
     let Workspace { y, v, f, ode, .. } = work;
     let (t, end) = (state.time, state.time_after(h));
     let space = PhaseSpace { model };
-    let mut rate = |t: f64, y: &mut [f64], dy: &mut [f64]| rates(model, t, y, dy, v, f, &mut hold);
+    let mut rate =
+        |t: f64, y: &mut [f64], dy: &mut [f64]| rates(model, t, y, dy, v, f, &state.applied, &mut hold);
     let mut controller = state.controller;
     let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
     let adaptive = match scheme.integrator {
@@ -216,6 +217,7 @@ fn rates(
     dy: &mut [f64],
     v: &mut [f64],
     f: &mut [f64],
+    applied: &[f64],
     hold: &mut impl FnMut(f64, &[f64], &[f64], &mut [f64]),
 ) {
     let layout = &model.layout;
@@ -225,7 +227,7 @@ fn rates(
     velocities(model, q, p, v);
     model.filters.prescribe_at(t, &mut q[pq..], &mut v[pv..]);
     carry_all(&model.mappings, q, v);
-    model.forces_into(t, q, v, f);
+    model.forces_into(t, q, v, applied, f);
     hold(t, q, v, f);
 
     dq.copy_from_slice(v);

@@ -5,7 +5,7 @@
 //!
 //! $$ M x - A^T \lambda = f, \qquad A x + R\lambda = g. $$
 //!
-//! * `impulse`: x = v⁺, f = M v + h F, M + h²K for M ([`Tension`]), g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
+//! * `impulse`: x = v⁺, f = M v + h F, with what [`System::stiffen`] adds to M, g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
 //! * `lagrange`: x = a, f = Q, g = −J̇q̇.
 //! * projection: x = Δq, f = 0, g = −C: the smallest motion, in the metric of the masses, onto C = 0.
 //!
@@ -15,7 +15,7 @@
 //! A particle that a filter holds, wholly or along some directions, keeps the columns of A that it may still move in.
 
 use crate::bodies::Rigid;
-use crate::joints::{Ask, Block, Body, Holder, MOST_HOLDERS, Rows};
+use crate::joints::{Ask, Block, Body, GeometricStiffness, Holder, MOST_HOLDERS, Rows};
 use crate::math::{Mat3, Vec3, set_triple, triple};
 use crate::model::{Model, NamedConstraint, State};
 use crate::solve::kkt::{Coupling, Kkt};
@@ -42,7 +42,7 @@ pub(crate) struct Node {
 /// Inertia of one body about its centre of mass, world axes; a particle gets 1 for angles that it does not have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inertia {
-    pub mass: f64,
+    pub linear: Mat3,
     pub angular: Mat3,
 }
 
@@ -51,40 +51,12 @@ impl Inertia {
     fn block(&self) -> Block {
         let mut block = [0.0; 36];
         for i in 0..3 {
-            block[7 * i] = self.mass;
             for j in 0..3 {
+                block[6 * i + j] = self.linear[(i, j)];
                 block[6 * (3 + i) + 3 + j] = self.angular[(i, j)];
             }
         }
         block
-    }
-}
-
-/// Forces in the joints as they were last, and the step size: what makes taut joints stiff against turning.
-///
-/// A joint that pulls with F at an arm r from the centre of mass gives the torque r × F. As the body turns by δθ the arm
-/// follows, so that the torque changes by (δθ × r) × F = −K δθ, K = (r·F) − F rᵀ. Light bodies under large tension swing
-/// with √(K/I), far faster than h resolves, and an explicit step lets that grow. Taking the change into the step,
-/// (M + h²K) v⁺ = M v + h (F + Aᵀλ), keeps it still (Tournier et al. 2015). Only the part of K that surely resists is
-/// taken: (r·F)⁺ (1 − r rᵀ/r²), which is K where F lies along r.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Tension<'a> {
-    /// Six per constraint.
-    pub lambda: &'a [f64],
-    pub h: f64,
-}
-
-impl Tension<'_> {
-    /// Adds h²K of constraint c.
-    fn stiffen(&self, inertia: &mut Inertia, jacobian: &Block, rows: usize, arm: &Vec3, c: usize) {
-        let mut force = Vec3::zeros();
-        for row in 0..rows {
-            force += self.lambda[6 * c + row] * linear(jacobian, row);
-        }
-        let (pull, square) = (arm.dot(&force), arm.norm_squared());
-        if pull > 0.0 {
-            inertia.angular += (self.h * self.h * pull) * (Mat3::identity() - arm * arm.transpose() / square);
-        }
     }
 }
 
@@ -125,6 +97,9 @@ pub(crate) struct System {
     rows: Rows,
     scales: Vec<[f64; 6]>,
     inv_mass: Vec<Block>,
+    stiffness: Vec<GeometricStiffness>,
+    /// A copy of q that may be moved.
+    pub q: Vec<f64>,
 }
 
 /// Rounds of proximal refinement: each divides what is left of a well-posed row by about 1/regularization.
@@ -208,7 +183,7 @@ impl System {
         }
         let n = model.constraints.len();
         self.bodies = vec![Body::WORLD; self.nodes.len()];
-        self.inertia = vec![Inertia { mass: 0.0, angular: Mat3::zeros() }; self.nodes.len()];
+        self.inertia = vec![Inertia { linear: Mat3::zeros(), angular: Mat3::zeros() }; self.nodes.len()];
         self.jacobian = vec![[0.0; 36]; self.block_node.len()];
         self.violation = vec![[0.0; 6]; n];
         self.bias = vec![[0.0; 6]; n];
@@ -237,29 +212,20 @@ impl System {
     /// Masses, and inertias in the poses loaded last.
     pub(crate) fn load_inertia(&mut self, model: &Model) {
         for ((node, body), inertia) in self.nodes.iter().zip(&self.bodies).zip(&mut self.inertia) {
-            *inertia = match node.holder {
+            let (mass, angular) = match node.holder {
                 Holder::Rigid(k) => {
-                    let angular = body.R * model.rigid.inertia[k as usize] * body.R.transpose();
-                    Inertia { mass: model.rigid.mass[k as usize], angular }
+                    let k = k as usize;
+                    (model.rigid.mass[k], body.R * model.rigid.inertia[k] * body.R.transpose())
                 }
-                Holder::Particle(i) => {
-                    Inertia { mass: model.particles.mass[i as usize], angular: Mat3::identity() }
-                }
-                Holder::World => Inertia { mass: 1.0, angular: Mat3::identity() },
+                Holder::Particle(i) => (model.particles.mass[i as usize], Mat3::identity()),
+                Holder::World => (1.0, Mat3::identity()),
             };
+            *inertia = Inertia { linear: Mat3::from_diagonal_element(mass), angular };
         }
     }
 
     /// C and as much else as is asked for of every constraint that is not broken, at the bodies loaded last.
-    pub(crate) fn evaluate(
-        &mut self,
-        model: &Model,
-        t: f64,
-        turns: &[f64],
-        broken: &[bool],
-        ask: Ask,
-        tension: Option<Tension>,
-    ) {
+    pub(crate) fn evaluate(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool], ask: Ask) {
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
         self.rows.ask = ask;
         for (c, entry) in model.constraints.iter().enumerate() {
@@ -296,10 +262,6 @@ impl System {
                 let from = &out.jacobian[slot];
                 let to = &mut blocks[*place as usize];
                 let again = slots[..slot].contains(place);
-                if let (6, Some(tension)) = (node.dofs, tension) {
-                    let inertia = &mut self.inertia[self.block_node[first + *place as usize] as usize];
-                    tension.stiffen(inertia, from, rows, &out.arm[slot], c);
-                }
                 if node.dofs == 6 && !again {
                     to[..numbers].copy_from_slice(&from[..numbers]);
                     continue;
@@ -324,8 +286,67 @@ impl System {
         }
     }
 
-    /// Factors with the current masses, Jacobians and softness, then solves as [`solve`](Self::solve) does; returns the
-    /// number of rows that depend on others.
+    /// Adds to the masses what keeps joint forces that turn with their bodies from exploding.
+    ///
+    /// A link under tension swings across it at ω² = K/M with K the geometric stiffness, and a velocity-level step, which
+    /// takes the direction of a force from the start of the step, is symplectic Euler for this swing: stable for
+    /// (ωh)² < 4 alone. With an inertia E more, (M + E) v⁺ = M v − h K x has the determinant M/(M + E) and is stable for
+    /// h²K < 4M + 2E; E = h²K is implicit Euler. Here E is the positive part of h²K − M, eigenvalue by eigenvalue:
+    /// swings with ωh < 1 stay as they are, undamped, and faster ones lose their energy. K comes from the λ of the step
+    /// before, block by block, so that the factorisation keeps its pattern (as Tournier and others 2015; Andrews,
+    /// Teichmann and Kry 2017).
+    ///
+    /// Returns true if it added anything.
+    pub(crate) fn stiffen(&mut self, model: &Model, lambda: &[f64], broken: &[bool], h: f64) -> bool {
+        self.stiffness.clear();
+        self.stiffness.resize(self.nodes.len(), GeometricStiffness::default());
+        let mut bodies = [Body::WORLD; MOST_HOLDERS];
+        let mut found = false;
+        for (c, entry) in model.constraints.iter().enumerate() {
+            let lambda = &lambda[6 * c..6 * c + 6];
+            if broken[entry.joint] || lambda.iter().all(|l| *l == 0.0) {
+                continue;
+            }
+            let n = entry.constraint.holders().len();
+            for slot in 0..n {
+                bodies[slot] = self.node_at(c, slot).map_or(Body::WORLD, |node| self.bodies[node]);
+            }
+            let mut out = [GeometricStiffness::default(); MOST_HOLDERS];
+            if !entry.constraint.geometric_stiffness(&bodies[..n], lambda, &mut out[..n]) {
+                continue;
+            }
+            found = true;
+            for slot in 0..n {
+                if let Some(node) = self.node_at(c, slot) {
+                    self.stiffness[node].linear += out[slot].linear;
+                    self.stiffness[node].angular += out[slot].angular;
+                }
+            }
+        }
+        let mut added = false;
+        if found {
+            for ((node, K), inertia) in self.nodes.iter().zip(&self.stiffness).zip(&mut self.inertia) {
+                added |= add_excess(&mut inertia.linear, &(h * h * K.linear));
+                added |= node.dofs == 6 && add_excess(&mut inertia.angular, &(h * h * K.angular));
+            }
+        }
+        added
+    }
+
+    /// The node that a constraint holds with one of its slots.
+    #[inline]
+    fn node_at(&self, c: usize, slot: usize) -> Option<usize> {
+        let place = self.slots[c][slot];
+        (place != NONE).then(|| self.block_node[self.first[c] as usize + place as usize] as usize)
+    }
+
+    /// Factors with the current masses, Jacobians and softness; returns the number of rows that depend on others.
+    pub(crate) fn factor(&mut self) -> u32 {
+        let Self { kkt: Some(kkt), inertia, jacobian, softness, .. } = self else { return 0 };
+        kkt.factor(|n| inertia[n].block(), jacobian, softness).weak_rows as u32
+    }
+
+    /// [`factor`](Self::factor), then [`solve`](Self::solve).
     pub(crate) fn factor_and_solve(&mut self) -> u32 {
         let Self { kkt: Some(kkt), inertia, jacobian, softness, x, y, .. } = self else { return 0 };
         kkt.factor_and_solve(|n| inertia[n].block(), jacobian, softness, x, y).weak_rows as u32
@@ -444,8 +465,8 @@ impl System {
     pub(crate) fn inverse_masses(&mut self) {
         self.inv_mass.clear();
         self.inv_mass.extend(self.inertia.iter().map(|inertia| {
-            let angular = inertia.angular.try_inverse().unwrap_or_else(Mat3::zeros);
-            Inertia { mass: 1.0 / inertia.mass, angular }.block()
+            let inverse = |m: &Mat3| m.try_inverse().unwrap_or_else(Mat3::zeros);
+            Inertia { linear: inverse(&inertia.linear), angular: inverse(&inertia.angular) }.block()
         }));
     }
 
@@ -511,7 +532,7 @@ impl System {
         broken: &[bool],
     ) -> f64 {
         self.load_poses(model, q);
-        self.evaluate(model, t, turns, broken, Ask::Violation, None);
+        self.evaluate(model, t, turns, broken, Ask::Violation);
         self.worst_gap(model, broken)
     }
 
@@ -530,6 +551,20 @@ impl System {
         turning.map(|node| triple(&v[node.v..], 1).norm_squared()).fold(0.0, f64::max).sqrt()
     }
 
+    /// Leaves only the rows that must hold exactly, and those as hard as can be.
+    pub(crate) fn keep_exact(&mut self, model: &Model, broken: &[bool]) {
+        for c in 0..self.exact.len() {
+            if self.exact[c] && !broken[model.constraints[c].joint] {
+                let rows = self.row_count[c] as usize;
+                self.softness[c] = std::array::from_fn(|row| if row < rows { 0.0 } else { 1.0 });
+            } else {
+                self.softness[c] = [1.0; 6];
+                let blocks = self.blocks(c);
+                self.jacobian[blocks].fill([0.0; 36]);
+            }
+        }
+    }
+
     /// True if there is a constraint that must hold exactly.
     pub(crate) fn has_exact(&self) -> bool {
         self.exact.contains(&true)
@@ -541,6 +576,27 @@ impl System {
             model.nudge(node, &x.map(|x| scale * x), q);
         }
     }
+}
+
+/// Adds the positive part of S − M, in the metric of M, to M; false if there is none.
+fn add_excess(M: &mut Mat3, S: &Mat3) -> bool {
+    if *S == Mat3::zeros() {
+        return false;
+    }
+    // trace(M⁻¹) ≥ 1/(smallest eigenvalue), and the norm bounds the largest of S: most bodies stop here.
+    let Some(inverse) = M.try_inverse() else { return false };
+    if S.norm() * inverse.trace() <= 1.0 {
+        return false;
+    }
+    let Some(factor) = nalgebra::Cholesky::new(*M) else { return false };
+    let L = factor.l();
+    let Some(W) = L.try_inverse() else { return false };
+    let eigen = (W * S * W.transpose()).symmetric_eigen();
+    let more = eigen.eigenvalues.map(|s| (s - 1.0).max(0.0));
+    let V = L * eigen.eigenvectors;
+    let E = V * Mat3::from_diagonal(&more) * V.transpose();
+    *M += 0.5 * (E + E.transpose());
+    more.max() > 0.0
 }
 
 fn linear(block: &Block, row: usize) -> Vec3 {
@@ -630,11 +686,45 @@ pub fn worst_gap(model: &Model, state: &State) -> f64 {
     measured(model, state).1
 }
 
-/// Name of the exact joint with the worst gap.
-pub fn worst_joint(model: &Model, state: &State) -> String {
+/// Number and worst |C| of each constraint that must hold exactly, at a state \[m or rad\].
+pub fn gaps(model: &Model, state: &State) -> Vec<(usize, f64)> {
     let (system, _) = measured(model, state);
-    let size = |c: usize| system.violation[c].iter().fold(0.0f64, |w, x| w.max(x.abs()));
-    let exact = (0..model.constraints.len()).filter(|&c| model.constraints[c].is_exact());
-    let worst = exact.max_by(|&a, &b| size(a).total_cmp(&size(b)));
-    worst.map_or_else(String::new, |c| model.constraints[c].name.clone())
+    let worst = |c: usize| {
+        let rows = &system.violation[c][..model.constraints[c].constraint.rows()];
+        // A gap that is not a number is the worst of all.
+        rows.iter().fold(0.0f64, |w, x| if x.is_nan() { f64::NAN } else { w.max(x.abs()) })
+    };
+    let held = |c: &usize| model.constraints[*c].is_exact() && !state.broken[model.constraints[*c].joint];
+    (0..model.constraints.len()).filter(held).map(|c| (c, worst(c))).collect()
+}
+
+/// Rows of the joints that hold exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RowCount {
+    /// All of them.
+    pub rows: usize,
+    /// Those that follow from the others.
+    pub weak: usize,
+}
+
+/// Counts the exact rows and those that depend on others: each of the rest takes a degree of freedom.
+pub fn independent_rows(model: &Model, state: &State) -> RowCount {
+    let mut system = System::default();
+    system.prepare(model);
+    system.load_bodies(model, &state.q, &state.v);
+    system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian);
+    let mut rows = 0;
+    for (c, entry) in model.constraints.iter().enumerate() {
+        let held = entry.is_exact() && !state.broken[entry.joint];
+        for row in 0..6 {
+            let used = held && row < entry.constraint.rows();
+            rows += usize::from(used);
+            system.softness[c][row] = if used { 0.0 } else { 1.0 };
+            if !used {
+                system.clear_row(c, row);
+            }
+        }
+    }
+    let weak = if rows == 0 { 0 } else { system.factor() as usize };
+    RowCount { rows, weak }
 }

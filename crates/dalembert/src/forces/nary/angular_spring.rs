@@ -24,9 +24,9 @@ use crate::model::PointId;
 pub struct AngularSpring {
     /// The points a, b (middle), c.
     pub points: [PointId; 3],
-    /// Stiffness k [N·m/rad], ≥ 0.
+    /// Stiffness k \[N·m/rad\], ≥ 0.
     pub stiffness: f64,
-    /// Rest angle θ₀ [rad], 0 … π.
+    /// Rest angle θ₀ \[rad\], 0 … π.
     pub rest_angle: f64,
 }
 

@@ -16,24 +16,24 @@ pub struct TupleClosure {
     pub points: Vec<PointId>,
     /// Tuple size k, 1 … 16.
     pub k: usize,
-    /// Fills the forces [N] from time [s], positions [m], velocities [m/s] of one tuple.
+    /// Fills the forces \[N\] from time \[s\], positions \[m\], velocities \[m/s\] of one tuple.
     pub force: Box<TupleForce>,
-    /// Energy [J] of one tuple from time and positions, if the force has one.
+    /// Energy \[J\] of one tuple from time and positions, if the force has one.
     pub energy: Option<Box<TupleEnergy>>,
     /// The user promises that forces and torques of each tuple sum to zero.
     pub internal: bool,
 }
 
 /// Largest tuple, so that one tuple fits on the stack.
-const MOST: usize = 16;
+pub const MOST_TUPLE: usize = 16;
 
 impl TupleClosure {
     fn tuples(&self) -> impl Iterator<Item = &[PointId]> {
-        self.points.chunks_exact(self.k.clamp(1, MOST))
+        self.points.chunks_exact(self.k.clamp(1, MOST_TUPLE))
     }
 
-    fn view(tuple: &[PointId], flat: &[f64]) -> [Vec3; MOST] {
-        let mut out = [Vec3::zeros(); MOST];
+    fn view(tuple: &[PointId], flat: &[f64]) -> [Vec3; MOST_TUPLE] {
+        let mut out = [Vec3::zeros(); MOST_TUPLE];
         for (o, i) in out.iter_mut().zip(tuple) {
             *o = triple(flat, i.index());
         }
@@ -51,12 +51,12 @@ impl TupleClosure {
         let k = tuple.len();
         let (x, v) = (Self::view(tuple, p.x), Self::view(tuple, p.v));
         for j in 0..k {
-            let mut columns = [Mat3::zeros(); MOST];
+            let mut columns = [Mat3::zeros(); MOST_TUPLE];
             for d in 0..3 {
                 let at = if along_velocity { v[j][d] } else { x[j][d] };
                 let e = f64::EPSILON.cbrt() * (1.0 + at.abs());
                 let eval = |value: f64| {
-                    let (mut x, mut v, mut f) = (x, v, [Vec3::zeros(); MOST]);
+                    let (mut x, mut v, mut f) = (x, v, [Vec3::zeros(); MOST_TUPLE]);
                     if along_velocity {
                         v[j][d] = value;
                     } else {
@@ -99,7 +99,7 @@ impl Force for TupleClosure {
     fn add_force(&self, p: &Points, f: &mut [f64]) {
         for tuple in self.tuples() {
             let k = tuple.len();
-            let mut forces = [Vec3::zeros(); MOST];
+            let mut forces = [Vec3::zeros(); MOST_TUPLE];
             (self.force)(
                 p.time,
                 &Self::view(tuple, p.x)[..k],

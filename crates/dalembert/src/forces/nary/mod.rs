@@ -5,5 +5,5 @@ mod closure;
 mod spring;
 
 pub use angular_spring::{AngularSpring, AngularSprings};
-pub use closure::TupleClosure;
+pub use closure::{MOST_TUPLE, TupleClosure};
 pub use spring::{Spring, Springs};

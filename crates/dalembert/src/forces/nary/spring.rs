@@ -21,11 +21,11 @@ use crate::model::PointId;
 pub struct Spring {
     /// The two points a and b.
     pub ends: [PointId; 2],
-    /// Stiffness k [N/m], ≥ 0.
+    /// Stiffness k \[N/m\], ≥ 0.
     pub stiffness: f64,
-    /// Rest length ℓ₀ [m], ≥ 0.
+    /// Rest length ℓ₀ \[m\], ≥ 0.
     pub rest_length: f64,
-    /// Damping c along the spring [N·s/m], ≥ 0.
+    /// Damping c along the spring \[N·s/m\], ≥ 0.
     pub damping: f64,
 }
 

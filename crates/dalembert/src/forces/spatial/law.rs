@@ -7,23 +7,23 @@ use std::sync::Arc;
 pub enum PairLaw {
     /// $\varphi = 4\epsilon\,[(\sigma/r)^{12} - (\sigma/r)^6]$.
     LennardJones {
-        /// Depth ε of the well [J].
+        /// Depth ε of the well \[J\].
         epsilon: f64,
-        /// Distance σ at which φ = 0 [m].
+        /// Distance σ at which φ = 0 \[m\].
         sigma: f64,
     },
     /// $\varphi = \tfrac12 k (R - r)^2$ for r < R: soft balls of diameter R.
     SoftRepulsion {
-        /// Stiffness k [N/m].
+        /// Stiffness k \[N/m\].
         stiffness: f64,
-        /// Diameter R [m].
+        /// Diameter R \[m\].
         diameter: f64,
     },
     /// $\varphi = -G m_i m_j/\sqrt{r^2 + s^2}$.
     Gravitation {
-        /// Gravitational constant G [m³/(kg·s²)].
+        /// Gravitational constant G \[m³/(kg·s²)\].
         constant: f64,
-        /// Softening length s [m], ≥ 0.
+        /// Softening length s \[m\], ≥ 0.
         softening: f64,
     },
     /// A law written by the user: r ↦ (φ, φ', φ'').
@@ -48,7 +48,7 @@ impl std::fmt::Debug for PairLaw {
 }
 
 impl PairLaw {
-    /// φ, φ'/r and φ'' at distance r > 0, for masses with the product `mm` [kg²].
+    /// φ, φ'/r and φ'' at distance r > 0, for masses with the product `mm` \[kg²\].
     #[inline(always)]
     pub fn profile(&self, r: f64, mm: f64) -> (f64, f64, f64) {
         match self {

@@ -39,7 +39,7 @@ const PARALLEL_POINTS: usize = 8_192;
 const TASK: usize = 1_024;
 
 impl NearPairs {
-    /// `on`: the points, each at most once. `radius` R [m], > 0.
+    /// `on`: the points, each at most once. `radius` R \[m\], > 0.
     pub fn new(on: Vec<u32>, law: PairLaw, radius: f64) -> Self {
         let (phi, slope, _) = law.profile(radius, 1.0);
         Self { on, law, radius, shift: (phi, slope * radius), buffers: Mutex::default() }

@@ -13,14 +13,14 @@ use crate::model::PointSet;
 pub enum Attraction {
     /// $W = -\mu m/\sqrt{r^2 + s^2}$: a heavy body at the centre.
     Inverse {
-        /// Gravitational parameter μ = G·M [m³/s²].
+        /// Gravitational parameter μ = G·M \[m³/s²\].
         mu: f64,
-        /// Softening length s [m], ≥ 0.
+        /// Softening length s \[m\], ≥ 0.
         softening: f64,
     },
     /// $W = \tfrac12 k r^2$: a spring of no length.
     Spring {
-        /// Stiffness k [N/m].
+        /// Stiffness k \[N/m\].
         stiffness: f64,
     },
 }
@@ -30,7 +30,7 @@ pub enum Attraction {
 pub struct Attractor {
     /// Points that feel it.
     pub on: PointSet,
-    /// Centre c [m].
+    /// Centre c \[m\].
     pub center: Vec3,
     /// Law of attraction.
     pub law: Attraction,

@@ -14,9 +14,9 @@ type PointEnergy = dyn Fn(f64, &Vec3, f64) -> f64 + Send + Sync;
 pub struct PointClosure {
     /// Points that feel it.
     pub on: PointSet,
-    /// Force [N] from time [s], position [m], velocity [m/s], mass [kg].
+    /// Force \[N\] from time \[s\], position \[m\], velocity \[m/s\], mass \[kg\].
     pub force: Box<PointForce>,
-    /// Energy [J] from time, position, mass, if the force has one.
+    /// Energy \[J\] from time, position, mass, if the force has one.
     pub energy: Option<Box<PointEnergy>>,
 }
 

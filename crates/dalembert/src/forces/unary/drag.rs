@@ -12,11 +12,11 @@ use crate::model::PointSet;
 pub struct Drag {
     /// Points that feel it.
     pub on: PointSet,
-    /// Viscous coefficient c₁ [N·s/m], ≥ 0.
+    /// Viscous coefficient c₁ \[N·s/m\], ≥ 0.
     pub linear: f64,
-    /// Quadratic coefficient c₂ [N·s²/m²], ≥ 0; for a ball ½ ρ C_d A.
+    /// Quadratic coefficient c₂ \[N·s²/m²\], ≥ 0; for a ball ½ ρ C_d A.
     pub quadratic: f64,
-    /// Velocity u of the medium [m/s].
+    /// Velocity u of the medium \[m/s\].
     pub wind: Vec3,
 }
 

@@ -6,7 +6,7 @@ use crate::math::{Vec3, each_point};
 /// Weight of every point that has mass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gravity {
-    /// Acceleration g [m/s²].
+    /// Acceleration g \[m/s²\].
     pub acceleration: Vec3,
 }
 

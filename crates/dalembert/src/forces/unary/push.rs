@@ -9,7 +9,7 @@ use crate::model::PointSet;
 pub struct Push {
     /// Points that feel it.
     pub on: PointSet,
-    /// Force F on each point [N].
+    /// Force F on each point \[N\].
     pub force: Vec3,
     /// Factor s(t).
     pub signal: Signal,

@@ -57,7 +57,7 @@ impl<M: Manifold> DenseStep<'_, M> {
         self.last.step
     }
 
-    /// Writes y(t + θ h) to `y`, which is as long as the point; θ is clamped to [0, 1].
+    /// Writes y(t + θ h) to `y`, which is as long as the point; θ is clamped to \[0, 1\].
     ///
     /// θ = 1 gives the bits of the accepted result.
     pub fn evaluate(&mut self, theta: f64, y: &mut [f64]) {
@@ -90,7 +90,7 @@ mod tests {
     use super::super::{AdaptiveOptions, Controller, Flat, flat_magnitude, integrate_adaptive_observed};
     use super::*;
 
-    /// Worst dense error over [0, 2] in fixed steps of `h`, at nine places of every step.
+    /// Worst dense error over \[0, 2\] in fixed steps of `h`, at nine places of every step.
     fn worst<M: Manifold>(
         method: AdaptiveMethod,
         mut rate: impl FnMut(f64, &mut [f64], &mut [f64]),

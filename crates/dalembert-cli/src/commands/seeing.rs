@@ -1,0 +1,72 @@
+//! What `view`, `render` and `plot` share: a scene or a recording as something that moves.
+
+use std::io::Read;
+use std::path::Path;
+
+use dalembert_formats::error::Diagnostic;
+use dalembert_formats::recording::Recording;
+use dalembert_viewer::{Live, Playback, Player, ViewerError};
+
+use crate::exit::Failure;
+use crate::setup::{self, Overrides};
+
+impl From<ViewerError> for Failure {
+    fn from(error: ViewerError) -> Self {
+        match error {
+            ViewerError::UnknownEnding { .. } | ViewerError::NoCurve { .. } => Self::Usage(error.to_string()),
+            ViewerError::Step(_) => Self::Step(error.to_string()),
+            _ => Self::Io(error.to_string()),
+        }
+    }
+}
+
+/// Something that moves, and for how long.
+pub(crate) struct Moving {
+    pub(crate) player: Box<dyn Player>,
+    /// Length of the scene or of the recording \[s\].
+    pub(crate) duration: f64,
+    pub(crate) title: String,
+    pub(crate) warnings: Vec<Diagnostic>,
+}
+
+/// Opens a scene or a recording, whichever the file holds.
+pub(crate) fn open(path: &Path, overrides: &Overrides) -> Result<Moving, Failure> {
+    if is_recording(path) {
+        if *overrides != Overrides::default() {
+            let message =
+                "a recording shows what was run: --method, --integrator, --dt and --seed need a scene";
+            return Err(Failure::Usage(message.into()));
+        }
+        let recording = Recording::open(path)?;
+        let built = setup::rebuild(&recording)?;
+        let duration = if recording.frame_count() > 0 { recording.last_frame()?.time } else { 0.0 };
+        let title = recording.header().scene_name.clone();
+        let player = Playback::new(built.simulation.model.clone(), recording)?;
+        if let Some(notice) = player.notice() {
+            eprintln!("warning: {notice}");
+        }
+        return Ok(Moving { player: Box::new(player), duration, title, warnings: Vec::new() });
+    }
+    let built = setup::load(path, overrides)?;
+    let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(Moving {
+        duration: built.duration,
+        title: if built.title.is_empty() { name } else { built.title },
+        warnings: built.warnings,
+        player: Box::new(Live::new(built.simulation)),
+    })
+}
+
+/// Whether a file begins as a recording does; one that only exists as `.part` is one too.
+fn is_recording(path: &Path) -> bool {
+    let mut magic = [0; 5];
+    match std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic)) {
+        Ok(()) => &magic == b"\x89MCAP",
+        Err(_) => {
+            let mut part = path.as_os_str().to_owned();
+            part.push(".part");
+            let named = path.extension().is_some_and(|e| e == "mcap");
+            named || !path.exists() && Path::new(&part).exists()
+        }
+    }
+}

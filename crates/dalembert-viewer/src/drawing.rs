@@ -1,0 +1,868 @@
+//! The neutral description that every picture is made from.
+//!
+//! A [`Drawing`] says once what there is: shapes with a name, a group and a colour, and how they hang together. A
+//! [`Frame`] gives the numbers of one moment, in f32 because eyes need no more: *vertices* (points and corners of
+//! deforming meshes, in world axes), *poses* (place and turn of stiff shapes), *arrows* and *scalars*. Shapes refer to
+//! vertices and poses by number, so a frame is a handful of flat arrays and costs one pass to fill and one to send.
+//!
+//! [`describe`] and [`frame`] translate the engine's [`Model`] and [`State`]. A new kind of body adds a match arm to
+//! each; renderer, server and page know only what is written here.
+
+mod joints;
+
+use std::ops::Range;
+
+use dalembert::bodies::{self, Bounds, Rigid};
+use dalembert::math::{Vec3, triple};
+use dalembert::model::{Block, BlockKind, Energy, Model, State};
+use dalembert_formats::export::topology::{Pairs, sheet_triangles, sheet_width, spring_pairs};
+use serde::Serialize;
+
+/// Red, green, blue, each 0 … 255, as they appear on a screen (sRGB).
+pub type Colour = [u8; 3];
+
+/// What a shape stands for; the switches of the viewer act on groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Group {
+    /// A body or set of particles.
+    Body,
+    /// Springs and the like.
+    Spring,
+    /// Points carried by something else.
+    Mapped,
+    /// Points that cannot move, or move as told.
+    Fixed,
+    /// Axes and limits of joints.
+    Joint,
+    /// Contact points, normals and forces.
+    Contact,
+    /// Forces on points.
+    Force,
+    /// Velocities of points.
+    Velocity,
+    /// Axes of bodies.
+    Frame,
+    /// Shapes that take part in collisions, where they differ from what is shown.
+    Collision,
+    /// Text.
+    Label,
+    /// Points and springs that a surface covers.
+    Inside,
+    /// Nothing of its own: the gaps of joints, as a colour of bodies.
+    Violation,
+}
+
+impl Group {
+    /// All groups, in the order of the switches.
+    pub const ALL: [Group; 13] = [
+        Group::Body,
+        Group::Spring,
+        Group::Mapped,
+        Group::Fixed,
+        Group::Joint,
+        Group::Contact,
+        Group::Force,
+        Group::Velocity,
+        Group::Frame,
+        Group::Collision,
+        Group::Label,
+        Group::Inside,
+        Group::Violation,
+    ];
+
+    /// Name in messages and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Body => "body",
+            Group::Spring => "spring",
+            Group::Mapped => "mapped",
+            Group::Fixed => "fixed",
+            Group::Joint => "joint",
+            Group::Contact => "contact",
+            Group::Force => "force",
+            Group::Velocity => "velocity",
+            Group::Frame => "frame",
+            Group::Collision => "collision",
+            Group::Label => "label",
+            Group::Inside => "inside",
+            Group::Violation => "violation",
+        }
+    }
+
+    /// The group with the given name.
+    pub fn from_name(name: &str) -> Option<Group> {
+        Group::ALL.into_iter().find(|g| g.name() == name)
+    }
+
+    /// Whether it is shown before anybody asks for it.
+    pub fn shown_at_first(self) -> bool {
+        matches!(self, Group::Body | Group::Spring | Group::Fixed | Group::Label)
+    }
+}
+
+/// A set of groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Groups(u32);
+
+impl Default for Groups {
+    /// What is [shown at first](Group::shown_at_first).
+    fn default() -> Self {
+        Group::ALL.into_iter().filter(|g| g.shown_at_first()).fold(Groups::NONE, Groups::with)
+    }
+}
+
+impl Groups {
+    /// No group.
+    pub const NONE: Groups = Groups(0);
+    /// Every group.
+    pub const EVERY: Groups = Groups((1 << Group::ALL.len()) - 1);
+
+    /// The set with one group more.
+    #[must_use]
+    pub fn with(self, group: Group) -> Self {
+        Groups(self.0 | 1 << group as u32)
+    }
+
+    /// The set with one group less.
+    #[must_use]
+    pub fn without(self, group: Group) -> Self {
+        Groups(self.0 & !(1 << group as u32))
+    }
+
+    /// The groups that are in either set.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Groups(self.0 | other.0)
+    }
+
+    /// Whether the group is in the set.
+    pub fn has(self, group: Group) -> bool {
+        self.0 & 1 << group as u32 != 0
+    }
+}
+
+/// Form of a shape. Lengths in metres; vertices, poses and arrow lists are counted from 0 over the whole drawing.
+///
+/// Capsules and cylinders lie along the z axis of their pose, planes have it as their normal.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Geometry {
+    /// Small balls at vertices `first` … `first + count − 1`.
+    Points {
+        /// First vertex.
+        first: u32,
+        /// Number of vertices.
+        count: u32,
+        /// Radius of each ball \[m\].
+        radius: f32,
+    },
+    /// Small cubes at chosen vertices: points that are held.
+    Marks {
+        /// The vertices.
+        vertices: Vec<u32>,
+        /// Half the width of a cube \[m\].
+        radius: f32,
+    },
+    /// Segments between vertices: springs, rods.
+    Lines {
+        /// Two vertices per segment.
+        pairs: Vec<[u32; 2]>,
+        /// Radius of the tube that is drawn \[m\].
+        radius: f32,
+    },
+    /// A mesh whose corners move on their own: cloth, the surface of a soft solid.
+    Mesh {
+        /// First vertex.
+        first: u32,
+        /// Number of vertices.
+        count: u32,
+        /// Corners, counted from `first`.
+        triangles: Vec<[u32; 3]>,
+    },
+    /// A ball.
+    Sphere {
+        /// Its pose.
+        pose: u32,
+        /// Radius \[m\].
+        radius: f32,
+    },
+    /// A box.
+    Box {
+        /// Its pose, at the centre.
+        pose: u32,
+        /// Full lengths along x, y, z \[m\].
+        size: [f32; 3],
+    },
+    /// A cylinder with half balls at both ends.
+    Capsule {
+        /// Its pose, at the centre.
+        pose: u32,
+        /// Radius \[m\].
+        radius: f32,
+        /// Length between the centres of the half balls \[m\].
+        length: f32,
+    },
+    /// A cylinder.
+    Cylinder {
+        /// Its pose, at the centre.
+        pose: u32,
+        /// Radius \[m\].
+        radius: f32,
+        /// Full length \[m\].
+        length: f32,
+    },
+    /// A plane without end.
+    Plane {
+        /// Its pose.
+        pose: u32,
+    },
+    /// A stiff mesh.
+    Solid {
+        /// Its pose.
+        pose: u32,
+        /// Corners in body axes \[m\].
+        vertices: Vec<[f32; 3]>,
+        /// Three corners per triangle, outward by the right-hand rule.
+        triangles: Vec<[u32; 3]>,
+    },
+    /// Three coloured axes.
+    Axes {
+        /// The pose shown.
+        pose: u32,
+        /// Length of an axis \[m\].
+        length: f32,
+    },
+    /// Arrows, as many as the frame says.
+    Arrows {
+        /// Which list of the frame.
+        list: u32,
+        /// Length drawn for a vector of size 1 [m per unit]; less where the longest would be over a third of the scene.
+        scale: f32,
+    },
+    /// A line of text.
+    Label {
+        /// Where it stands.
+        vertex: u32,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// One thing to draw.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shape {
+    /// The name that the scene gave it; several shapes may share one.
+    pub name: String,
+    /// What it stands for.
+    pub group: Group,
+    /// Its colour.
+    pub colour: Colour,
+    /// Facts for the object tree, such as ("mass", "2 kg").
+    pub facts: Vec<(String, String)>,
+    /// Whether it can be dragged in a live simulation.
+    pub movable: bool,
+    /// Its form.
+    #[serde(flatten)]
+    pub geometry: Geometry,
+}
+
+/// Name of a number that comes with every frame.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Scalar {
+    /// Name, such as `kinetic`.
+    pub name: String,
+    /// SI unit; empty for a pure number.
+    pub unit: String,
+    /// Plot in which it is drawn; scalars of one plot share an axis.
+    pub plot: String,
+}
+
+impl Scalar {
+    /// A scalar in the given plot.
+    pub fn new(name: impl Into<String>, unit: impl Into<String>, plot: impl Into<String>) -> Self {
+        Self { name: name.into(), unit: unit.into(), plot: plot.into() }
+    }
+}
+
+/// What there is to see, said once.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Drawing {
+    /// Title of the scene.
+    pub title: String,
+    /// The shapes.
+    pub shapes: Vec<Shape>,
+    /// Number of vertices in every frame.
+    pub vertices: u32,
+    /// Number of poses in every frame.
+    pub poses: u32,
+    /// Number of arrow lists in every frame.
+    pub arrow_lists: u32,
+    /// Numbers that come with every frame.
+    pub scalars: Vec<Scalar>,
+    /// Size of the whole scene at the start, for cameras and arrow lengths \[m\].
+    pub extent: f32,
+    /// The joints that vertices and arrows are worked out for.
+    #[serde(skip)]
+    pub(crate) joints: Vec<joints::Glyph>,
+    /// For each shape the things whose gaps it shows: rigid bodies, then particles.
+    #[serde(skip)]
+    pub(crate) owners: Vec<Range<usize>>,
+}
+
+impl Drawing {
+    /// Adds a shape that cannot be dragged and has no facts; returns its number.
+    pub fn add(&mut self, name: &str, group: Group, colour: Colour, geometry: Geometry) -> usize {
+        let facts = Vec::new();
+        self.shapes.push(Shape { name: name.into(), group, colour, facts, movable: false, geometry });
+        self.shapes.len() - 1
+    }
+
+    /// Takes the next pose; returns its number.
+    pub fn add_pose(&mut self) -> u32 {
+        self.poses += 1;
+        self.poses - 1
+    }
+
+    /// Takes the next arrow list; returns its number.
+    pub fn add_arrow_list(&mut self) -> u32 {
+        self.arrow_lists += 1;
+        self.arrow_lists - 1
+    }
+}
+
+/// The numbers of one moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Frame {
+    /// Time \[s\].
+    pub time: f64,
+    /// Steps taken.
+    pub step: u64,
+    /// Three numbers per vertex \[m\].
+    pub vertices: Vec<f32>,
+    /// Seven numbers per pose: place x, y, z \[m\], then the unit quaternion w, x, y, z from body to world axes.
+    pub poses: Vec<f32>,
+    /// For each arrow list six numbers per arrow: origin \[m\], vector (in the unit of the list).
+    pub arrows: Vec<Vec<f32>>,
+    /// One number per scalar of the drawing.
+    pub scalars: Vec<f32>,
+    /// Violation of each shape, 0 (none) … 1 (worst shown); empty if there is nothing to tell.
+    pub violation: Vec<f32>,
+    /// Number of the island that each shape belongs to, 0 for none; empty if there is nothing to tell.
+    pub islands: Vec<u32>,
+    /// Buffer: forces before they are turned into arrows.
+    pub scratch: Vec<f64>,
+}
+
+impl Frame {
+    /// Place of a vertex \[m\].
+    pub fn vertex(&self, i: usize) -> [f32; 3] {
+        [self.vertices[3 * i], self.vertices[3 * i + 1], self.vertices[3 * i + 2]]
+    }
+
+    /// Place of a pose \[m\] and its unit quaternion w, x, y, z.
+    pub fn pose(&self, i: usize) -> ([f32; 3], [f32; 4]) {
+        let p = &self.poses[7 * i..7 * i + 7];
+        ([p[0], p[1], p[2]], [p[3], p[4], p[5], p[6]])
+    }
+
+    /// Appends a pose: place \[m\], quaternion w, x, y, z.
+    pub fn push_pose(&mut self, p: [f64; 3], quaternion: [f64; 4]) {
+        self.poses.extend(p.map(|x| x as f32));
+        self.poses.extend(quaternion.map(|x| x as f32));
+    }
+
+    /// Empties all lists but keeps their memory; `drawing` says how many arrow lists there are.
+    pub fn clear(&mut self, drawing: &Drawing) {
+        self.vertices.clear();
+        self.poses.clear();
+        self.scalars.clear();
+        self.violation.clear();
+        self.islands.clear();
+        self.arrows.resize_with(drawing.arrow_lists as usize, Vec::new);
+        self.arrows.iter_mut().for_each(Vec::clear);
+    }
+}
+
+/// Colours that bodies take in turn.
+pub const PALETTE: [Colour; 8] = dalembert_formats::export::PALETTE;
+
+const SPRING_COLOUR: Colour = [120, 132, 150];
+const FIXED_COLOUR: Colour = [92, 98, 108];
+const VELOCITY_COLOUR: Colour = [52, 168, 96];
+const FORCE_COLOUR: Colour = [214, 69, 80];
+const JOINT_FORCE_COLOUR: Colour = [150, 92, 200];
+const JOINT_AXIS_COLOUR: Colour = [58, 110, 200];
+
+/// Numbers of the arrow lists in the drawing of a model.
+pub(crate) mod list {
+    pub(crate) const VELOCITIES: u32 = 0;
+    pub(crate) const FORCES: u32 = 1;
+    pub(crate) const JOINT_FORCES: u32 = 2;
+    pub(crate) const JOINT_AXES: u32 = 3;
+}
+
+/// More bodies than this show no axes: thousands of them hide everything else.
+const MOST_FRAMES: usize = 300;
+
+/// Says what a model consists of; the state (usually the first) gives sizes.
+pub fn describe(model: &Model, state: &State) -> Drawing {
+    let points = model.points(state.time, &state.q, &state.v);
+    let extent = extent(model, state);
+    let mut drawing = Drawing {
+        title: model.title.clone(),
+        vertices: model.layout.points as u32,
+        extent: extent as f32,
+        ..Drawing::default()
+    };
+
+    let springs = spring_pairs(model, state);
+    let spacing = spacing(model, &springs, points.x, extent);
+    let held = held_points(model);
+    let mut sheets: Vec<Range<usize>> = Vec::new();
+    for (b, block) in model.blocks.iter().enumerate() {
+        let (first, count) = (block.points.start as u32, block.points.len() as u32);
+        let radius = block.points.clone().map(|i| spacing[i]).fold(f64::INFINITY, f64::min) as f32;
+        let colour = PALETTE[b % PALETTE.len()];
+        match block.kind {
+            BlockKind::Rigid => rigid_shape(&mut drawing, model, block, colour),
+            BlockKind::Generalized => {
+                let coordinates = block.q.len();
+                let radius = radius.max(0.25 * (extent / 9.0) as f32);
+                let geometry = Geometry::Points { first, count, radius: 0.3 * radius };
+                let shape = drawing.add(&block.name, Group::Body, colour, geometry);
+                drawing.shapes[shape].movable = true;
+                let mass: f64 = points.mass[block.points.clone()].iter().sum();
+                drawing.shapes[shape].facts =
+                    vec![("coordinates".into(), coordinates.to_string()), ("mass".into(), kilograms(mass))];
+                let pairs: Pairs = (first..(first + count).saturating_sub(1)).map(|i| [i, i + 1]).collect();
+                if !pairs.is_empty() {
+                    let geometry = Geometry::Lines { pairs, radius: 0.08 * radius };
+                    drawing.add(&block.name, Group::Spring, SPRING_COLOUR, geometry);
+                }
+            }
+            BlockKind::Particles => {
+                let mass: f64 = points.mass[block.points.clone()].iter().sum();
+                let facts = vec![("particles".into(), count.to_string()), ("mass".into(), kilograms(mass))];
+                let sheet = sheet_width(block, &springs);
+                let group = if sheet.is_some() { Group::Inside } else { Group::Body };
+                if let Some(width) = sheet {
+                    let triangles = sheet_triangles(count, width);
+                    let geometry = Geometry::Mesh { first, count, triangles };
+                    let shape = drawing.add(&block.name, Group::Body, colour, geometry);
+                    drawing.shapes[shape].movable = true;
+                    drawing.shapes[shape].facts = facts.clone();
+                    sheets.push(block.points.clone());
+                }
+                let geometry = Geometry::Points { first, count, radius: 0.17 * radius };
+                let shape = drawing.add(&block.name, group, colour, geometry);
+                drawing.shapes[shape].movable = true;
+                drawing.shapes[shape].facts = facts;
+            }
+            BlockKind::Mapped => {
+                let geometry = Geometry::Points { first, count, radius: 0.21 * radius };
+                let shape = drawing.add(&block.name, Group::Mapped, colour, geometry);
+                drawing.shapes[shape].facts = vec![("points".into(), count.to_string())];
+            }
+        }
+        let vertices: Vec<u32> = block.points.clone().filter(|&i| held[i]).map(|i| i as u32).collect();
+        if !vertices.is_empty() {
+            let geometry = Geometry::Marks { vertices, radius: 0.2 * radius };
+            drawing.add(&block.name, Group::Fixed, FIXED_COLOUR, geometry);
+        }
+    }
+    for (name, pairs) in springs {
+        let radius = pairs.iter().map(|p| spacing[p[0] as usize]).fold(f64::INFINITY, f64::min);
+        let count = pairs.len();
+        let covered = |p: &[u32; 2]| sheets.iter().any(|s| p.iter().all(|i| s.contains(&(*i as usize))));
+        let group = if pairs.iter().all(covered) { Group::Inside } else { Group::Spring };
+        let geometry = Geometry::Lines { pairs, radius: 0.055 * radius as f32 };
+        let shape = drawing.add(name, group, SPRING_COLOUR, geometry);
+        drawing.shapes[shape].facts = vec![("springs".into(), count.to_string())];
+    }
+    drawing.joints = joints::glyphs(model, extent, |k| reach(&model.shapes[k]));
+    joints::describe(model, &mut drawing);
+
+    // A body that falls by the extent of the scene draws an arrow of a fifth of it; so does its weight.
+    let masses = points.mass.iter().chain(&model.rigid.mass).filter(|m| **m > 0.0);
+    let mean_mass = model.mass() / masses.count().max(1) as f64;
+    let fall = (0.2 * extent / (2.0 * 9.81 * extent).sqrt()) as f32;
+    let weight = (0.2 * extent / (9.81 * mean_mass.max(1e-12))) as f32;
+    let mut arrows = |name: &str, group: Group, colour: Colour, scale: f32| {
+        let list = drawing.add_arrow_list();
+        drawing.add(name, group, colour, Geometry::Arrows { list, scale });
+    };
+    arrows("velocities", Group::Velocity, VELOCITY_COLOUR, fall);
+    arrows("forces", Group::Force, FORCE_COLOUR, weight);
+    if !model.constraints.is_empty() {
+        arrows("joint forces", Group::Force, JOINT_FORCE_COLOUR, weight);
+        arrows("joint axes", Group::Joint, JOINT_AXIS_COLOUR, 1.0);
+    }
+
+    for name in ["kinetic", "potential", "total"] {
+        drawing.scalars.push(Scalar::new(name, "J", "energy"));
+    }
+    for (name, _) in model.energy_terms(state) {
+        drawing.scalars.push(Scalar::new(name, "J", "energy"));
+    }
+    drawing.owners = drawing.shapes.iter().map(|s| owner(model, s)).collect();
+    drawing
+}
+
+fn kilograms(mass: f64) -> String {
+    format!("{} kg", short(mass))
+}
+
+/// Six digits at most, without needless zeros.
+fn short(x: f64) -> String {
+    let size = if x == 0.0 { 0.0 } else { x.abs().log10().floor() };
+    if !(-4.0..6.0).contains(&size) {
+        return format!("{x:.4e}");
+    }
+    let text = format!("{x:.*}", (5.0 - size).max(0.0) as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+/// A rigid body by its primitive, or else by its triangles, and its axes. Pose k belongs to body k.
+fn rigid_shape(drawing: &mut Drawing, model: &Model, block: &Block, colour: Colour) {
+    let k = block.q.start / 7;
+    let pose = drawing.add_pose();
+    debug_assert_eq!(pose as usize, k);
+    let body = &model.shapes[k];
+    let small = |x: &f64| *x as f32;
+    let geometry = match body {
+        bodies::Shape::Point => Geometry::Sphere { pose, radius: 0.02 * drawing.extent },
+        bodies::Shape::Sphere { radius } => Geometry::Sphere { pose, radius: small(radius) },
+        bodies::Shape::Box { size } => Geometry::Box { pose, size: [0, 1, 2].map(|i| size[i] as f32) },
+        bodies::Shape::Capsule { radius, length } => {
+            Geometry::Capsule { pose, radius: small(radius), length: small(length) }
+        }
+        bodies::Shape::Cylinder { radius, length } => {
+            Geometry::Cylinder { pose, radius: small(radius), length: small(length) }
+        }
+        bodies::Shape::Cone { .. }
+        | bodies::Shape::Ellipsoid { .. }
+        | bodies::Shape::Mesh(_)
+        | bodies::Shape::Compound(_) => {
+            let mesh = body.triangles();
+            let vertices = mesh.vertices().iter().map(|p| [0, 1, 2].map(|i| p[i] as f32)).collect();
+            Geometry::Solid { pose, vertices, triangles: mesh.triangles().to_vec() }
+        }
+    };
+    let shape = drawing.add(&block.name, Group::Body, colour, geometry);
+    drawing.shapes[shape].movable = true;
+    let moments = model.rigid.inertia[k].symmetric_eigenvalues();
+    drawing.shapes[shape].facts = vec![
+        ("shape".into(), body.kind().into()),
+        ("mass".into(), kilograms(model.rigid.mass[k])),
+        ("inertia".into(), format!("{} kg·m²", [0, 1, 2].map(|i| short(moments[i])).join(", "))),
+    ];
+    if model.layout.rigid <= MOST_FRAMES {
+        let length = (0.8 * reach(body) as f32).max(0.03 * drawing.extent);
+        drawing.add(&block.name, Group::Frame, colour, Geometry::Axes { pose, length });
+    }
+}
+
+/// Half the diagonal of the box around a shape \[m\].
+fn reach(shape: &bodies::Shape) -> f64 {
+    let Bounds { low, high } = shape.bounds();
+    0.5 * (high - low).norm()
+}
+
+/// The rigid bodies and particles that a shape shows, as [`Drawing::owners`] counts them.
+fn owner(model: &Model, shape: &Shape) -> Range<usize> {
+    let (rigid, particles) = (model.layout.rigid, model.layout.particles);
+    match shape.geometry {
+        Geometry::Sphere { pose, .. }
+        | Geometry::Box { pose, .. }
+        | Geometry::Capsule { pose, .. }
+        | Geometry::Cylinder { pose, .. }
+        | Geometry::Solid { pose, .. } => pose as usize..pose as usize + 1,
+        Geometry::Points { first, count, .. } | Geometry::Mesh { first, count, .. }
+            if ((first + count) as usize) <= particles =>
+        {
+            rigid + first as usize..rigid + (first + count) as usize
+        }
+        Geometry::Points { .. }
+        | Geometry::Mesh { .. }
+        | Geometry::Marks { .. }
+        | Geometry::Lines { .. }
+        | Geometry::Plane { .. }
+        | Geometry::Axes { .. }
+        | Geometry::Arrows { .. }
+        | Geometry::Label { .. } => 0..0,
+    }
+}
+
+/// Fills `out` with the numbers of a state. Arrows and violations are worked out only for the groups in `wanted`.
+/// Returns the energies in full precision, since they had to be summed anyway.
+pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, out: &mut Frame) -> Energy {
+    out.clear(drawing);
+    out.time = state.time;
+    out.step = state.steps;
+    let points = model.points(state.time, &state.q, &state.v);
+    let rigid = model.layout.rigid;
+    out.vertices.extend(points.x.iter().map(|x| *x as f32));
+    for k in 0..rigid {
+        let pose = model.rigid.pose(&state.q, k);
+        let q = pose.rotation;
+        out.push_pose(pose.position.into(), [q.w, q.i, q.j, q.k]);
+    }
+    if wanted.has(Group::Velocity) {
+        let arrows = &mut out.arrows[list::VELOCITIES as usize];
+        push_arrows(arrows, points.x, points.v);
+        for k in 0..rigid {
+            push_arrow(arrows, &Rigid::position(&state.q, k), &Rigid::velocity(&state.v, k));
+        }
+    }
+    if wanted.has(Group::Force) {
+        out.scratch.resize(model.layout.len_v(), 0.0);
+        model.forces_into(state.time, &state.q, &state.v, &state.applied, &mut out.scratch);
+        let arrows = &mut out.arrows[list::FORCES as usize];
+        let free = 3 * model.layout.particles;
+        push_arrows(arrows, points.x, &out.scratch[model.layout.points_v()..][..free]);
+        for k in 0..rigid {
+            push_arrow(arrows, &Rigid::position(&state.q, k), &triple(&out.scratch, 2 * k));
+        }
+    }
+    joints::frame(model, drawing, state, wanted, out);
+
+    // Kinetic, potential and total energy lead; the terms that make up the potential follow.
+    out.scalars.resize(3, 0.0);
+    let kinetic =
+        model.particles.kinetic(points.v) + model.rigid.kinetic(&state.q[..7 * rigid], &state.v[..6 * rigid]);
+    let mut energy = Energy { kinetic, potential: 0.0 };
+    for (_, term) in model.energy_terms(state) {
+        energy.potential += term;
+        out.scalars.push(term as f32);
+    }
+    for (out, e) in out.scalars.iter_mut().zip([energy.kinetic, energy.potential, energy.total()]) {
+        *out = e as f32;
+    }
+    energy
+}
+
+/// One arrow per point with a vector that is not zero.
+fn push_arrows(out: &mut Vec<f32>, x: &[f64], vectors: &[f64]) {
+    for (x, a) in x.chunks_exact(3).zip(vectors.chunks_exact(3)) {
+        if a.iter().any(|a| *a != 0.0) {
+            out.extend(x.iter().chain(a).map(|x| *x as f32));
+        }
+    }
+}
+
+fn push_arrow(out: &mut Vec<f32>, at: &Vec3, vector: &Vec3) {
+    push_arrows(out, at.as_slice(), vector.as_slice());
+}
+
+/// Diagonal of the box around all points and bodies \[m\]; 1 m where they are all in one place.
+fn extent(model: &Model, state: &State) -> f64 {
+    let mut all = Bounds::empty();
+    let points = model.points(state.time, &state.q, &state.v);
+    for i in 0..points.len() {
+        all = all.union(&Bounds::around(points.position(i), Vec3::zeros()));
+    }
+    for (k, shape) in model.shapes.iter().enumerate() {
+        all = all.union(&shape.bounds_at(&model.rigid.pose(&state.q, k)));
+    }
+    for end in model.constraints.iter().filter_map(|c| c.constraint.ends()).flatten() {
+        if end.holder == dalembert::joints::Holder::World {
+            all = all.union(&Bounds::around(end.anchor, Vec3::zeros()));
+        }
+    }
+    let d = (all.high - all.low).norm();
+    if d.is_finite() && d > 1e-9 { d } else { 1.0 }
+}
+
+/// A length per point that says how crowded it is there \[m\]: the shortest spring at the point, or else the size of
+/// the block divided among its points, never more than a ninth of the scene.
+fn spacing(model: &Model, springs: &[(&str, Pairs)], x: &[f64], extent: f64) -> Vec<f64> {
+    let most = extent / 9.0;
+    let mut spacing = vec![most; model.layout.points];
+    for block in &model.blocks {
+        let points = block.points.clone();
+        let own = extent_of(&x[3 * points.start..3 * points.end]);
+        if points.len() > 1 && own > 0.0 {
+            let apart = own / (points.len() as f64).cbrt();
+            spacing[points].iter_mut().for_each(|s| *s = s.min(apart));
+        }
+    }
+    for [a, b] in springs.iter().flat_map(|(_, pairs)| pairs) {
+        let (a, b) = (*a as usize, *b as usize);
+        let length = (triple(x, b) - triple(x, a)).norm();
+        if length > 0.0 {
+            spacing[a] = spacing[a].min(length);
+            spacing[b] = spacing[b].min(length);
+        }
+    }
+    spacing.iter_mut().for_each(|s| *s = s.max(1e-3 * extent));
+    spacing
+}
+
+fn extent_of(x: &[f64]) -> f64 {
+    let (mut low, mut high) = (Vec3::repeat(f64::INFINITY), Vec3::repeat(f64::NEG_INFINITY));
+    for i in 0..x.len() / 3 {
+        let p = triple(x, i);
+        (low, high) = (low.inf(&p), high.sup(&p));
+    }
+    (high - low).norm()
+}
+
+/// Whether each point is held in all three directions: C eₓ = C e_y = C e_z = 0.
+fn held_points(model: &Model) -> Vec<bool> {
+    let n = model.layout.points;
+    let mut held = vec![true; n];
+    for k in 0..3 {
+        let mut y = vec![0.0; 3 * n];
+        y.iter_mut().skip(k).step_by(3).for_each(|y| *y = 1.0);
+        model.filters.apply(0, &mut y);
+        for i in 0..n {
+            held[i] &= y[3 * i..3 * i + 3] == [0.0; 3];
+        }
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dalembert::prelude::*;
+
+    fn hanging() -> Simulation {
+        let mut scene = Scene { title: "hanging".into(), ..Scene::default() };
+        scene.add(ParticleSet::new(
+            "rope",
+            Arrangement::Chain { from: Vec3::new(0.0, 0.0, 1.0), to: Vec3::new(1.0, 0.0, 1.0), count: 5 },
+        ));
+        scene.add(SpringSet::along("links", "rope", Edges::Structural).stiffness(100.0));
+        scene.add(Fix::points("rope[0]"));
+        scene.build().unwrap()
+    }
+
+    #[test]
+    fn a_drawing_shows_particles_springs_and_held_points() {
+        let sim = hanging();
+        let drawing = describe(&sim.model, &sim.state);
+        let pairs = drawing.shapes.iter().find_map(|s| match &s.geometry {
+            Geometry::Lines { pairs, .. } => Some(pairs.clone()),
+            _ => None,
+        });
+        assert_eq!(pairs.unwrap(), [[0, 1], [1, 2], [2, 3], [3, 4]]);
+        let held = drawing.shapes.iter().find(|s| s.group == Group::Fixed).unwrap();
+        assert!(matches!(&held.geometry, Geometry::Marks { vertices, .. } if vertices == &[0]));
+        assert_eq!(drawing.vertices, 5);
+    }
+
+    #[test]
+    fn a_frame_has_arrows_only_for_the_groups_that_are_wanted() {
+        let sim = hanging();
+        let drawing = describe(&sim.model, &sim.state);
+        let mut out = Frame::default();
+        frame(&sim.model, &drawing, &sim.state, Groups::default(), &mut out);
+        assert!(out.arrows.iter().all(Vec::is_empty));
+        frame(&sim.model, &drawing, &sim.state, Groups::EVERY, &mut out);
+        // At rest there are no velocities; five weights pull down.
+        assert_eq!((out.arrows[0].len(), out.arrows[1].len()), (0, 5 * 6));
+        assert!((out.arrows[1][5] + 9.81).abs() < 1e-5);
+        assert_eq!(out.scalars.len(), drawing.scalars.len());
+    }
+
+    /// A door on a hinge with limits, a drawer, a bead on a rod, and things that are not joined.
+    fn workshop() -> Simulation {
+        let mut scene = Scene { method: Method::Impulse(Impulse::default()), ..Scene::default() };
+        let panel = bodies::Shape::Box { size: Vec3::new(0.8, 0.05, 2.0) };
+        scene.add(RigidBody::new("door", panel).mass(20.0).at([0.4, 0.0, 1.0]));
+        let hinge = JointItem::new("hinge", JointType::Hinge, "world", "door");
+        scene.add(hinge.anchor([0.0, 0.0, 1.0]).axis([0.0, 0.0, 1.0]).limits(-0.5, 1.5));
+        let cone = bodies::Shape::Cone { radius: 0.2, length: 0.5 };
+        scene.add(RigidBody::new("cone", cone).mass(1.0).at([2.0, 0.0, 1.0]));
+        let slide = JointItem::new("slide", JointType::Slider, "world", "cone");
+        scene.add(slide.anchor([2.0, 0.0, 1.0]).axis([0.0, 0.0, 1.0]).limits(-0.3, 0.3));
+        scene.add(ParticleSet::at("bob", [3.0, 0.0, 1.0]));
+        let rod = JointType::Distance { length: None };
+        let mut rod = JointItem::new("rod", rod, "world", "bob");
+        rod.anchors = Anchors::Local([Vec3::new(3.0, 0.0, 2.0), Vec3::zeros()]);
+        scene.add(rod);
+        scene.build().unwrap()
+    }
+
+    #[test]
+    fn rigid_bodies_and_joints_are_drawn_and_their_forces_balance_the_weight() {
+        let mut sim = workshop();
+        for _ in 0..5 {
+            sim.step().unwrap();
+        }
+        let drawing = describe(&sim.model, &sim.state);
+        let has =
+            |name: &str, group: Group| drawing.shapes.iter().any(|s| s.name == name && s.group == group);
+        for (name, group) in [
+            ("door", Group::Body),
+            ("door", Group::Frame),
+            ("cone", Group::Body),
+            ("hinge", Group::Joint),
+            ("limits", Group::Joint),
+            ("rod", Group::Spring),
+            ("held by the world", Group::Fixed),
+        ] {
+            assert!(has(name, group), "{name} {group:?}");
+        }
+        let mut out = Frame::default();
+        frame(&sim.model, &drawing, &sim.state, Groups::EVERY, &mut out);
+        assert_eq!(out.vertices.len(), 3 * drawing.vertices as usize);
+        assert_eq!(out.poses.len(), 7 * drawing.poses as usize);
+        assert_eq!(out.arrows.len(), drawing.arrow_lists as usize);
+        assert_eq!(out.violation.len(), drawing.shapes.len());
+        assert_eq!(out.scalars.len(), drawing.scalars.len());
+        // The hinge carries the door and the rod the bob; the slide is free to fall.
+        let carried: f32 = out.arrows[list::JOINT_FORCES as usize].chunks_exact(6).map(|a| a[5]).sum();
+        assert!((carried - 9.81 * 21.0).abs() < 0.5, "{carried}");
+        assert_eq!(out.arrows[list::JOINT_AXES as usize].len(), 2 * 6);
+        assert!(out.violation.iter().all(|v| *v < 0.5));
+    }
+
+    #[test]
+    fn the_limits_of_a_hinge_are_an_arc_about_its_axis() {
+        let sim = workshop();
+        let drawing = describe(&sim.model, &sim.state);
+        let mut out = Frame::default();
+        frame(&sim.model, &drawing, &sim.state, Groups::default(), &mut out);
+        let limits = drawing.shapes.iter().find(|s| s.name == "limits").unwrap();
+        let Geometry::Lines { pairs, .. } = &limits.geometry else { panic!() };
+        // The first line is the pointer, the second and third are the stops, 2 rad apart.
+        let from_hinge =
+            |i: u32| Vec3::from(out.vertex(i as usize).map(f64::from)) - Vec3::new(0.0, 0.0, 1.0);
+        let [pointer, low, high] = [0, 1, 2].map(|k| from_hinge(pairs[k][1]).normalize());
+        assert!((low.dot(&high) - 2f64.cos()).abs() < 1e-5);
+        assert!(
+            (low.dot(&pointer) - 0.5f64.cos()).abs() < 1e-5,
+            "the door stands 0.5 rad from its lower stop"
+        );
+        assert!((low.cross(&high).z - 2f64.sin()).abs() < 1e-5, "from low to high is a turn about z");
+    }
+
+    #[test]
+    fn a_gap_in_a_joint_colours_its_bodies() {
+        let mut sim = workshop();
+        let drawing = describe(&sim.model, &sim.state);
+        sim.state.q[0] += 0.1;
+        let mut out = Frame::default();
+        frame(&sim.model, &drawing, &sim.state, Groups::EVERY, &mut out);
+        let at = |name: &str| drawing.shapes.iter().position(|s| s.name == name).unwrap();
+        assert_eq!(out.violation[at("door")], 1.0);
+        assert_eq!(out.violation[at("cone")], 0.0);
+    }
+
+    #[test]
+    fn a_cloth_is_a_surface_whose_points_and_springs_lie_inside() {
+        let mut scene = Scene::new();
+        scene.add(ParticleSet::new("cloth", Arrangement::Cloth { size: [1.0, 1.0], count: [4, 5] }));
+        scene.add(SpringSet::along("weave", "cloth", Edges::Structural).stiffness(10.0));
+        let sim = scene.build().unwrap();
+        let drawing = describe(&sim.model, &sim.state);
+        let groups: Vec<(&str, Group)> = drawing.shapes.iter().map(|s| (s.name.as_str(), s.group)).collect();
+        assert_eq!(groups[..3], [("cloth", Group::Body), ("cloth", Group::Inside), ("weave", Group::Inside)]);
+        assert!(
+            matches!(&drawing.shapes[0].geometry, Geometry::Mesh { triangles, .. } if triangles.len() == 24)
+        );
+    }
+}
