@@ -1,11 +1,16 @@
 //! `cargo xtask peers`: one table of our speed beside that of others, measured in one run.
 //!
-//! A row is a function in [`ROWS`]. One that cannot be measured here (a peer is not installed) says why.
+//! A row is a function in [`ROWS`]. One that cannot be measured here (a peer is not installed) says why. The joints have
+//! a table of their own: the program in `benches/peers/rapier` runs the scenes of our bench, one row per call, each
+//! with a time limit.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::Outcome;
-use crate::run::{build_program, output, program};
+use crate::run::{build_program, cargo, output, output_within, pass, program, root, target};
 
 /// One comparison; larger is faster.
 struct Row {
@@ -31,7 +36,95 @@ pub(crate) fn run() -> Outcome {
             Err(reason) => println!("{name:<44} not measured: {reason}"),
         }
     }
+    joints()
+}
+
+/// Links of the chains.
+const CHAINS: &[usize] = &[10, 30, 100, 1_000, 10_000, 100_000];
+/// Longer chains of multibody joints do not end.
+const LONGEST_MULTIBODY: usize = 1_000;
+/// One row of the peer may take so long, its building of the scene and repeats included.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What one engine showed on one scene.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shown {
+    /// Seconds per step.
+    seconds: f64,
+    /// Worst gap of a joint [m]; infinite if it stopped being a number.
+    gap: f64,
+}
+
+/// Our joints, with projection, beside rapier's impulse joints and multibody joints.
+fn joints() -> Outcome {
+    let benches = ["chain_ball", "chain_hinge", "ragdolls", "tip_mass"];
+    let printed = output(&mut program(&[&["bench", "--json"], &benches[..]].concat())?)?;
+    let peer = build_rapier();
+    println!(
+        "\njoints, one thread, dt = 1/60 s: ours (impulse, direct, projection) beside rapier3d-f64; ms per step"
+    );
+    println!(
+        "{:<14} {:>7} {:<10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+        "name", "n", "peer", "ours", "peer", "peer/ours", "gap", "peer's gap"
+    );
+    let mut scenes: Vec<(&str, usize)> = Vec::new();
+    scenes.extend(CHAINS.iter().map(|n| ("chain_ball", *n)));
+    scenes.extend(CHAINS.iter().map(|n| ("chain_hinge", *n)));
+    scenes.push(("ragdolls", 1_000));
+    scenes.extend([1, 100, 1_000].map(|n| ("tip_mass", n)));
+    for (name, n) in scenes {
+        let bench = if name.starts_with("chain") { format!("{name}_proj") } else { name.to_string() };
+        let ours = shown(&printed, &bench, n)?;
+        for kind in ["impulse", "multibody"] {
+            if kind == "multibody" && name.starts_with("chain") && n > LONGEST_MULTIBODY {
+                continue;
+            }
+            print!("{name:<14} {n:>7} {kind:<10} {:>10.4}", 1e3 * ours.seconds);
+            let theirs = peer.as_ref().map_err(String::clone).and_then(|_| rapier(name, n, kind));
+            match theirs {
+                Ok(Some(theirs)) => {
+                    let ratio = theirs.seconds / ours.seconds;
+                    let (gap, other) = (ours.gap, theirs.gap);
+                    println!(" {:>10.4} {ratio:>10.2} {gap:>10.1e} {other:>10.1e}", 1e3 * theirs.seconds);
+                }
+                Ok(None) => println!(" did not finish in {} s; our gap {:.1e}", LIMIT.as_secs(), ours.gap),
+                Err(reason) => println!(" not measured: {reason}"),
+            }
+        }
+    }
     Ok(())
+}
+
+/// Where the peer's program is built: with our own, but apart from it.
+fn build_rapier() -> Outcome {
+    let manifest = root().join("benches/peers/rapier/Cargo.toml");
+    let mut command = cargo(&["build", "--release", "--locked"]);
+    command.arg("--manifest-path").arg(manifest).arg("--target-dir").arg(target().join("peers"));
+    pass(&mut command).map_err(|e| format!("the program with rapier3d-f64 could not be built: {e}"))
+}
+
+/// One row of the peer; `None` if it did not finish.
+fn rapier(name: &str, n: usize, kind: &str) -> Outcome<Option<Shown>> {
+    let program = format!("rapier-peer{}", std::env::consts::EXE_SUFFIX);
+    let mut command = Command::new(target().join("peers/release").join(program));
+    command.args([name, &n.to_string(), kind]).stdin(Stdio::null());
+    let Some(printed) = output_within(&mut command, LIMIT)? else { return Ok(None) };
+    shown(&format!("[{printed}]"), name, n).map(Some)
+}
+
+/// The entry with this name and n.
+fn shown(printed: &str, name: &str, n: usize) -> Outcome<Shown> {
+    let value: Value =
+        serde_json::from_str(printed).map_err(|e| format!("the bench printed no JSON: {e}"))?;
+    let entries = value.as_array().ok_or("the bench printed no list")?;
+    let wanted = |e: &&Value| {
+        e.get("name").and_then(Value::as_str) == Some(name)
+            && e.get("n").and_then(Value::as_f64) == Some(n as f64)
+    };
+    let entry = entries.iter().find(wanted).ok_or(format!("the bench printed no `{name}` with n = {n}"))?;
+    let number = |key: &str| entry.get(key).and_then(Value::as_f64);
+    let seconds = number("seconds_per_step").ok_or(format!("`{name}` has no time"))?;
+    Ok(Shown { seconds, gap: number("gap").unwrap_or(f64::INFINITY) })
 }
 
 /// A step reads position, velocity and mass of each particle at least once and writes position and velocity \[B\].
@@ -68,6 +161,15 @@ fn row_named(name: &str, printed: &str) -> Outcome<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_entry_is_found_by_name_and_n() {
+        let printed = r#"[{"name":"a","n":10,"seconds_per_step":1e-6,"gap":2e-3},
+                          {"name":"a","n":100,"seconds_per_step":2e-6,"gap":null}]"#;
+        assert_eq!(shown(printed, "a", 10), Ok(Shown { seconds: 1e-6, gap: 2e-3 }));
+        assert_eq!(shown(printed, "a", 100), Ok(Shown { seconds: 2e-6, gap: f64::INFINITY }));
+        assert!(shown(printed, "b", 10).is_err() && shown("", "a", 10).is_err());
+    }
 
     #[test]
     fn a_row_is_found_by_its_name() {

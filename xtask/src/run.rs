@@ -1,7 +1,9 @@
 //! Paths of the workspace and the running of other programs.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::Outcome;
 
@@ -64,6 +66,31 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     }
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     Err(format!("`{}` failed ({})\n{}{}", words(command), output.status, said[0], said[1]))
+}
+
+/// As [`output`], but a command that takes longer than `limit` is ended; then `None`.
+pub(crate) fn output_within(command: &mut Command, limit: Duration) -> Outcome<Option<String>> {
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|e| not_started(command, &e))?;
+    let start = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => break,
+            Ok(Some(status)) => return Err(format!("`{}` failed ({status})", words(command))),
+            Ok(None) if start.elapsed() < limit => std::thread::sleep(Duration::from_millis(20)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Ok(None);
+            }
+            Err(e) => return Err(format!("cannot wait for `{}`: {e}", words(command))),
+        }
+    }
+    let mut printed = String::new();
+    if let Some(mut stdout) = child.stdout.take() {
+        let read = stdout.read_to_string(&mut printed);
+        read.map_err(|e| format!("cannot read what `{}` printed: {e}", words(command)))?;
+    }
+    Ok(Some(printed))
 }
 
 fn not_started(command: &Command, error: &std::io::Error) -> String {

@@ -2,8 +2,9 @@
 //!
 //! Every figure is the best of several repeats, so that what else runs on the machine disturbs it least. Rows on one
 //! thread run in a pool of one thread; rows with `_threads` in their name in the default pool. A new bench is a
-//! function in [`scenes`] and a line in [`BENCHES`].
+//! function in [`scenes`] or [`joints`] and a line in [`BENCHES`].
 
+mod joints;
 mod scenes;
 
 use std::hint::black_box;
@@ -70,6 +71,22 @@ const BENCHES: &[Bench] = &[
         run: scenes::viewer,
     },
     Bench { name: "rollouts", about: "256 states of one model stepped side by side", run: scenes::rollouts },
+    Bench {
+        name: "chain_ball",
+        about: "chains of 10 to 10^5 links on ball joints, `impulse`, without and with projection, one thread",
+        run: joints::chain_ball,
+    },
+    Bench { name: "chain_hinge", about: "the same on hinges", run: joints::chain_hinge },
+    Bench {
+        name: "ragdolls",
+        about: "1000 ragdolls of 11 bodies, thrown, one thread",
+        run: joints::ragdolls,
+    },
+    Bench {
+        name: "tip_mass",
+        about: "20 links with a tip of 1, 100 and 1000 times a link's mass, 10 s, one thread",
+        run: joints::tip_mass,
+    },
 ];
 
 /// One line of the result.
@@ -81,6 +98,9 @@ struct Row {
     seconds_per_step: f64,
     /// Nanoseconds per unit and step.
     unit_cost_ns: f64,
+    /// Worst gap of a joint [m or rad], where there are joints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gap: Option<f64>,
     note: String,
 }
 
@@ -97,8 +117,17 @@ impl Bencher {
             n,
             seconds_per_step: seconds,
             unit_cost_ns: seconds / n as f64 * 1e9,
+            gap: None,
             note: note.into(),
         });
+    }
+
+    /// [`row`](Self::row) of a scene with joints.
+    fn row_with_gap(&mut self, name: &str, n: usize, seconds: f64, gap: f64, note: String) {
+        self.row(name, n, seconds, format!("gap {gap:.1e}{note}"));
+        if let Some(row) = self.rows.last_mut() {
+            row.gap = Some(gap);
+        }
     }
 
     /// Shortest time of one call, after one that is not counted [s].
@@ -162,6 +191,6 @@ pub(crate) fn command(args: Args) -> Outcome {
 }
 
 fn print(row: &Row) -> Outcome {
-    let Row { name, n, seconds_per_step, unit_cost_ns, note } = row;
+    let Row { name, n, seconds_per_step, unit_cost_ns, note, .. } = row;
     put(&format!("{name:<18} {n:>9} {seconds_per_step:>12.4e} {unit_cost_ns:>10.2}  {note}"))
 }

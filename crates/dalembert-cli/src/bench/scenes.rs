@@ -25,11 +25,11 @@ fn method(integrator: Integrator) -> Method {
 }
 
 /// A scene of ours that does not build is a mistake of ours.
-fn build(scene: Scene) -> Simulation {
+pub(super) fn build(scene: Scene) -> Simulation {
     scene.build().unwrap_or_else(|e| panic!("bench scene: {e}"))
 }
 
-fn step(sim: &mut Simulation) {
+pub(super) fn step(sim: &mut Simulation) {
     sim.step().unwrap_or_else(|e| panic!("bench scene `{}`: {e}", sim.model.title));
 }
 

@@ -150,12 +150,17 @@ impl Rigid {
     /// [`add_gyroscopic`](Self::add_gyroscopic) puts into f).
     pub fn solve_mass(&self, q: &[f64], f: &mut [f64]) {
         for k in 0..self.len() {
-            let R = matrix(&Self::rotation(q, k));
-            let a = self.inv_mass[k] * Self::velocity(f, k);
-            set_vec3(f, RIGID_V * k, &a);
-            let torque = R.tr_mul(&Self::angular_velocity(f, k));
-            set_vec3(f, RIGID_V * k + 3, &(R * (self.inv_inertia[k] * torque)));
+            self.solve_mass_of(q, f, k);
         }
+    }
+
+    /// [`solve_mass`](Self::solve_mass) for body k only.
+    pub fn solve_mass_of(&self, q: &[f64], f: &mut [f64], k: usize) {
+        let R = matrix(&Self::rotation(q, k));
+        let a = self.inv_mass[k] * Self::velocity(f, k);
+        set_vec3(f, RIGID_V * k, &a);
+        let torque = R.tr_mul(&Self::angular_velocity(f, k));
+        set_vec3(f, RIGID_V * k + 3, &(R * (self.inv_inertia[k] * torque)));
     }
 
     /// Kinetic energy ½ m v² + ½ ω·Iω of body k \[J\].
@@ -295,21 +300,23 @@ fn midpoint_rotation(I_B: &Mat3, inv_I_B: &Mat3, R: &Quat, w: &Vec3, h: f64) -> 
 
 /// Π_m with Π_m − Π − (h/2) Π_m × I⁻¹Π_m = 0; `None` if Newton's method does not get there in 16 iterations.
 fn midpoint_momentum(inv_I_B: &Mat3, Pi: &Vec3, h: f64) -> Option<Vec3> {
-    let size = Pi.norm();
+    let enough = 1e-8 * Pi.norm();
     let mut m = *Pi;
-    let mut last = false;
     for _ in 0..16 {
         let w = inv_I_B * m;
         let residual = m - Pi - 0.5 * h * m.cross(&w);
+        let left = residual.norm();
+        if left == 0.0 {
+            return Some(m); // spins about a principal axis, or not at all
+        }
         // ∂(Π × I⁻¹Π)/∂Π = [Π] I⁻¹ − [I⁻¹Π].
         let slope = Mat3::identity() - 0.5 * h * (skew(&m) * inv_I_B - skew(&w));
         let delta = slope.try_inverse()? * residual;
         m -= delta;
-        if last {
+        // Quadratic convergence: what follows a correction of 1e-8 is exact to rounding.
+        if left <= enough && delta.norm() <= enough {
             return Some(m);
         }
-        // Quadratic convergence: what follows a correction of 1e-8 is exact to rounding.
-        last = delta.norm() <= 1e-8 * size;
     }
     None
 }

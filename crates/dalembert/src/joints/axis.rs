@@ -81,8 +81,8 @@ impl AxisRow {
 /// The coordinate of two ends, unwrapped near `last`.
 pub(super) fn coordinate(axis: Axis, e: &Ends, last: f64) -> f64 {
     match axis {
-        Axis::Angle => unwrap_angle(e.angle().0, last),
-        Axis::Position => e.d.dot(&e.axes[0][super::rows::T]),
+        Axis::Angle => unwrap_angle(e.angle(), last),
+        Axis::Position => e.d.dot(&e.axis(0, super::rows::T)),
     }
 }
 

@@ -36,7 +36,7 @@ impl Coupler {
         Self { joints, ratio, offset, holders }
     }
 
-    fn ends(&self, k: usize, bodies: &[Body]) -> Ends {
+    fn ends<'a>(&'a self, k: usize, bodies: &'a [Body]) -> Ends<'a> {
         Ends::new(&self.joints[k].ends, &bodies[2 * k..2 * k + 2])
     }
 }
@@ -60,7 +60,7 @@ impl Constraint for Coupler {
             let factor = if k == 0 { 1.0 } else { self.ratio };
             let e = self.ends(k, bodies);
             // One pair of ends writes to blocks 0 and 1: build it apart, then move it to its own pair.
-            let mut part = Rows::default();
+            let mut part = Rows { ask: out.ask, ..Rows::default() };
             let value = match self.joints[k].axis {
                 Axis::Angle => e.add_angle(0, factor, turns[k], &mut part),
                 Axis::Position => e.add_position(0, factor, &mut part),

@@ -85,9 +85,23 @@ pub const MOST_ROWS: usize = 6;
 /// A 6×6 block, row-major: row i of the constraint, columns (linear, angular) of one body.
 pub type Block = [f64; 36];
 
+/// How much a constraint is asked to say; one that says more does no harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Ask {
+    /// The violation only, as a projection does that keeps its factors.
+    Violation,
+    /// Violation, drift and Jacobian.
+    Jacobian,
+    /// Everything.
+    #[default]
+    Bias,
+}
+
 /// What a constraint says about itself at one state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
+    /// What is asked for.
+    pub ask: Ask,
     /// Violation C [m or rad, by row].
     pub violation: [f64; MOST_ROWS],
     /// ∂C/∂t: nonzero only for constraints that move by themselves.
@@ -101,6 +115,7 @@ pub struct Rows {
 impl Default for Rows {
     fn default() -> Self {
         Self {
+            ask: Ask::default(),
             violation: [0.0; MOST_ROWS],
             drift: [0.0; MOST_ROWS],
             bias: [0.0; MOST_ROWS],
@@ -110,13 +125,16 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// All zero again.
-    pub fn clear(&mut self, holders: usize) {
+    /// All zero again, for a constraint with so many holders and rows.
+    #[inline]
+    pub fn clear(&mut self, holders: usize, rows: usize) {
         self.violation = [0.0; MOST_ROWS];
         self.drift = [0.0; MOST_ROWS];
         self.bias = [0.0; MOST_ROWS];
-        for block in &mut self.jacobian[..holders] {
-            *block = [0.0; 36];
+        if self.ask >= Ask::Jacobian {
+            for block in &mut self.jacobian[..holders] {
+                block[..6 * rows].fill(0.0);
+            }
         }
     }
 
@@ -335,7 +353,7 @@ impl Constraint for Joint {
         match self.kind {
             JointKind::Hinge | JointKind::Cylindrical | JointKind::Screw { .. } => {
                 let e = rows::Ends::new(&self.ends, bodies);
-                [Some(rows::unwrap_angle(e.angle().0, turns[0])), None]
+                [Some(rows::unwrap_angle(e.angle(), turns[0])), None]
             }
             _ => [None, None],
         }

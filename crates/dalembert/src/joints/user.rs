@@ -5,7 +5,7 @@
 //! depend on accelerations from the line $x + s\dot x$, $t + s$. A point fixed to a rigid body at arm r adds
 //! $\partial C/\partial x\cdot(\omega\times(\omega\times r))$ to the latter and $(\partial C/\partial x)^T$ acts at the arm.
 
-use super::{Body, Constraint, End, Holder, MOST_HOLDERS, MOST_ROWS, Rows};
+use super::{Ask, Body, Constraint, End, Holder, MOST_HOLDERS, MOST_ROWS, Rows};
 use crate::math::{Jet, Scalar, Vec3};
 
 /// Equations $C(x, t) = 0$ on one to four points.
@@ -87,6 +87,9 @@ impl<E: Equations> Constraint for UserConstraint<E> {
             out.violation[row] = motion[row].f0;
             out.bias[row] = 2.0 * motion[row].f2;
             out.drift[row] = time[row].f1;
+        }
+        if out.ask == Ask::Violation {
+            return;
         }
         for i in 0..n {
             let mut slope = [Vec3::zeros(); MOST_ROWS];

@@ -138,8 +138,14 @@ impl Model {
 
     /// f ← M⁻¹ f, filtered; the gyroscopic torque is left to the free flight of rigid bodies.
     pub(crate) fn accelerations_without_gyro(&self, q: &[f64], f: &mut [f64]) {
-        let (n, pv) = (self.layout.rigid, self.layout.points_v());
+        let n = self.layout.rigid;
         self.rigid.solve_mass(&q[..7 * n], &mut f[..6 * n]);
+        self.point_accelerations(f);
+    }
+
+    /// The same for points only.
+    pub(crate) fn point_accelerations(&self, f: &mut [f64]) {
+        let pv = self.layout.points_v();
         self.particles.solve_mass(0, &mut f[pv..]);
         self.filters.apply(0, &mut f[pv..]);
     }
@@ -179,7 +185,7 @@ impl Model {
             for (b, h) in bodies.iter_mut().zip(holders) {
                 *b = self.body(*h, &state.q, &state.v);
             }
-            rows.clear(holders.len());
+            rows.clear(holders.len(), c.constraint.rows());
             c.constraint.evaluate(
                 state.time,
                 &bodies[..holders.len()],

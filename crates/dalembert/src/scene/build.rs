@@ -551,6 +551,8 @@ fn carried(
     let mut out = Vec::new();
     // The last entry of each name.
     let last: BTreeMap<&str, usize> = scene.points.iter().enumerate().map(|(k, p)| (&*p.name, k)).collect();
+    let bodies: BTreeMap<&str, usize> = scene.rigid.iter().enumerate().map(|(k, b)| (&*b.name, k)).collect();
+    let rigid = |text: &str| bodies.get(text).copied();
     for (k, set) in scene.points.iter().enumerate() {
         notes.at("points", k, &set.name);
         name_it(notes, names, &set.name);
@@ -568,7 +570,6 @@ fn carried(
             );
             continue;
         }
-        let rigid = |text: &str| scene.rigid.iter().position(|b| b.name == text);
         let parents = match &set.of[..] {
             [one] if rigid(one).is_some() => {
                 let places = if set.at.is_empty() { vec![Vec3::zeros()] } else { set.at.clone() };

@@ -234,15 +234,39 @@ impl Kkt {
         self.links.len()
     }
 
-    /// Factors K. `mass` has one block per primal node, `jacobian` one per coupled pair in the order of the couplings
-    /// and their nodes, `regularization` the diagonal of R for each dual node (0: hard).
+    /// Factors K. `mass` gives the block of each primal node, `jacobian` has one per coupled pair in the order of the
+    /// couplings and their nodes, `regularization` the diagonal of R for each dual node (0: hard).
     pub fn factor(
         &mut self,
-        mass: &[Block],
+        mass: impl Fn(usize) -> Block,
         jacobian: &[Block],
         regularization: &[[f64; 6]],
     ) -> FactorReport {
-        assert_eq!(mass.len(), self.primal, "one mass block per primal node");
+        self.sweep::<false>(mass, jacobian, regularization)
+    }
+
+    /// [`factor`](Self::factor), then [`solve`](Self::solve), with one pass less over the memory.
+    pub fn factor_and_solve(
+        &mut self,
+        mass: impl Fn(usize) -> Block,
+        jacobian: &[Block],
+        regularization: &[[f64; 6]],
+        x: &mut [f64],
+        y: &mut [f64],
+    ) -> FactorReport {
+        self.load_sides(x, y);
+        let report = self.sweep::<true>(mass, jacobian, regularization);
+        self.solve_backwards(x, y);
+        report
+    }
+
+    /// Eliminates all nodes; if `SOLVE`, takes the right-hand sides in `work` along.
+    fn sweep<const SOLVE: bool>(
+        &mut self,
+        mass: impl Fn(usize) -> Block,
+        jacobian: &[Block],
+        regularization: &[[f64; 6]],
+    ) -> FactorReport {
         assert_eq!(
             jacobian.len(),
             self.coupling_start[self.couplings.len()] as usize,
@@ -261,9 +285,12 @@ impl Kkt {
             let own = &mut head[p.start as usize..];
             let node = p.node as usize;
             if p.primal {
-                pivot_primal(p, own, &mass[node], &mut report);
+                pivot_primal(p, own, &mass(node), &mut report);
                 load::<6>(own, own_links, jacobian, true);
                 eliminate::<6>(p, own, own_links, own_targets, later, &mut self.given);
+                if SOLVE {
+                    forwards::<6>(p, own, own_links, &mut self.work);
+                }
             } else {
                 let range = self.coupling_start[node] as usize..self.coupling_start[node + 1] as usize;
                 let blocks = &jacobian[range];
@@ -273,11 +300,17 @@ impl Kkt {
                     let r = &regularization[node];
                     pivot_dual::<6>(p, own, r, given, own_links, blocks, self.relative, &mut report);
                     eliminate::<6>(p, own, own_links, own_targets, later, &mut self.given);
+                    if SOLVE {
+                        forwards::<6>(p, own, own_links, &mut self.work);
+                    }
                 } else {
                     load::<4>(own, own_links, jacobian, false);
                     let r = &regularization[node];
                     pivot_dual::<4>(p, own, r, given, own_links, blocks, self.relative, &mut report);
                     eliminate::<4>(p, own, own_links, own_targets, later, &mut self.given);
+                    if SOLVE {
+                        forwards::<4>(p, own, own_links, &mut self.work);
+                    }
                 }
             }
         }
@@ -286,14 +319,7 @@ impl Kkt {
 
     /// Solves K (x, y) = (f, g): right-hand sides in, solution out, six numbers per node.
     pub fn solve(&mut self, x: &mut [f64], y: &mut [f64]) {
-        assert_eq!(x.len(), 6 * self.primal, "six numbers per primal node");
-        assert_eq!(y.len(), 6 * self.couplings.len(), "six numbers per dual node");
-        for p in &self.pivots {
-            let (slot, node) = (p.slot as usize, 6 * p.node as usize);
-            let from = if p.primal { &x[node..node + 6] } else { &y[node..node + 6] };
-            let n = if p.wide { 6 } else { 4 };
-            self.work[slot..slot + n].copy_from_slice(&from[..n]);
-        }
+        self.load_sides(x, y);
         let mut links = 0;
         for p in &self.pivots {
             let own_links = &self.links[links..p.links_end as usize];
@@ -304,6 +330,26 @@ impl Kkt {
                 false => forwards::<4>(p, own, own_links, &mut self.work),
             }
         }
+        self.solve_backwards(x, y);
+    }
+
+    /// Right-hand sides into `work`, in the order of elimination.
+    fn load_sides(&mut self, x: &[f64], y: &[f64]) {
+        assert_eq!(x.len(), 6 * self.primal, "six numbers per primal node");
+        assert_eq!(y.len(), 6 * self.couplings.len(), "six numbers per dual node");
+        for p in &self.pivots {
+            let (slot, node) = (p.slot as usize, 6 * p.node as usize);
+            let from = if p.primal { &x[node..node + 6] } else { &y[node..node + 6] };
+            if p.wide {
+                self.work[slot..slot + 6].copy_from_slice(from);
+            } else {
+                self.work[slot..slot + 4].copy_from_slice(&from[..4]);
+            }
+        }
+    }
+
+    /// The second half of [`solve`](Self::solve): from the last node back to the first.
+    fn solve_backwards(&mut self, x: &mut [f64], y: &mut [f64]) {
         for (i, p) in self.pivots.iter().enumerate().rev() {
             let first = if i == 0 { 0 } else { self.pivots[i - 1].links_end as usize };
             let own_links = &self.links[first..p.links_end as usize];
@@ -324,11 +370,11 @@ impl Kkt {
     }
 
     /// Diagonal of $A M^{-1} A^T$: the scale of each dual row, in which a regularization is a pure number.
-    pub fn row_scales(&self, mass: &[Block], jacobian: &[Block], scales: &mut [[f64; 6]]) {
+    pub fn row_scales(&self, mass: impl Fn(usize) -> Block, jacobian: &[Block], scales: &mut [[f64; 6]]) {
         for (j, c) in self.couplings.iter().enumerate() {
             scales[j] = [0.0; 6];
             for (k, &b) in c.nodes.iter().enumerate() {
-                let mut w = *rows::<6, 6>(&mass[b as usize]);
+                let mut w = *rows::<6, 6>(&mass(b as usize));
                 inverse_cholesky_primal(&mut w, false);
                 let a = rows::<6, 6>(&jacobian[self.coupling_start[j] as usize + k]);
                 for i in 0..c.rows {
@@ -353,7 +399,7 @@ impl Kkt {
     /// $\lVert f - Mx - A^Ty\rVert$ and $\lVert g - Ax + Ry\rVert$ after it. Buffers are made in the first call.
     pub fn solve_refined(
         &mut self,
-        mass: &[Block],
+        mass: impl Fn(usize) -> Block,
         jacobian: &[Block],
         regularization: &[[f64; 6]],
         x: &mut [f64],
@@ -379,7 +425,7 @@ impl Kkt {
                 y.iter_mut().zip(&*ry).for_each(|(y, d)| *y += d);
                 rx.copy_from_slice(f);
                 ry.copy_from_slice(g);
-                self.subtract_product(mass, jacobian, regularization, x, y, rx, ry);
+                self.subtract_product(&mass, jacobian, regularization, x, y, rx, ry);
                 *norms = [norm(rx), norm(ry)];
             }
         }
@@ -389,7 +435,7 @@ impl Kkt {
     /// f −= M x + Aᵀ y and g −= A x − R y, in rows that are in use; the others of g become zero.
     pub fn subtract_product(
         &self,
-        mass: &[Block],
+        mass: impl Fn(usize) -> Block,
         jacobian: &[Block],
         regularization: &[[f64; 6]],
         x: &[f64],
@@ -397,9 +443,10 @@ impl Kkt {
         f: &mut [f64],
         g: &mut [f64],
     ) {
-        for (b, m) in mass.iter().enumerate() {
+        for b in 0..self.primal {
+            let m = mass(b);
             for i in 0..6 {
-                f[6 * b + i] -= dot6(&rows::<6, 6>(m)[i], &x[6 * b..6 * b + 6]);
+                f[6 * b + i] -= dot6(&rows::<6, 6>(&m)[i], &x[6 * b..6 * b + 6]);
             }
         }
         for (j, c) in self.couplings.iter().enumerate() {

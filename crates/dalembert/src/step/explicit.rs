@@ -14,6 +14,7 @@ use super::phase::{self, Scheme};
 use super::system::System;
 use super::{StepError, StepReport, Workspace};
 use crate::forces::Points;
+use crate::joints::Ask;
 use crate::mapping::gather_all;
 use crate::math::all_finite;
 use crate::model::{Model, State, start_forces};
@@ -120,7 +121,7 @@ fn add_joint_forces(
         return;
     }
     s.load_bodies(model, q, v);
-    s.evaluate(model, t, &memory.turns, &memory.broken);
+    s.evaluate(model, t, &memory.turns, &memory.broken, Ask::Jacobian);
     s.add_explicit_forces(model, &memory.broken, f);
 }
 

@@ -8,12 +8,12 @@
 //! solved directly in its saddle-point form (see `system`) with R = r/h and unknowns v⁺, hλ. Limits, motors and friction
 //! are rows whose force has bounds: an active-set iteration finds which of them stand at a bound. Then bodies drift:
 //! x by v⁺, rotations by the energy-momentum step, which keeps the spin's momentum and energy. A hard joint on a fast
-//! link then gapes by about r(ωh)²/2; a mass-weighted projection with the same factors closes it. Swings of light links
-//! between heavy ones that are too fast for the step are damped (see `System::stiffen`). Book: "Impulse".
+//! link then gapes by about r(ωh)²/2; a mass-weighted projection closes it. Swings of light links between heavy
+//! ones that are too fast for the step are damped (see `System::stiffen`). Book: "Impulse".
 
 use super::system::System;
 use super::{StepError, StepReport, Workspace};
-use crate::joints::{Role, Softness};
+use crate::joints::{Ask, Role, Softness};
 use crate::math::{all_finite, set_triple, triple};
 use crate::model::{Hold, Model, NamedConstraint, State};
 
@@ -64,6 +64,8 @@ struct Bounded {
     constraint: usize,
     low: f64,
     high: f64,
+    /// r of the row.
+    regularization: f64,
     stand: Stand,
 }
 
@@ -74,32 +76,32 @@ pub(crate) struct ImpulseWork {
     bounded: Vec<Bounded>,
     /// Target rate of each row.
     target: Vec<[f64; 6]>,
-    /// r of each row.
-    regularization: Vec<[f64; 6]>,
     /// M v + h F of the nodes.
     momentum: Vec<f64>,
     /// Jacobian blocks of bounded rows, kept while they are switched off.
     kept: Vec<[f64; 36]>,
     /// hλ, six per constraint.
     impulse: Vec<f64>,
-    delta: Vec<f64>,
+    /// Forces that stiffen.
     lambda: Vec<f64>,
-    /// Coordinates to go back to.
-    saved: Vec<f64>,
+    /// Positions before a step of the projection.
+    before: Vec<f64>,
 }
 
 /// More rounds than this mean that bounds and rows contradict each other.
 const MOST_ROUNDS: u32 = 60;
 /// Rounds with masses from forces found in the same step.
 const STIFFER: u32 = 12;
-/// Newton steps of the projection with the factors of the velocity solve, before it makes its own.
-const BORROWED: u32 = 3;
-/// Newton steps of the projection, halved ones included.
-const MOST_PROJECTIONS: u32 = 60;
+/// Newton steps of the projection.
+const MOST_PROJECTIONS: u32 = 30;
 /// Steps of the projection are not cut shorter than this part.
 const SHORTEST: f64 = 1e-3;
+/// New factors for the projection if a step with the old ones leaves more than this share of the gap.
+const SLOW: f64 = 0.05;
+/// Factors of the start of a step close a gap by about the largest turn since [rad]; beyond this, new ones do better.
+const SMALL_TURN: f64 = 0.02;
 /// A joint counts as closed when it gapes by less than this [m or rad].
-const CLOSED: f64 = 1e-10;
+const CLOSED: f64 = 1e-8;
 
 impl Impulse {
     pub(super) fn step(
@@ -144,22 +146,24 @@ impl Impulse {
 
         own.system.prepare(model);
         own.system.load_bodies(model, &state.q, &state.v);
-        own.system.evaluate(model, state.time, &state.turns, &state.broken);
-        own.gather_momentum(state, f, h);
+        own.gather_momentum(f, h);
+        own.system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian);
         own.choose_rows(model, state, h, self.projection);
         match self.solver {
             RowSolver::Direct => own.solve_stiffened(model, state, h, report),
             RowSolver::Pgs { sweeps } => own.solve_sweeps(model, h, sweeps, report),
         }
 
-        model.accelerations_without_gyro(&state.q, f);
+        // v + h M⁻¹ F of what no joint holds; the others have their v⁺ already.
+        own.system.loose.iter().for_each(|k| model.rigid.solve_mass_of(&state.q, f, *k));
+        model.point_accelerations(f);
         super::kick(model, &mut state.v, f, h);
         own.system.scatter(&own.system.x, &mut state.v);
         own.store_forces(model, state, h);
         state.time += h;
         super::drift(model, &mut state.q, &mut state.v, h);
         if self.projection {
-            own.project(model, state, report);
+            own.project(model, state, h, report);
         }
         model.settle(state);
         model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -179,62 +183,63 @@ impl Impulse {
 
 impl ImpulseWork {
     /// M v + h F of the bodies that joints hold.
-    fn gather_momentum(&mut self, state: &State, f: &[f64], h: f64) {
-        let s = &mut self.system;
+    fn gather_momentum(&mut self, f: &[f64], h: f64) {
+        let s = &self.system;
         self.momentum.resize(s.x.len(), 0.0);
-        s.gather(&state.v, &mut self.momentum);
-        s.mass_times(&mut self.momentum);
-        let mut x = std::mem::take(&mut s.x);
-        s.gather(f, &mut x);
-        for (m, f) in self.momentum.iter_mut().zip(&x) {
-            *m += h * f;
-        }
-        s.x = x;
-        // A filtered particle moves only where it may; the rest of its velocity is not an unknown.
-        for (n, node) in s.nodes.iter().enumerate() {
-            if let Some(filter) = node.filter {
-                let p = filter * triple(&self.momentum, 2 * n);
-                set_triple(&mut self.momentum, 2 * n, &p);
+        for (n, (node, p)) in s.nodes.iter().zip(self.momentum.chunks_exact_mut(6)).enumerate() {
+            let (body, inertia) = (&s.bodies[n], &s.inertia[n]);
+            let f = &f[node.v..node.v + node.dofs];
+            let mut linear = inertia.linear * body.v + h * triple(f, 0);
+            if node.dofs == 6 {
+                set_triple(p, 1, &(inertia.angular * body.w + h * triple(f, 1)));
             }
+            // A filtered particle moves only where it may; the rest of its velocity is not an unknown.
+            if let Some(filter) = node.filter {
+                linear = s.filters[filter as usize] * linear;
+            }
+            set_triple(p, 0, &linear);
         }
     }
 
-    /// Target rate, regularization and bounds of every row.
+    /// Target rate, softness r/h and bounds of every row.
     fn choose_rows(&mut self, model: &Model, state: &State, h: f64, projection: bool) {
-        let n = model.constraints.len();
-        self.target.resize(n, [0.0; 6]);
-        self.regularization.resize(n, [0.0; 6]);
+        self.target.resize(model.constraints.len(), [0.0; 6]);
         self.bounded.clear();
-        self.kept.clear();
         for (c, entry) in model.constraints.iter().enumerate() {
-            let rows = entry.constraint.rows();
-            let (violation, drift) = (self.system.violation[c], self.system.drift[c]);
+            let s = &mut self.system;
+            let (violation, drift) = (s.violation[c], s.drift[c]);
             // A row of a broken joint, or none at all: no Jacobian, multiplier 0.
-            self.regularization[c] = [h; 6];
+            s.softness[c] = [1.0; 6];
             self.target[c] = [0.0; 6];
             if state.broken[entry.joint] {
                 continue;
             }
-            for row in 0..rows {
-                let now = self.system.row_rate(c, row);
-                let r = row_rule(entry, violation[row], now, h, projection);
-                self.target[c][row] = r.target - drift[row];
-                self.regularization[c][row] = r.regularization;
-                if r.low > f64::NEG_INFINITY || r.high < f64::INFINITY {
+            for row in 0..s.row_count[c] as usize {
+                let rule = row_rule(entry, violation[row], || s.row_rate(c, row), h, projection);
+                self.target[c][row] = rule.target - drift[row];
+                s.softness[c][row] = rule.regularization / h;
+                if rule.low > f64::NEG_INFINITY || rule.high < f64::INFINITY {
                     let last = state.lambda[6 * c];
-                    let stand = if r.low == r.high || last <= r.low {
+                    let stand = if last <= rule.low || rule.low == rule.high {
                         Stand::Low
-                    } else if last >= r.high {
+                    } else if last >= rule.high {
                         Stand::High
                     } else {
                         Stand::Free
                     };
-                    self.bounded.push(Bounded { constraint: c, low: r.low, high: r.high, stand });
+                    let Rule { low, high, regularization, .. } = rule;
+                    self.bounded.push(Bounded { constraint: c, low, high, regularization, stand });
                 }
             }
         }
+        self.keep_bounded();
+    }
+
+    /// Keeps the Jacobians of bounded rows, as evaluated last.
+    fn keep_bounded(&mut self) {
+        self.kept.clear();
         for b in &self.bounded {
-            self.kept.extend(self.system.blocks(b.constraint).map(|k| self.system.jacobian[k]));
+            self.kept.extend(&self.system.jacobian[self.system.blocks(b.constraint)]);
         }
     }
 
@@ -256,14 +261,14 @@ impl ImpulseWork {
         self.solve_direct(h, report);
         let mut before = crate::math::norm(&state.lambda);
         for _ in 0..STIFFER {
-            self.lambda.clear();
-            self.lambda.extend(self.impulse.iter().map(|i| i / h));
-            let now = crate::math::norm(&self.lambda);
+            let now = crate::math::norm(&self.impulse) / h;
             if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
-            self.system.load_masses(model);
+            self.lambda.clear();
+            self.lambda.extend(self.impulse.iter().map(|i| i / h));
+            self.system.load_inertia(model);
             if !self.system.stiffen(model, &self.lambda, &state.broken, h) {
                 break;
             }
@@ -273,8 +278,7 @@ impl ImpulseWork {
 
     /// Active-set iteration over the bounded rows, each round a direct solve.
     fn solve_direct(&mut self, h: f64, report: &mut StepReport) {
-        let n = self.target.len();
-        self.impulse.resize(6 * n, 0.0);
+        self.impulse.resize(self.system.y.len(), 0.0);
         let mut fewest = usize::MAX;
         let mut patience = 4;
         let mut round = 0;
@@ -289,18 +293,15 @@ impl ImpulseWork {
                 self.system.x = x;
             }
             self.show_bounded(|b| b.stand == Stand::Free);
-            for c in 0..n {
-                for row in 0..6 {
-                    self.system.softness[c][row] = self.regularization[c][row] / h;
-                    self.system.y[6 * c + row] = self.target[c][row];
+            self.system.y.copy_from_slice(self.target.as_flattened());
+            for b in &self.bounded {
+                let free = b.stand == Stand::Free;
+                self.system.softness[b.constraint][0] = if free { b.regularization / h } else { 1.0 };
+                if !free {
+                    self.system.y[6 * b.constraint] = 0.0;
                 }
             }
-            for b in self.bounded.iter().filter(|b| b.stand != Stand::Free) {
-                self.system.softness[b.constraint][0] = 1.0;
-                self.system.y[6 * b.constraint] = 0.0;
-            }
-            report.weak_rows = self.system.factor();
-            self.system.solve();
+            report.weak_rows = self.system.factor_and_solve();
             for (i, y) in self.impulse.iter_mut().zip(&self.system.y) {
                 *i = -y;
             }
@@ -347,7 +348,7 @@ impl ImpulseWork {
                 let force = if b.stand == Stand::Low { b.low } else { b.high };
                 let rate = self.system.row_times(c, 0, &self.system.x);
                 // Positive: the row runs ahead of its target, so it asks for less force.
-                let ahead = rate + self.regularization[c][0] * force - self.target[c][0];
+                let ahead = rate + b.regularization * force - self.target[c][0];
                 let slack = 1e-11 * (1.0 + rate.abs() + self.target[c][0].abs());
                 match b.stand {
                     Stand::Low if ahead < -slack => Stand::Free,
@@ -393,12 +394,12 @@ impl ImpulseWork {
             worst = 0.0;
             for c in 0..n {
                 for row in 0..model.constraints[c].constraint.rows() {
-                    let diagonal = s.row_diagonal(c, row) + self.regularization[c][row] / h;
+                    let diagonal = s.row_diagonal(c, row) + s.softness[c][row];
                     if diagonal <= 0.0 {
                         continue;
                     }
                     let old = self.impulse[6 * c + row];
-                    let rate = s.row_times(c, row, &s.x) + self.regularization[c][row] / h * old;
+                    let rate = s.row_times(c, row, &s.x) + s.softness[c][row] * old;
                     let mut new = old + (self.target[c][row] - rate) / diagonal;
                     if let Some(b) = self.bounded.iter().find(|b| b.constraint == c) {
                         new = new.clamp(h * b.low, h * b.high);
@@ -419,118 +420,104 @@ impl ImpulseWork {
         for (l, i) in state.lambda.iter_mut().zip(&self.impulse) {
             *l = i / h;
         }
-        for (c, entry) in model.constraints.iter().enumerate() {
-            let Some(limit) = entry.breaks_at else { continue };
-            let force = crate::math::norm(&state.lambda[6 * c..6 * c + entry.constraint.rows()]);
-            if force > limit {
-                state.broken[entry.joint] = true;
+        for &(c, limit) in &self.system.breakable {
+            if crate::math::norm(&state.lambda[6 * c..6 * c + 6]) > limit {
+                state.broken[model.constraints[c].joint] = true;
             }
         }
     }
 
-    /// Moves bodies by the smallest mass-weighted step onto C = 0, with the factors of the velocity solve as long as they
-    /// serve, then with its own.
-    fn project(&mut self, model: &Model, state: &mut State, report: &mut StepReport) {
-        let exact = |c: &NamedConstraint, broken: &[bool]| c.is_exact() && !broken[c.joint];
-        if !model.constraints.iter().any(|c| exact(c, &state.broken)) {
+    /// Moves bodies by the smallest mass-weighted steps onto C = 0: Newton's method, with the cheapest factors that serve.
+    fn project(&mut self, model: &Model, state: &mut State, h: f64, report: &mut StepReport) {
+        if !self.system.has_exact() {
             return;
         }
-        self.delta.resize(self.system.x.len(), 0.0);
-        self.saved.clear();
-        self.saved.extend_from_slice(&state.q);
-        let (mut first, mut last, mut part) = (0.0, f64::INFINITY, 1.0);
-        for k in 0..MOST_PROJECTIONS {
-            self.system.load_bodies(model, &state.q, &state.v);
-            self.system.evaluate(model, state.time, &state.turns, &state.broken);
-            let worst = self.system.worst_violation(model, |c| exact(&model.constraints[c], &state.broken));
-            report.gap = worst;
-            report.projections = k;
-            if worst < CLOSED {
-                return;
+        let State { time, q, v, turns, broken, lambda, .. } = state;
+        let mut gap = self.system.measure(model, *time, q, turns, broken);
+        let small = h * self.system.fastest_turn(v) < SMALL_TURN;
+        let mut factors = if small { Factors::AtHand } else { Factors::New };
+        while gap > CLOSED && report.projections < MOST_PROJECTIONS {
+            report.projections += 1;
+            self.before.clone_from(q);
+            if factors != Factors::AtHand {
+                self.system.load_inertia(model);
+                self.system.evaluate(model, *time, turns, broken, Ask::Jacobian);
+                self.system.keep_exact(model, broken);
             }
-            if k == 0 {
-                first = worst;
-            } else if k == BORROWED && (worst >= first || worst.is_nan()) {
-                // The borrowed factors led away: begin again.
-                state.q.copy_from_slice(&self.saved);
-                first = f64::INFINITY;
-                continue;
-            } else if k > BORROWED && (worst >= (1.0 - 0.1 * part) * last || worst.is_nan()) {
-                // Too long a step, of which the straight part alone would close a part: from the same place, half of it.
-                state.q.copy_from_slice(&self.saved);
-                if part < SHORTEST {
-                    return;
+            match factors {
+                Factors::AtHand => {
+                    self.system.load_gaps();
+                    self.system.solve();
                 }
+                Factors::New => {
+                    self.system.stiffen(model, lambda, broken, h);
+                    self.system.load_gaps();
+                    self.system.factor_and_solve();
+                }
+                Factors::Stiff => self.solve_closing(model, broken),
+            }
+            let mut part = 1.0;
+            let left = loop {
+                self.system.nudge_all(model, part, q);
+                let left = self.system.measure(model, *time, q, turns, broken);
+                // Newton's direction leads downhill, if not always by a whole step.
+                if left < (1.0 - 0.1 * part) * gap || factors != Factors::Stiff || part < SHORTEST {
+                    break left;
+                }
+                q.copy_from_slice(&self.before);
                 part *= 0.5;
-                self.delta.iter_mut().for_each(|d| *d *= 0.5);
-                self.nudge(model, state);
+            };
+            let enough = if factors == Factors::Stiff { gap } else { 0.5 * gap };
+            if left < enough {
+                let fast = left < SLOW * gap;
+                factors = if fast { Factors::AtHand } else { factors.max(Factors::New) };
+                gap = left;
                 continue;
             }
-            (last, part) = (worst, 1.0);
-            if k < BORROWED {
-                self.ask_for_closing(model, &state.broken);
-                self.system.x.fill(0.0);
-                self.system.solve();
-            } else {
-                self.saved.copy_from_slice(&state.q);
-                self.closing_step(model, &state.broken);
-            }
-            self.delta.copy_from_slice(&self.system.x);
-            self.nudge(model, state);
+            q.copy_from_slice(&self.before);
+            self.system.load_poses(model, q);
+            factors = match factors {
+                Factors::AtHand => Factors::New,
+                Factors::New => Factors::Stiff,
+                Factors::Stiff => break,
+            };
         }
+        report.gap = report.gap.max(gap);
     }
 
-    fn nudge(&self, model: &Model, state: &mut State) {
-        for (n, node) in self.system.nodes.iter().enumerate() {
-            model.nudge(node, &self.delta[6 * n..6 * n + 6], &mut state.q);
-        }
-    }
-
-    /// y ← −C of the exact rows.
-    fn ask_for_closing(&mut self, model: &Model, broken: &[bool]) {
-        for (c, entry) in model.constraints.iter().enumerate() {
-            let take = entry.is_exact() && !broken[entry.joint];
-            for row in 0..6 {
-                let used = take && row < entry.constraint.rows();
-                self.system.y[6 * c + row] = if used { -self.system.violation[c][row] } else { 0.0 };
-            }
-        }
-    }
-
-    /// The step x onto C = 0 with factors of its own.
+    /// The step x onto C = 0 where turns are large.
     ///
     /// The multipliers μ of the projection turn with the bodies like forces, and Newton's method on the smallest motion has
     /// M + K(μ) in place of M. Without K a taut chain would be shortened by folding its light links, which it is not.
-    fn closing_step(&mut self, model: &Model, broken: &[bool]) {
-        for (c, entry) in model.constraints.iter().enumerate() {
-            let take = entry.is_exact() && !broken[entry.joint];
-            for row in 0..6 {
-                let used = take && row < entry.constraint.rows();
-                self.system.softness[c][row] = if used { 0.0 } else { 1.0 };
-                if !used {
-                    self.system.clear_row(c, row);
-                }
-            }
-        }
+    fn solve_closing(&mut self, model: &Model, broken: &[bool]) {
         let mut before = 0.0;
         for _ in 0..STIFFER {
-            self.system.factor();
-            self.ask_for_closing(model, broken);
-            self.system.x.fill(0.0);
-            self.system.solve();
-            self.lambda.clear();
-            self.lambda.extend(self.system.y.iter().map(|y| -y));
-            let now = crate::math::norm(&self.lambda);
+            self.system.load_gaps();
+            self.system.factor_and_solve();
+            let now = crate::math::norm(&self.system.y);
             if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
-            self.system.load_masses(model);
+            self.lambda.clear();
+            self.lambda.extend(self.system.y.iter().map(|y| -y));
+            self.system.load_inertia(model);
             if !self.system.stiffen(model, &self.lambda, broken, 1.0) {
                 break;
             }
         }
     }
+}
+
+/// What a step of the projection is found with, from cheap to dear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Factors {
+    /// Those made last: of the velocity solve, or of an earlier step of the projection.
+    AtHand,
+    /// New ones, for where the bodies are.
+    New,
+    /// New ones with the stiffness of the projection itself.
+    Stiff,
 }
 
 /// What one row asks for.
@@ -541,8 +528,9 @@ struct Rule {
     high: f64,
 }
 
-/// The rule of a row with violation C that moves at rate `now`.
-fn row_rule(entry: &NamedConstraint, C: f64, now: f64, h: f64, projection: bool) -> Rule {
+/// The rule of a row with violation C; `now` gives the rate at which it moves.
+#[inline]
+fn row_rule(entry: &NamedConstraint, C: f64, now: impl Fn() -> f64, h: f64, projection: bool) -> Rule {
     let free = |target: f64, regularization: f64| Rule {
         target,
         regularization,
@@ -574,7 +562,7 @@ fn row_rule(entry: &NamedConstraint, C: f64, now: f64, h: f64, projection: bool)
             Role::Servo { kp, kd, max, .. } => Rule { low: -max, high: max, ..soft(kp, kd) },
             Role::Friction(max) => Rule { low: -max, high: max, ..free(0.0, 0.0) },
             Role::Effort(effort) => Rule { low: effort, high: effort, ..free(0.0, 0.0) },
-            Role::Armature(inertia) => free(now, h / inertia),
+            Role::Armature(inertia) => free(now(), h / inertia),
         },
     }
 }

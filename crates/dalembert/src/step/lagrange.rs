@@ -21,7 +21,8 @@ use super::explicit::Integrator;
 use super::phase::{self, Scheme};
 use super::system::System;
 use super::{StepError, StepReport, Workspace};
-use crate::math::{Vec3, all_finite, norm, set_triple, triple};
+use crate::joints::Ask;
+use crate::math::{all_finite, norm, set_triple, triple};
 use crate::model::{Model, State};
 
 /// Settings of the method `lagrange`.
@@ -128,7 +129,7 @@ fn add_multiplier_forces(
         return;
     }
     s.load_bodies(model, q, v);
-    s.evaluate(model, t, turns, broken);
+    s.evaluate(model, t, turns, broken, Ask::Bias);
     s.add_explicit_forces(model, broken, f);
     let residual = solve_multipliers(model, s, broken, alpha, f, worst);
     if residual > CONTRADICTION {
@@ -137,7 +138,7 @@ fn add_multiplier_forces(
         place.extend_from_slice(q);
         project_positions(model, t, &mut place, v, turns, broken, s);
         s.load_bodies(model, &place, v);
-        s.evaluate(model, t, turns, broken);
+        s.evaluate(model, t, turns, broken, Ask::Bias);
         s.q = place;
         solve_multipliers(model, s, broken, alpha, f, worst);
     }
@@ -171,15 +172,13 @@ fn solve_multipliers(
         if node.dofs == 6 {
             // M ω̇ = τ − ω × I ω
             let w = s.bodies[n].w;
-            let I = |i: usize, j: usize| s.mass[n][6 * (3 + i) + 3 + j];
-            let L = Vec3::from_fn(|i, _| (0..3).map(|j| I(i, j) * w[j]).sum());
-            let gyro = w.cross(&L);
+            let gyro = w.cross(&(s.inertia[n].angular * w));
             for k in 0..3 {
                 x[6 * n + 3 + k] -= gyro[k];
             }
         }
         if let Some(filter) = node.filter {
-            let a = filter * triple(&x, 2 * n);
+            let a = s.filters[filter as usize] * triple(&x, 2 * n);
             set_triple(&mut x, 2 * n, &a);
         }
     }
@@ -258,8 +257,8 @@ fn project_positions(
     let mut k = 0;
     loop {
         s.load_bodies(model, q, v);
-        s.evaluate(model, t, turns, broken);
-        let worst = s.worst_violation(model, |c| is_exact(model, c, broken));
+        s.evaluate(model, t, turns, broken, Ask::Bias);
+        let worst = s.worst_gap(model, broken);
         if worst < 1e-14 || k == MOST_PROJECTIONS || worst > 0.5 * last || worst.is_nan() {
             return (worst, k);
         }
@@ -268,10 +267,7 @@ fn project_positions(
         s.x.fill(0.0);
         rows(model, s, |s, c, row| is_exact(model, c, broken).then(|| -s.violation[c][row]));
         s.solve_least_norm(REGULARIZATION);
-        for n in 0..s.nodes.len() {
-            let (node, delta): (_, [f64; 6]) = (s.nodes[n], std::array::from_fn(|i| s.x[6 * n + i]));
-            model.nudge(&node, &delta, q);
-        }
+        s.nudge_all(model, 1.0, q);
     }
 }
 
@@ -293,7 +289,7 @@ fn rows(model: &Model, s: &mut System, value: impl Fn(&System, usize, usize) -> 
 fn read_multipliers(model: &Model, state: &mut State, s: &mut System, f: &mut [f64]) {
     model.forces_into(state.time, &state.q, &state.v, &state.applied, f);
     s.load_bodies(model, &state.q, &state.v);
-    s.evaluate(model, state.time, &state.turns, &state.broken);
+    s.evaluate(model, state.time, &state.turns, &state.broken, Ask::Bias);
     s.add_explicit_forces(model, &state.broken, f);
     solve_multipliers(model, s, &state.broken, 0.0, f, &mut LagrangeReport::default());
     for (l, y) in state.lambda.iter_mut().zip(&s.y) {

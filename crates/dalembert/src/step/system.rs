@@ -5,7 +5,7 @@
 //!
 //! $$ M x - A^T \lambda = f, \qquad A x + R\lambda = g. $$
 //!
-//! * `impulse`: x = v⁺, f = M v + h F, g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
+//! * `impulse`: x = v⁺, f = M v + h F, with what [`System::stiffen`] adds to M, g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
 //! * `lagrange`: x = a, f = Q, g = −J̇q̇.
 //! * projection: x = Δq, f = 0, g = −C: the smallest motion, in the metric of the masses, onto C = 0.
 //!
@@ -15,9 +15,9 @@
 //! A particle that a filter holds, wholly or along some directions, keeps the columns of A that it may still move in.
 
 use crate::bodies::Rigid;
-use crate::joints::{Block, Body, GeometricStiffness, Holder, MOST_HOLDERS, Rows};
+use crate::joints::{Ask, Block, Body, GeometricStiffness, Holder, MOST_HOLDERS, Rows};
 use crate::math::{Mat3, Vec3, set_triple, triple};
-use crate::model::{Model, State};
+use crate::model::{Model, NamedConstraint, State};
 use crate::solve::kkt::{Coupling, Kkt};
 
 /// What a least-norm solve reports.
@@ -35,14 +35,43 @@ pub(crate) struct Node {
     pub v: usize,
     /// Rigid bodies have 6 of them, particles 3.
     pub dofs: usize,
-    /// Filter block of a particle that may not move freely.
-    pub filter: Option<Mat3>,
+    /// Which of the filters holds a particle that may not move freely.
+    pub filter: Option<u32>,
+}
+
+/// Inertia of one body about its centre of mass, world axes; a particle gets 1 for angles that it does not have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inertia {
+    pub linear: Mat3,
+    pub angular: Mat3,
+}
+
+impl Inertia {
+    #[inline(always)]
+    fn block(&self) -> Block {
+        let mut block = [0.0; 36];
+        for i in 0..3 {
+            for j in 0..3 {
+                block[6 * i + j] = self.linear[(i, j)];
+                block[6 * (3 + i) + 3 + j] = self.angular[(i, j)];
+            }
+        }
+        block
+    }
 }
 
 /// Constraints, bodies and their blocks.
 #[derive(Debug, Default)]
 pub(crate) struct System {
     pub nodes: Vec<Node>,
+    pub filters: Vec<Mat3>,
+    /// Rigid bodies that no constraint holds.
+    pub loose: Vec<usize>,
+    /// Per constraint: its rows, and whether it must hold exactly.
+    pub row_count: Vec<u8>,
+    exact: Vec<bool>,
+    /// Constraints whose joint may break, and at what.
+    pub breakable: Vec<(usize, f64)>,
     /// For each constraint, for each of its holders: place in its list of nodes, or `NONE` for the world.
     slots: Vec<[u8; MOST_HOLDERS]>,
     /// Blocks of constraint c: `first[c]..first[c + 1]`, one for each of its distinct nodes.
@@ -52,7 +81,7 @@ pub(crate) struct System {
     kkt: Option<Kkt>,
     /// Per node.
     pub bodies: Vec<Body>,
-    pub mass: Vec<Block>,
+    pub inertia: Vec<Inertia>,
     /// Per block: ∂C/∂q with filters applied.
     pub jacobian: Vec<Block>,
     /// Per constraint.
@@ -85,9 +114,14 @@ impl System {
 
     /// Lists the bodies and analyses the pattern, once.
     pub(crate) fn prepare(&mut self, model: &Model) {
-        if self.fits(model) {
-            return;
+        if !self.fits(model) {
+            let couplings = self.list(model);
+            self.kkt = Some(Kkt::new(self.nodes.len(), &couplings));
         }
+    }
+
+    /// Lists the bodies and makes room for what constraints say.
+    fn list(&mut self, model: &Model) -> Vec<Coupling> {
         let mut holders: Vec<Holder> = model
             .constraints
             .iter()
@@ -97,6 +131,7 @@ impl System {
             .collect();
         holders.sort_unstable();
         holders.dedup();
+        let mut filters = Vec::new();
         self.nodes = holders
             .iter()
             .map(|&holder| match holder {
@@ -104,12 +139,22 @@ impl System {
                     holder,
                     v: model.layout.points_v() + 3 * i as usize,
                     dofs: 3,
-                    filter: model.filters.block(i as usize),
+                    filter: model.filters.block(i as usize).map(|block| {
+                        filters.push(block);
+                        filters.len() as u32 - 1
+                    }),
                 },
                 Holder::Rigid(k) => Node { holder, v: 6 * k as usize, dofs: 6, filter: None },
                 Holder::World => Node { holder, v: 0, dofs: 0, filter: None },
             })
             .collect();
+        self.filters = filters;
+        let held = |k: &usize| holders.binary_search(&Holder::Rigid(*k as u32)).is_ok();
+        self.loose = (0..model.layout.rigid).filter(|k| !held(k)).collect();
+        self.row_count = model.constraints.iter().map(|c| c.constraint.rows() as u8).collect();
+        self.exact = model.constraints.iter().map(|c| c.is_exact()).collect();
+        let breaks = |(c, entry): (usize, &NamedConstraint)| Some((c, entry.breaks_at?));
+        self.breakable = model.constraints.iter().enumerate().filter_map(breaks).collect();
         let mut couplings = Vec::with_capacity(model.constraints.len());
         self.slots.clear();
         self.block_node.clear();
@@ -136,10 +181,9 @@ impl System {
             let pivot_after_one = whole && c.constraint.pivots_on_one();
             couplings.push(Coupling { nodes: list, rows: c.constraint.rows(), pivot_after_one });
         }
-        self.kkt = Some(Kkt::new(self.nodes.len(), &couplings));
         let n = model.constraints.len();
         self.bodies = vec![Body::WORLD; self.nodes.len()];
-        self.mass = vec![[0.0; 36]; self.nodes.len()];
+        self.inertia = vec![Inertia { linear: Mat3::zeros(), angular: Mat3::zeros() }; self.nodes.len()];
         self.jacobian = vec![[0.0; 36]; self.block_node.len()];
         self.violation = vec![[0.0; 6]; n];
         self.bias = vec![[0.0; 6]; n];
@@ -147,6 +191,7 @@ impl System {
         self.softness = vec![[1.0; 6]; n];
         self.x = vec![0.0; 6 * self.nodes.len()];
         self.y = vec![0.0; 6 * n];
+        couplings
     }
 
     /// Poses, velocities and masses of the bodies.
@@ -154,78 +199,85 @@ impl System {
         for (node, body) in self.nodes.iter().zip(&mut self.bodies) {
             *body = model.body(node.holder, q, v);
         }
-        self.load_masses(model);
+        self.load_inertia(model);
     }
 
-    /// Masses of the bodies, as they stand.
-    pub(crate) fn load_masses(&mut self, model: &Model) {
-        for ((node, body), mass) in self.nodes.iter().zip(&self.bodies).zip(&mut self.mass) {
-            *mass = [0.0; 36];
-            match node.holder {
-                Holder::Rigid(k) => {
-                    let k = k as usize;
-                    let (m, I) = (model.rigid.mass[k], body.R * model.rigid.inertia[k] * body.R.transpose());
-                    for i in 0..3 {
-                        mass[7 * i] = m;
-                        for j in 0..3 {
-                            mass[6 * (3 + i) + 3 + j] = I[(i, j)];
-                        }
-                    }
-                }
-                Holder::Particle(i) => {
-                    for d in 0..6 {
-                        mass[7 * d] = if d < 3 { model.particles.mass[i as usize] } else { 1.0 };
-                    }
-                }
-                Holder::World => {}
-            }
+    /// Poses only.
+    pub(crate) fn load_poses(&mut self, model: &Model, q: &[f64]) {
+        for (node, body) in self.nodes.iter().zip(&mut self.bodies) {
+            (body.x, body.R) = model.pose(node.holder, q);
         }
     }
 
-    /// C, A, J̇q̇ of every constraint that is not broken, at the bodies loaded last.
-    pub(crate) fn evaluate(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool]) {
+    /// Masses, and inertias in the poses loaded last.
+    pub(crate) fn load_inertia(&mut self, model: &Model) {
+        for ((node, body), inertia) in self.nodes.iter().zip(&self.bodies).zip(&mut self.inertia) {
+            let (mass, angular) = match node.holder {
+                Holder::Rigid(k) => {
+                    let k = k as usize;
+                    (model.rigid.mass[k], body.R * model.rigid.inertia[k] * body.R.transpose())
+                }
+                Holder::Particle(i) => (model.particles.mass[i as usize], Mat3::identity()),
+                Holder::World => (1.0, Mat3::identity()),
+            };
+            *inertia = Inertia { linear: Mat3::from_diagonal_element(mass), angular };
+        }
+    }
+
+    /// C and as much else as is asked for of every constraint that is not broken, at the bodies loaded last.
+    pub(crate) fn evaluate(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool], ask: Ask) {
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
+        self.rows.ask = ask;
         for (c, entry) in model.constraints.iter().enumerate() {
             let first = self.first[c] as usize;
             let blocks = &mut self.jacobian[first..self.first[c + 1] as usize];
-            for b in blocks.iter_mut() {
-                *b = [0.0; 36];
-            }
             if broken[entry.joint] {
                 (self.violation[c], self.bias[c], self.drift[c]) = ([0.0; 6], [0.0; 6], [0.0; 6]);
+                blocks.fill([0.0; 36]);
                 continue;
             }
-            let holders = entry.constraint.holders();
-            for slot in 0..holders.len() {
-                let place = self.slots[c][slot];
-                bodies[slot] = if place == NONE {
-                    Body::WORLD
-                } else {
-                    self.bodies[self.block_node[first + place as usize] as usize]
+            let holders = entry.constraint.holders().len();
+            let slots = &self.slots[c][..holders];
+            for (body, place) in bodies.iter_mut().zip(slots) {
+                *body = match *place {
+                    NONE => Body::WORLD,
+                    place => self.bodies[self.block_node[first + place as usize] as usize],
                 };
             }
-            let out = &mut self.rows;
-            out.clear(holders.len());
-            entry.constraint.evaluate(t, &bodies[..holders.len()], &turns[entry.turns.clone()], out);
+            let (out, rows) = (&mut self.rows, self.row_count[c] as usize);
+            out.clear(holders, rows);
+            entry.constraint.evaluate(t, &bodies[..holders], &turns[entry.turns.clone()], out);
             self.violation[c] = out.violation;
-            self.bias[c] = out.bias;
+            if ask == Ask::Violation {
+                continue;
+            }
             self.drift[c] = out.drift;
-            for slot in 0..holders.len() {
-                let place = self.slots[c][slot];
-                if place == NONE {
+            if ask == Ask::Bias {
+                self.bias[c] = out.bias;
+            }
+            // Rows beyond those of the constraint are zero and stay so.
+            let numbers = 6 * rows;
+            for (slot, place) in slots.iter().enumerate().filter(|(_, place)| **place != NONE) {
+                let node = &self.nodes[self.block_node[first + *place as usize] as usize];
+                let from = &out.jacobian[slot];
+                let to = &mut blocks[*place as usize];
+                let again = slots[..slot].contains(place);
+                if node.dofs == 6 && !again {
+                    to[..numbers].copy_from_slice(&from[..numbers]);
                     continue;
                 }
-                let node = &self.nodes[self.block_node[first + place as usize] as usize];
-                let from = &out.jacobian[slot];
-                let to = &mut blocks[place as usize];
+                if !again {
+                    to[..numbers].fill(0.0);
+                }
                 match (node.dofs, node.filter) {
-                    (6, _) => to.iter_mut().zip(from).for_each(|(a, b)| *a += b),
-                    (_, None) => add_linear(from, to, |a| a),
+                    (6, _) => to[..numbers].iter_mut().zip(from).for_each(|(a, b)| *a += b),
+                    (_, None) => add_linear(from, to, rows, |a| a),
                     (_, Some(filter)) => {
-                        add_linear(from, to, |a| filter * a);
+                        let filter = self.filters[filter as usize];
+                        add_linear(from, to, rows, |a| filter * a);
                         // What the filter took away is not an unknown: it moves as told (or not at all).
                         let v = bodies[slot].v - filter * bodies[slot].v;
-                        for row in 0..6 {
+                        for row in 0..rows {
                             self.drift[c][row] += linear(from, row).dot(&v);
                         }
                     }
@@ -255,15 +307,9 @@ impl System {
             if broken[entry.joint] || lambda.iter().all(|l| *l == 0.0) {
                 continue;
             }
-            let first = self.first[c] as usize;
             let n = entry.constraint.holders().len();
             for slot in 0..n {
-                let place = self.slots[c][slot];
-                bodies[slot] = if place == NONE {
-                    Body::WORLD
-                } else {
-                    self.bodies[self.block_node[first + place as usize] as usize]
-                };
+                bodies[slot] = self.node_at(c, slot).map_or(Body::WORLD, |node| self.bodies[node]);
             }
             let mut out = [GeometricStiffness::default(); MOST_HOLDERS];
             if !entry.constraint.geometric_stiffness(&bodies[..n], lambda, &mut out[..n]) {
@@ -271,9 +317,7 @@ impl System {
             }
             found = true;
             for slot in 0..n {
-                let place = self.slots[c][slot];
-                if place != NONE {
-                    let node = self.block_node[first + place as usize] as usize;
+                if let Some(node) = self.node_at(c, slot) {
                     self.stiffness[node].linear += out[slot].linear;
                     self.stiffness[node].angular += out[slot].angular;
                 }
@@ -281,20 +325,31 @@ impl System {
         }
         let mut added = false;
         if found {
-            for ((node, K), mass) in self.nodes.iter().zip(&self.stiffness).zip(&mut self.mass) {
-                added |= add_excess(mass, 0, &(h * h * K.linear));
-                added |= node.dofs == 6 && add_excess(mass, 3, &(h * h * K.angular));
+            for ((node, K), inertia) in self.nodes.iter().zip(&self.stiffness).zip(&mut self.inertia) {
+                added |= add_excess(&mut inertia.linear, &(h * h * K.linear));
+                added |= node.dofs == 6 && add_excess(&mut inertia.angular, &(h * h * K.angular));
             }
         }
         added
     }
 
+    /// The node that a constraint holds with one of its slots.
+    #[inline]
+    fn node_at(&self, c: usize, slot: usize) -> Option<usize> {
+        let place = self.slots[c][slot];
+        (place != NONE).then(|| self.block_node[self.first[c] as usize + place as usize] as usize)
+    }
+
     /// Factors with the current masses, Jacobians and softness; returns the number of rows that depend on others.
     pub(crate) fn factor(&mut self) -> u32 {
-        match &mut self.kkt {
-            Some(kkt) => kkt.factor(&self.mass, &self.jacobian, &self.softness).weak_rows as u32,
-            None => 0,
-        }
+        let Self { kkt: Some(kkt), inertia, jacobian, softness, .. } = self else { return 0 };
+        kkt.factor(|n| inertia[n].block(), jacobian, softness).weak_rows as u32
+    }
+
+    /// [`factor`](Self::factor), then [`solve`](Self::solve).
+    pub(crate) fn factor_and_solve(&mut self) -> u32 {
+        let Self { kkt: Some(kkt), inertia, jacobian, softness, x, y, .. } = self else { return 0 };
+        kkt.factor_and_solve(|n| inertia[n].block(), jacobian, softness, x, y).weak_rows as u32
     }
 
     /// Solves for x and −λ from the right-hand sides in `x` and `y`.
@@ -346,16 +401,6 @@ impl System {
         }
     }
 
-    /// x ← M x, six numbers per node.
-    pub(crate) fn mass_times(&self, x: &mut [f64]) {
-        for (n, m) in self.mass.iter().enumerate() {
-            let old: [f64; 6] = std::array::from_fn(|k| x[6 * n + k]);
-            for i in 0..6 {
-                x[6 * n + i] = (0..6).map(|k| m[6 * i + k] * old[k]).sum();
-            }
-        }
-    }
-
     /// (A v) of one row, from the velocities of the bodies loaded last; filtered directions are in `drift`.
     pub(crate) fn row_rate(&self, c: usize, row: usize) -> f64 {
         let mut sum = 0.0;
@@ -398,24 +443,19 @@ impl System {
     /// Solves A x + Rλ = g, M x − Aᵀλ = f with rows that may depend on each other: the λ of least norm.
     pub(crate) fn solve_least_norm(&mut self, regularization: f64) -> LeastNorm {
         let Some(kkt) = &mut self.kkt else { return LeastNorm::default() };
+        let inertia = &self.inertia;
+        let mass = |n: usize| inertia[n].block();
         self.scales.resize(self.softness.len(), [0.0; 6]);
-        kkt.row_scales(&self.mass, &self.jacobian, &mut self.scales);
+        kkt.row_scales(mass, &self.jacobian, &mut self.scales);
         for (scale, soft) in self.scales.iter_mut().zip(&self.softness) {
             for row in 0..6 {
                 scale[row] = soft[row] + regularization * scale[row];
             }
         }
         let size = crate::math::norm(&self.y) + crate::math::norm(&self.x);
-        let factor = kkt.factor(&self.mass, &self.jacobian, &self.scales);
+        let factor = kkt.factor(mass, &self.jacobian, &self.scales);
         let mut residuals = [[0.0; 2]; REFINEMENTS];
-        kkt.solve_refined(
-            &self.mass,
-            &self.jacobian,
-            &self.softness,
-            &mut self.x,
-            &mut self.y,
-            &mut residuals,
-        );
+        kkt.solve_refined(mass, &self.jacobian, &self.softness, &mut self.x, &mut self.y, &mut residuals);
         let left = residuals[REFINEMENTS - 1][1];
         let residual = if size > 0.0 { left / size } else { 0.0 };
         LeastNorm { weak_rows: factor.weak_rows as u32, residual }
@@ -423,18 +463,11 @@ impl System {
 
     /// Inverse masses for row-by-row solvers.
     pub(crate) fn inverse_masses(&mut self) {
-        self.inv_mass.resize(self.mass.len(), [0.0; 36]);
-        for (inverse, mass) in self.inv_mass.iter_mut().zip(&self.mass) {
-            *inverse = [0.0; 36];
-            let angular =
-                Mat3::from_fn(|i, j| mass[6 * (3 + i) + 3 + j]).try_inverse().unwrap_or_else(Mat3::zeros);
-            for i in 0..3 {
-                inverse[7 * i] = 1.0 / mass[7 * i];
-                for j in 0..3 {
-                    inverse[6 * (3 + i) + 3 + j] = angular[(i, j)];
-                }
-            }
-        }
+        self.inv_mass.clear();
+        self.inv_mass.extend(self.inertia.iter().map(|inertia| {
+            let inverse = |m: &Mat3| m.try_inverse().unwrap_or_else(Mat3::zeros);
+            Inertia { linear: inverse(&inertia.linear), angular: inverse(&inertia.angular) }.block()
+        }));
     }
 
     /// x ← M⁻¹ x.
@@ -474,43 +507,95 @@ impl System {
         }
     }
 
-    /// Largest |C| over all rows of constraints for which `take` is true.
-    pub(crate) fn worst_violation(&self, model: &Model, take: impl Fn(usize) -> bool) -> f64 {
-        let mut worst = 0.0f64;
-        for (c, entry) in model.constraints.iter().enumerate() {
-            if take(c) {
-                let rows = &self.violation[c][..entry.constraint.rows()];
-                worst = rows.iter().fold(worst, |w, x| w.max(x.abs()));
+    /// Largest |C| over all rows of constraints that must hold exactly and are not broken.
+    pub(crate) fn worst_gap(&self, model: &Model, broken: &[bool]) -> f64 {
+        // Rows beyond those of a constraint have C = 0, and so have broken ones.
+        debug_assert!(
+            model.constraints.iter().zip(&self.violation).all(|(c, C)| !broken[c.joint] || *C == [0.0; 6])
+        );
+        let mut worst = [0.0f64; 6];
+        for (violation, _) in self.violation.iter().zip(&self.exact).filter(|(_, exact)| **exact) {
+            for (worst, C) in worst.iter_mut().zip(violation) {
+                *worst = worst.max(C.abs());
             }
         }
-        worst
+        worst.iter().fold(0.0, |a, b| a.max(*b))
+    }
+
+    /// Evaluates the violations at q; returns the worst of the exact constraints.
+    pub(crate) fn measure(
+        &mut self,
+        model: &Model,
+        t: f64,
+        q: &[f64],
+        turns: &[f64],
+        broken: &[bool],
+    ) -> f64 {
+        self.load_poses(model, q);
+        self.evaluate(model, t, turns, broken, Ask::Violation);
+        self.worst_gap(model, broken)
+    }
+
+    /// Right-hand sides of a projection: g = −C in exact rows, 0 in the others and in f.
+    pub(crate) fn load_gaps(&mut self) {
+        self.x.fill(0.0);
+        for ((g, C), exact) in self.y.as_chunks_mut::<6>().0.iter_mut().zip(&self.violation).zip(&self.exact)
+        {
+            *g = if *exact { C.map(|C| -C) } else { [0.0; 6] };
+        }
+    }
+
+    /// Largest |ω| of the bodies [rad/s].
+    pub(crate) fn fastest_turn(&self, v: &[f64]) -> f64 {
+        let turning = self.nodes.iter().filter(|node| node.dofs == 6);
+        turning.map(|node| triple(&v[node.v..], 1).norm_squared()).fold(0.0, f64::max).sqrt()
+    }
+
+    /// Leaves only the rows that must hold exactly, and those as hard as can be.
+    pub(crate) fn keep_exact(&mut self, model: &Model, broken: &[bool]) {
+        for c in 0..self.exact.len() {
+            if self.exact[c] && !broken[model.constraints[c].joint] {
+                let rows = self.row_count[c] as usize;
+                self.softness[c] = std::array::from_fn(|row| if row < rows { 0.0 } else { 1.0 });
+            } else {
+                self.softness[c] = [1.0; 6];
+                let blocks = self.blocks(c);
+                self.jacobian[blocks].fill([0.0; 36]);
+            }
+        }
+    }
+
+    /// True if there is a constraint that must hold exactly.
+    pub(crate) fn has_exact(&self) -> bool {
+        self.exact.contains(&true)
+    }
+
+    /// Moves all bodies by `scale` times `x`.
+    pub(crate) fn nudge_all(&self, model: &Model, scale: f64, q: &mut [f64]) {
+        for (node, x) in self.nodes.iter().zip(self.x.as_chunks::<6>().0) {
+            model.nudge(node, &x.map(|x| scale * x), q);
+        }
     }
 }
 
-/// Adds the positive part of S − M, in the metric of M, to the 3×3 block M of a mass that begins at `at`; false if there
-/// is none.
-fn add_excess(mass: &mut Block, at: usize, S: &Mat3) -> bool {
+/// Adds the positive part of S − M, in the metric of M, to M; false if there is none.
+fn add_excess(M: &mut Mat3, S: &Mat3) -> bool {
     if *S == Mat3::zeros() {
         return false;
     }
-    let M = Mat3::from_fn(|i, j| mass[6 * (at + i) + at + j]);
     // trace(M⁻¹) ≥ 1/(smallest eigenvalue), and the norm bounds the largest of S: most bodies stop here.
     let Some(inverse) = M.try_inverse() else { return false };
     if S.norm() * inverse.trace() <= 1.0 {
         return false;
     }
-    let Some(factor) = nalgebra::Cholesky::new(M) else { return false };
+    let Some(factor) = nalgebra::Cholesky::new(*M) else { return false };
     let L = factor.l();
     let Some(W) = L.try_inverse() else { return false };
     let eigen = (W * S * W.transpose()).symmetric_eigen();
     let more = eigen.eigenvalues.map(|s| (s - 1.0).max(0.0));
     let V = L * eigen.eigenvectors;
     let E = V * Mat3::from_diagonal(&more) * V.transpose();
-    for i in 0..3 {
-        for j in 0..3 {
-            mass[6 * (at + i) + at + j] += 0.5 * (E[(i, j)] + E[(j, i)]);
-        }
-    }
+    *M += 0.5 * (E + E.transpose());
     more.max() > 0.0
 }
 
@@ -518,8 +603,8 @@ fn linear(block: &Block, row: usize) -> Vec3 {
     Vec3::new(block[6 * row], block[6 * row + 1], block[6 * row + 2])
 }
 
-fn add_linear(from: &Block, to: &mut Block, map: impl Fn(Vec3) -> Vec3) {
-    for row in 0..6 {
+fn add_linear(from: &Block, to: &mut Block, rows: usize, map: impl Fn(Vec3) -> Vec3) {
+    for row in 0..rows {
         let a = map(linear(from, row));
         for k in 0..3 {
             to[6 * row + k] += a[k];
@@ -530,20 +615,24 @@ fn add_linear(from: &Block, to: &mut Block, map: impl Fn(Vec3) -> Vec3) {
 impl Model {
     /// Pose and velocity of a holder, as constraints see it.
     pub fn body(&self, holder: Holder, q: &[f64], v: &[f64]) -> Body {
+        let (x, R) = self.pose(holder, q);
+        let (v, w) = match holder {
+            Holder::World => (Vec3::zeros(), Vec3::zeros()),
+            Holder::Particle(i) => (triple(&v[self.layout.points_v()..], i as usize), Vec3::zeros()),
+            Holder::Rigid(k) => (triple(v, 2 * k as usize), triple(v, 2 * k as usize + 1)),
+        };
+        Body { x, R, v, w }
+    }
+
+    /// Centre of mass and rotation of a holder.
+    #[inline]
+    fn pose(&self, holder: Holder, q: &[f64]) -> (Vec3, Mat3) {
         match holder {
-            Holder::World => Body::WORLD,
-            Holder::Particle(i) => {
-                let i = i as usize;
-                Body {
-                    x: triple(&q[self.layout.points_q()..], i),
-                    v: triple(&v[self.layout.points_v()..], i),
-                    ..Body::WORLD
-                }
-            }
+            Holder::World => (Vec3::zeros(), Mat3::identity()),
+            Holder::Particle(i) => (triple(&q[self.layout.points_q()..], i as usize), Mat3::identity()),
             Holder::Rigid(k) => {
-                let k = k as usize;
-                let R = crate::math::rotation::matrix(&crate::math::rotation::quaternion(q, 7 * k + 3));
-                Body { x: triple(&q[7 * k..], 0), R, v: triple(v, 2 * k), w: triple(v, 2 * k + 1) }
+                let q = &q[7 * k as usize..];
+                (triple(q, 0), crate::math::rotation::matrix(&crate::math::rotation::quaternion(q, 3)))
             }
         }
     }
@@ -566,6 +655,9 @@ impl Model {
 
     /// Brings the memory of joint angles up to date.
     pub(crate) fn update_turns(&self, q: &[f64], v: &[f64], turns: &mut [f64]) {
+        if turns.is_empty() {
+            return;
+        }
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
         for c in self.constraints.iter().filter(|c| !c.turns.is_empty()) {
             let holders = c.constraint.holders();
@@ -581,23 +673,22 @@ impl Model {
     }
 }
 
-fn system_at(model: &Model, state: &State) -> System {
+/// Violations at a state; nothing else.
+fn measured(model: &Model, state: &State) -> (System, f64) {
     let mut system = System::default();
-    system.prepare(model);
-    system.load_bodies(model, &state.q, &state.v);
-    system.evaluate(model, state.time, &state.turns, &state.broken);
-    system
+    system.list(model);
+    let worst = system.measure(model, state.time, &state.q, &state.turns, &state.broken);
+    (system, worst)
 }
 
 /// Worst |C| of the joints that must hold exactly, at a state \[m or rad\].
 pub fn worst_gap(model: &Model, state: &State) -> f64 {
-    let exact = |c: usize| model.constraints[c].is_exact() && !state.broken[model.constraints[c].joint];
-    system_at(model, state).worst_violation(model, exact)
+    measured(model, state).1
 }
 
 /// Number and worst |C| of each constraint that must hold exactly, at a state \[m or rad\].
 pub fn gaps(model: &Model, state: &State) -> Vec<(usize, f64)> {
-    let system = system_at(model, state);
+    let (system, _) = measured(model, state);
     let worst = |c: usize| {
         let rows = &system.violation[c][..model.constraints[c].constraint.rows()];
         // A gap that is not a number is the worst of all.
@@ -618,7 +709,10 @@ pub struct RowCount {
 
 /// Counts the exact rows and those that depend on others: each of the rest takes a degree of freedom.
 pub fn independent_rows(model: &Model, state: &State) -> RowCount {
-    let mut system = system_at(model, state);
+    let mut system = System::default();
+    system.prepare(model);
+    system.load_bodies(model, &state.q, &state.v);
+    system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian);
     let mut rows = 0;
     for (c, entry) in model.constraints.iter().enumerate() {
         let held = entry.is_exact() && !state.broken[entry.joint];

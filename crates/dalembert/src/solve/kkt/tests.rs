@@ -106,7 +106,7 @@ impl System {
     /// Factors and solves.
     fn solve(&self) -> (FactorReport, Vec<f64>, Vec<f64>) {
         let mut kkt = self.kkt();
-        let report = kkt.factor(&self.mass, &self.jacobian, &self.regularization);
+        let report = kkt.factor(|b| self.mass[b], &self.jacobian, &self.regularization);
         let (mut x, mut y) = (self.f.clone(), self.g.clone());
         kkt.solve(&mut x, &mut y);
         (report, x, y)
@@ -115,7 +115,15 @@ impl System {
     /// Largest residual, divided by the largest product that enters it.
     fn residual(&self, x: &[f64], y: &[f64]) -> f64 {
         let (mut f, mut g) = (self.f.clone(), self.g.clone());
-        self.kkt().subtract_product(&self.mass, &self.jacobian, &self.regularization, x, y, &mut f, &mut g);
+        self.kkt().subtract_product(
+            |b| self.mass[b],
+            &self.jacobian,
+            &self.regularization,
+            x,
+            y,
+            &mut f,
+            &mut g,
+        );
         let largest =
             |v: &[f64]| v.iter().fold(0.0_f64, |s, v| if v.is_nan() { f64::NAN } else { s.max(v.abs()) });
         let size = |b: &[Block]| b.iter().map(|b| largest(b)).fold(0.0, f64::max);
@@ -224,7 +232,7 @@ fn prints_time_per_link() {
             let (mut factor, mut solve) = (f64::MAX, f64::MAX);
             for _ in 0..(500_000 / n).clamp(5, 300) {
                 let clock = std::time::Instant::now();
-                kkt.factor(&s.mass, &s.jacobian, &s.regularization);
+                kkt.factor(|b| s.mass[b], &s.jacobian, &s.regularization);
                 factor = factor.min(clock.elapsed().as_nanos() as f64 / n as f64);
                 let (mut x, mut y) = (s.f.clone(), s.g.clone());
                 let clock = std::time::Instant::now();
@@ -416,14 +424,14 @@ fn refinement_finds_the_multiplier_of_least_norm() {
     let (_, x_basic, y_basic) = s.solve();
     let mut kkt = s.kkt();
     let mut scales = vec![[0.0; 6]; s.couplings.len()];
-    kkt.row_scales(&s.mass, &s.jacobian, &mut scales);
+    kkt.row_scales(|b| s.mass[b], &s.jacobian, &mut scales);
     for delta in [1e-7, 1e-9] {
         let regularization: Vec<_> = scales.iter().map(|r| r.map(|r| delta * r)).collect();
-        let report = kkt.factor(&s.mass, &s.jacobian, &regularization);
+        let report = kkt.factor(|b| s.mass[b], &s.jacobian, &regularization);
         assert_eq!(report.weak_rows, 0, "{report:?}");
         let (mut x, mut y) = (s.f.clone(), s.g.clone());
         let mut residuals = [[0.0; 2]; 4];
-        kkt.solve_refined(&s.mass, &s.jacobian, &s.regularization, &mut x, &mut y, &mut residuals);
+        kkt.solve_refined(|b| s.mass[b], &s.jacobian, &s.regularization, &mut x, &mut y, &mut residuals);
         assert!(residuals[3][0] < 1e-11 && residuals[3][1] < 1e-13, "{residuals:?}");
         let error = x.iter().zip(&x_basic).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(error < 1e-12, "x differs by {error:e}");
@@ -450,7 +458,7 @@ fn mass_ratios_of_a_million_keep_nine_digits() {
             // Each equation against its own terms: row by row, not against the heaviest body.
             let (mut f, mut g) = (s.f.clone(), s.g.clone());
             let kkt = s.kkt();
-            kkt.subtract_product(&s.mass, &s.jacobian, &s.regularization, &x, &y, &mut f, &mut g);
+            kkt.subtract_product(|b| s.mass[b], &s.jacobian, &s.regularization, &x, &y, &mut f, &mut g);
             let largest = |v: &[f64]| v.iter().fold(0.0_f64, |s, v| s.max(v.abs()));
             assert!(largest(&f) < 1e-9 * (1.0 + largest(&y)), "{:e} of {:e}", largest(&f), largest(&y));
             assert!(largest(&g) < 1e-9 * (1.0 + largest(&x)), "{:e} of {:e}", largest(&g), largest(&x));
@@ -481,16 +489,16 @@ fn bad_numbers_end_without_panic() {
 #[test]
 fn systems_without_bodies_or_joints_are_solved() {
     let mut kkt = Kkt::new(0, &[]);
-    assert_eq!(kkt.factor(&[], &[], &[]).weak_rows, 0);
+    assert_eq!(kkt.factor(|_| unreachable!(), &[], &[]).weak_rows, 0);
     kkt.solve(&mut [], &mut []);
     let mut kkt = Kkt::new(1, &[]);
-    kkt.factor(&[body(2.0)], &[], &[]);
+    kkt.factor(|_| body(2.0), &[], &[]);
     let mut x = [2.0; 6];
     kkt.solve(&mut x, &mut []);
     assert!((x[0] - 1.0).abs() < 1e-15);
     // A joint that holds nothing has only dependent rows.
     let mut kkt = Kkt::new(0, &[Coupling::new([], 3)]);
-    assert_eq!(kkt.factor(&[], &[], &[[0.0; 6]]).weak_rows, 3);
+    assert_eq!(kkt.factor(|_| unreachable!(), &[], &[[0.0; 6]]).weak_rows, 3);
     let mut y = [1.0; 6];
     kkt.solve(&mut [], &mut y);
     assert_eq!(y, [0.0; 6]);
@@ -516,11 +524,11 @@ fn a_wrong_promise_of_independent_rows_is_reported_and_refined_away() {
     assert_eq!((report.weak_rows, report.early_rows), (1, 1));
     let mut kkt = s.kkt();
     let mut scales = [[0.0; 6]; 2];
-    kkt.row_scales(&s.mass, &s.jacobian, &mut scales);
-    let report = kkt.factor(&s.mass, &s.jacobian, &scales.map(|s| s.map(|r| 1e-7 * r)));
+    kkt.row_scales(|b| s.mass[b], &s.jacobian, &mut scales);
+    let report = kkt.factor(|b| s.mass[b], &s.jacobian, &scales.map(|s| s.map(|r| 1e-7 * r)));
     assert_eq!(report.weak_rows, 0);
     let (mut x, mut y) = (s.f.clone(), s.g.clone());
-    kkt.solve_refined(&s.mass, &s.jacobian, &s.regularization, &mut x, &mut y, &mut [[0.0; 2]; 3]);
+    kkt.solve_refined(|b| s.mass[b], &s.jacobian, &s.regularization, &mut x, &mut y, &mut [[0.0; 2]; 3]);
     assert!(s.residual(&x, &y) < 1e-12);
     // Told the truth, the joint waits for both bodies.
     s.couplings[0].pivot_after_one = false;
