@@ -20,7 +20,7 @@ pub trait Coordinates: Send + Sync {
     /// Number of points.
     fn points(&self) -> usize;
 
-    /// Fills x [m] from u.
+    /// Fills x \[m\] from u.
     fn place<T: Scalar>(&self, u: &[T], x: &mut [[T; 3]]);
 }
 
@@ -30,7 +30,7 @@ pub trait PointMap: Send + Sync {
     fn coordinates(&self) -> usize;
     /// Number of points.
     fn points(&self) -> usize;
-    /// x(u), three numbers per point [m].
+    /// x(u), three numbers per point \[m\].
     fn positions(&self, u: &[f64], x: &mut [f64]);
     /// J du and d²x(u + s du)/ds² at s = 0, three numbers per point.
     fn along(&self, u: &[f64], du: &[f64], first: &mut [f64], second: &mut [f64]);
@@ -65,12 +65,12 @@ impl<C: Coordinates> PointMap for C {
 }
 
 /// A chain of point masses on massless rods, swinging in a plane from a pivot; uᵢ is the angle of rod i from straight
-/// down [rad].
+/// down \[rad\].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendulumChain {
-    /// Pivot [m].
+    /// Pivot \[m\].
     pub pivot: Vec3,
-    /// Rod lengths [m].
+    /// Rod lengths \[m\].
     pub lengths: Vec<f64>,
     /// Unit vector "down".
     pub down: Vec3,

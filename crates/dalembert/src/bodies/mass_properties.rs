@@ -21,7 +21,7 @@ pub struct MassProperties {
     pub mass: f64,
     /// Centre of mass in the body's frame \[m\].
     pub center: Vec3,
-    /// Inertia about the centre of mass, body axes [kg·m²]; symmetric, positive definite.
+    /// Inertia about the centre of mass, body axes \[kg·m²\]; symmetric, positive definite.
     pub inertia: Mat3,
 }
 
@@ -37,7 +37,7 @@ pub enum MassError {
     /// A density that is not a positive number.
     #[error("density {density} kg/m³ must be positive and finite")]
     Density {
-        /// Density [kg/m³].
+        /// Density \[kg/m³\].
         density: f64,
     },
     /// A centre with a number that is not finite.
@@ -53,7 +53,7 @@ pub enum MassError {
         row: usize,
         /// Column, from 1.
         column: usize,
-        /// The entry [kg·m²].
+        /// The entry \[kg·m²\].
         value: f64,
     },
     /// Two entries that should be equal.
@@ -65,23 +65,23 @@ pub enum MassError {
         row: usize,
         /// Column, from 1.
         column: usize,
-        /// The entry [kg·m²].
+        /// The entry \[kg·m²\].
         value: f64,
-        /// The entry on the other side of the diagonal [kg·m²].
+        /// The entry on the other side of the diagonal \[kg·m²\].
         mirrored: f64,
     },
     /// A principal moment that is zero or negative.
     #[error("principal moments of inertia {}, {}, {} kg·m² about the centre of mass must be positive",
         .moments[0], .moments[1], .moments[2])]
     NotPositive {
-        /// Principal moments, rising [kg·m²].
+        /// Principal moments, rising \[kg·m²\].
         moments: [f64; 3],
     },
     /// The largest moment exceeds the sum of the others.
     #[error("principal moments of inertia break the triangle inequality: {} + {} < {} kg·m²; no mass distribution has them",
         .moments[0], .moments[1], .moments[2])]
     Triangle {
-        /// Principal moments, rising [kg·m²].
+        /// Principal moments, rising \[kg·m²\].
         moments: [f64; 3],
     },
     /// A shape without volume cannot give an inertia.
@@ -98,7 +98,7 @@ pub fn unit_inertia_at(d: &Vec3) -> Mat3 {
 }
 
 impl MassProperties {
-    /// From mass \[kg\], centre \[m\] and the full inertia tensor about the centre, body axes [kg·m²].
+    /// From mass \[kg\], centre \[m\] and the full inertia tensor about the centre, body axes \[kg·m²\].
     pub fn new(mass: f64, center: Vec3, inertia: Mat3) -> Result<Self, MassError> {
         if !(mass > 0.0 && mass.is_finite() && (1.0 / mass).is_finite()) {
             return Err(MassError::Mass { mass });
@@ -136,14 +136,14 @@ impl MassProperties {
         Ok(body)
     }
 
-    /// From mass \[kg\], centre \[m\], principal moments [kg·m²] and the rotation that turns principal axes into body
+    /// From mass \[kg\], centre \[m\], principal moments \[kg·m²\] and the rotation that turns principal axes into body
     /// axes (the identity for a diagonal tensor).
     pub fn from_principal(mass: f64, center: Vec3, moments: Vec3, axes: Quat) -> Result<Self, MassError> {
         let R = matrix(&axes);
         Self::new(mass, center, R * Mat3::from_diagonal(&moments) * R.transpose())
     }
 
-    /// From mass \[kg\], centre \[m\] and the inertia tensor about the *origin* of the body frame [kg·m²].
+    /// From mass \[kg\], centre \[m\] and the inertia tensor about the *origin* of the body frame \[kg·m²\].
     pub fn from_origin_inertia(mass: f64, center: Vec3, inertia: Mat3) -> Result<Self, MassError> {
         if !center.iter().all(|x| x.is_finite()) {
             return Err(MassError::Center { center: center.into() });
@@ -151,7 +151,7 @@ impl MassProperties {
         Self::new(mass, center, inertia - mass * unit_inertia_at(&center))
     }
 
-    /// A shape filled with a density [kg/m³].
+    /// A shape filled with a density \[kg/m³\].
     pub fn from_density(shape: &Shape, density: f64) -> Result<Self, MassError> {
         if !(density > 0.0 && density.is_finite()) {
             return Err(MassError::Density { density });
@@ -171,7 +171,7 @@ impl MassProperties {
         Self::new(mass, unit.center, mass / unit.mass * unit.inertia)
     }
 
-    /// Principal moments of inertia about the centre, rising [kg·m²].
+    /// Principal moments of inertia about the centre, rising \[kg·m²\].
     pub fn principal_moments(&self) -> [f64; 3] {
         let diagonal = self.inertia.diagonal();
         let off = [(0, 1), (0, 2), (1, 2)].iter().any(|&at| self.inertia[at] != 0.0);
@@ -181,7 +181,7 @@ impl MassProperties {
         moments
     }
 
-    /// Principal moments [kg·m²] and the rotation that turns principal axes into body axes.
+    /// Principal moments \[kg·m²\] and the rotation that turns principal axes into body axes.
     pub fn principal_axes(&self) -> (Vec3, Quat) {
         let eigen = self.inertia.symmetric_eigen();
         let mut axes = eigen.eigenvectors;
@@ -192,7 +192,7 @@ impl MassProperties {
         (eigen.eigenvalues, Quat::from_rotation_matrix(&turn))
     }
 
-    /// I⁻¹ about the centre, body axes [1/(kg·m²)].
+    /// I⁻¹ about the centre, body axes \[1/(kg·m²)\].
     pub fn inv_inertia(&self) -> Mat3 {
         // At size 1, so that the determinant of small moments does not vanish.
         let size = self.inertia.amax();
@@ -202,7 +202,7 @@ impl MassProperties {
         0.5 * (inverse + inverse.transpose())
     }
 
-    /// Inertia about a point of the body frame, body axes [kg·m²].
+    /// Inertia about a point of the body frame, body axes \[kg·m²\].
     pub fn inertia_about(&self, point: &Vec3) -> Mat3 {
         self.inertia + self.mass * unit_inertia_at(&(self.center - point))
     }

@@ -15,7 +15,7 @@ pub struct Particles {
 }
 
 impl Particles {
-    /// Masses [kg] of the particles, each > 0, and of those carried points that have mass; the number of particles and
+    /// Masses \[kg\] of the particles, each > 0, and of those carried points that have mass; the number of particles and
     /// of all points.
     pub fn new(masses: &[f64], particles: usize, points: usize) -> Self {
         let mut mass = masses.to_vec();

@@ -26,11 +26,11 @@ pub const RIGID_V: usize = 6;
 pub struct Rigid {
     /// Masses m \[kg\].
     pub mass: Vec<f64>,
-    /// 1/m [1/kg].
+    /// 1/m \[1/kg\].
     pub inv_mass: Vec<f64>,
-    /// Inertia I_B about the centre of mass, body axes [kg·m²].
+    /// Inertia I_B about the centre of mass, body axes \[kg·m²\].
     pub inertia: Vec<Mat3>,
-    /// I_B⁻¹ [1/(kg·m²)].
+    /// I_B⁻¹ \[1/(kg·m²)\].
     pub inv_inertia: Vec<Mat3>,
     /// Centre of mass in the body's own frame \[m\]: the frame's origin is at x − R c.
     pub center: Vec<Vec3>,
@@ -88,13 +88,13 @@ impl Rigid {
         quaternion(q, RIGID_Q * k + 3)
     }
 
-    /// Velocity of the centre of mass [m/s].
+    /// Velocity of the centre of mass \[m/s\].
     #[inline(always)]
     pub fn velocity(v: &[f64], k: usize) -> Vec3 {
         vec3(v, RIGID_V * k)
     }
 
-    /// Angular velocity ω in world axes [rad/s].
+    /// Angular velocity ω in world axes \[rad/s\].
     #[inline(always)]
     pub fn angular_velocity(v: &[f64], k: usize) -> Vec3 {
         vec3(v, RIGID_V * k + 3)
@@ -113,30 +113,30 @@ impl Rigid {
         Pose::new(Self::position(q, k) - R_WB * self.center[k], R_WB)
     }
 
-    /// Writes velocity of the centre of mass [m/s] and angular velocity [rad/s] of body k, world axes.
+    /// Writes velocity of the centre of mass \[m/s\] and angular velocity \[rad/s\] of body k, world axes.
     pub fn set_velocity(v: &mut [f64], k: usize, velocity: &Vec3, w_WB: &Vec3) {
         set_vec3(v, RIGID_V * k, velocity);
         set_vec3(v, RIGID_V * k + 3, w_WB);
     }
 
-    /// Velocity [m/s] of the world point p \[m\] if it is fixed to body k: v + ω × (p − x).
+    /// Velocity \[m/s\] of the world point p \[m\] if it is fixed to body k: v + ω × (p − x).
     pub fn velocity_at(q: &[f64], v: &[f64], k: usize, p: &Vec3) -> Vec3 {
         Self::velocity(v, k) + Self::angular_velocity(v, k).cross(&(p - Self::position(q, k)))
     }
 
-    /// I = R I_B Rᵀ of body k, about the centre of mass, world axes [kg·m²].
+    /// I = R I_B Rᵀ of body k, about the centre of mass, world axes \[kg·m²\].
     pub fn world_inertia(&self, q: &[f64], k: usize) -> Mat3 {
         let R = matrix(&Self::rotation(q, k));
         R * self.inertia[k] * R.transpose()
     }
 
-    /// I⁻¹ = R I_B⁻¹ Rᵀ of body k [1/(kg·m²)].
+    /// I⁻¹ = R I_B⁻¹ Rᵀ of body k \[1/(kg·m²)\].
     pub fn world_inv_inertia(&self, q: &[f64], k: usize) -> Mat3 {
         let R = matrix(&Self::rotation(q, k));
         R * self.inv_inertia[k] * R.transpose()
     }
 
-    /// y ← M v: momenta P [kg·m/s] and L about the centres of mass [kg·m²/s] from velocities.
+    /// y ← M v: momenta P \[kg·m/s\] and L about the centres of mass \[kg·m²/s\] from velocities.
     pub fn mass_times(&self, q: &[f64], v: &[f64], y: &mut [f64]) {
         for k in 0..self.len() {
             let R = matrix(&Self::rotation(q, k));
@@ -174,14 +174,14 @@ impl Rigid {
         (0..self.len()).map(|k| self.kinetic_of(q, v, k)).sum()
     }
 
-    /// Momentum P [kg·m/s] and angular momentum L about the centre of mass [kg·m²/s] of body k, world axes.
+    /// Momentum P \[kg·m/s\] and angular momentum L about the centre of mass \[kg·m²/s\] of body k, world axes.
     pub fn momentum_of(&self, q: &[f64], v: &[f64], k: usize) -> (Vec3, Vec3) {
         let R = matrix(&Self::rotation(q, k));
         let W = R.tr_mul(&Self::angular_velocity(v, k));
         (self.mass[k] * Self::velocity(v, k), R * (self.inertia[k] * W))
     }
 
-    /// Momentum [kg·m/s] and angular momentum about the world's origin [kg·m²/s] of all bodies.
+    /// Momentum \[kg·m/s\] and angular momentum about the world's origin \[kg·m²/s\] of all bodies.
     pub fn momentum(&self, q: &[f64], v: &[f64]) -> (Vec3, Vec3) {
         let (mut sum, mut angular) = (Vec3::zeros(), Vec3::zeros());
         for k in 0..self.len() {
@@ -192,7 +192,7 @@ impl Rigid {
         (sum, angular)
     }
 
-    /// Gyroscopic torque −ω × Iω of body k [N·m].
+    /// Gyroscopic torque −ω × Iω of body k \[N·m\].
     pub fn gyroscopic_torque(&self, q: &[f64], v: &[f64], k: usize) -> Vec3 {
         let (_, L) = self.momentum_of(q, v, k);
         -Self::angular_velocity(v, k).cross(&L)
@@ -207,7 +207,7 @@ impl Rigid {
         }
     }
 
-    /// q ← q ⊕ u: x += u_lin \[m\], R ← exp(u_rot) R [rad, world axes], quaternions of length 1 again. For slices
+    /// q ← q ⊕ u: x += u_lin \[m\], R ← exp(u_rot) R \[rad, world axes\], quaternions of length 1 again. For slices
     /// that hold whole blocks of rigid bodies, as many as u has.
     pub fn advance(q: &mut [f64], u: &[f64]) {
         for (q, u) in q.chunks_exact_mut(RIGID_Q).zip(u.chunks_exact(RIGID_V)) {
@@ -247,7 +247,7 @@ impl Rigid {
 ///   L' = R' Π' = R cay cayᵀ Π = R Π = L, in direction too.
 ///
 /// The unknown Π_m solves Π_m − Π − (h/2) Π_m × I_B⁻¹ Π_m = 0 by Newton's method. Where it does not converge within
-/// its cap (h|Ω| far above 1), the step is cut into 2, 4, … equal parts. ω and the result are in world axes [rad/s].
+/// its cap (h|Ω| far above 1), the step is cut into 2, 4, … equal parts. ω and the result are in world axes \[rad/s\].
 pub fn free_rotation_step(I_B: &Mat3, inv_I_B: &Mat3, R_WB: &Quat, w_WB: &Vec3, h: f64) -> (Quat, Vec3) {
     'halve: for halvings in 0..=HALVINGS {
         let parts = 1u32 << halvings;

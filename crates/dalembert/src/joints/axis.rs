@@ -15,9 +15,9 @@ use super::{Body, Constraint, End, Holder, Rows};
 /// Which coordinate of two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis {
-    /// Turn of b against a about t [rad].
+    /// Turn of b against a about t \[rad\].
     Angle,
-    /// Slide of b's anchor against a's along t of a [m].
+    /// Slide of b's anchor against a's along t of a \[m\].
     Position,
 }
 
@@ -28,29 +28,29 @@ pub enum Role {
     Lower(f64),
     /// The coordinate stays below this value.
     Upper(f64),
-    /// Runs at this rate [rad/s or m/s] with at most `max` [N·m or N].
+    /// Runs at this rate \[rad/s or m/s\] with at most `max` \[N·m or N\].
     Velocity {
         /// Target rate.
         target: f64,
         /// Largest effort.
         max: f64,
     },
-    /// Held near this value by a spring and damper with at most `max` [N·m or N].
+    /// Held near this value by a spring and damper with at most `max` \[N·m or N\].
     Servo {
         /// Target value.
         target: f64,
-        /// Stiffness [N·m/rad or N/m].
+        /// Stiffness \[N·m/rad or N/m\].
         kp: f64,
-        /// Damping [N·m·s/rad or N·s/m].
+        /// Damping \[N·m·s/rad or N·s/m\].
         kd: f64,
         /// Largest effort.
         max: f64,
     },
-    /// Constant effort [N·m or N].
+    /// Constant effort \[N·m or N\].
     Effort(f64),
-    /// Dry friction of this effort [N·m or N].
+    /// Dry friction of this effort \[N·m or N\].
     Friction(f64),
-    /// Inertia of a rotor on the coordinate [kg·m² or kg].
+    /// Inertia of a rotor on the coordinate \[kg·m² or kg\].
     Armature(f64),
 }
 
@@ -72,7 +72,7 @@ impl AxisRow {
         Self { axis, role, ends, holders: ends.map(|e| e.holder) }
     }
 
-    /// The coordinate now, unwrapped near `last` [rad or m].
+    /// The coordinate now, unwrapped near `last` \[rad or m\].
     pub fn value(&self, bodies: &[Body], last: f64) -> f64 {
         coordinate(self.axis, &Ends::new(&self.ends, bodies), last)
     }

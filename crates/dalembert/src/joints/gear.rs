@@ -21,9 +21,9 @@ pub struct Coupling {
 pub struct Coupler {
     /// The coordinates θ₁ and θ₂.
     pub joints: [Coupling; 2],
-    /// k [1, or m/rad for a rack and pinion].
+    /// k \[1, or m/rad for a rack and pinion\].
     pub ratio: f64,
-    /// c: the value at the start [rad or m].
+    /// c: the value at the start \[rad or m\].
     pub offset: f64,
     holders: [Holder; 4],
 }

@@ -47,13 +47,13 @@ pub enum Holder {
 /// Pose and velocity of a holder, as constraints see it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Body {
-    /// Centre of mass (particle: position) [m].
+    /// Centre of mass (particle: position) \[m\].
     pub x: Vec3,
     /// Rotation body → world; identity for a particle.
     pub R: Mat3,
-    /// Velocity of the centre of mass [m/s].
+    /// Velocity of the centre of mass \[m/s\].
     pub v: Vec3,
-    /// Angular velocity in world axes [rad/s].
+    /// Angular velocity in world axes \[rad/s\].
     pub w: Vec3,
 }
 
@@ -72,7 +72,7 @@ impl Body {
 pub struct End {
     /// What it is fixed to.
     pub holder: Holder,
-    /// The point, from the centre of mass, in body axes [m].
+    /// The point, from the centre of mass, in body axes \[m\].
     pub anchor: Vec3,
     /// Columns t, n, b = t × n in body axes.
     pub axes: Mat3,
@@ -102,7 +102,7 @@ pub enum Ask {
 pub struct Rows {
     /// What is asked for.
     pub ask: Ask,
-    /// Violation C [m or rad, by row].
+    /// Violation C \[m or rad, by row\].
     pub violation: [f64; MOST_ROWS],
     /// ∂C/∂t: nonzero only for constraints that move by themselves.
     pub drift: [f64; MOST_ROWS],
@@ -165,9 +165,9 @@ impl Rows {
 /// the blocks between bodies and between places and turns.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GeometricStiffness {
-    /// Force against displacement [N/m].
+    /// Force against displacement \[N/m\].
     pub linear: Mat3,
-    /// Torque against turn [N·m/rad].
+    /// Torque against turn \[N·m/rad\].
     pub angular: Mat3,
 }
 
@@ -199,7 +199,7 @@ pub trait Constraint: Send + Sync {
     /// (see [`coordinates`](Self::coordinates)), so that angles go on beyond ±π.
     fn evaluate(&self, t: f64, bodies: &[Body], turns: &[f64], out: &mut Rows);
 
-    /// Joint coordinates [rad or m] that need a memory to be unwrapped; `turns` gives their last values.
+    /// Joint coordinates \[rad or m\] that need a memory to be unwrapped; `turns` gives their last values.
     fn coordinates(&self, _bodies: &[Body], _turns: &[f64]) -> [Option<f64>; 2] {
         [None, None]
     }
@@ -209,7 +209,7 @@ pub trait Constraint: Send + Sync {
         None
     }
 
-    /// Adds how its forces λ [N or N·m] turn with each body to `out`; false if it has nothing to add.
+    /// Adds how its forces λ \[N or N·m\] turn with each body to `out`; false if it has nothing to add.
     fn geometric_stiffness(
         &self,
         _bodies: &[Body],
@@ -249,12 +249,12 @@ pub enum JointKind {
     Planar,
     /// Slide along t by `pitch` metres per turn.
     Screw {
-        /// Advance per turn [m].
+        /// Advance per turn \[m\].
         pitch: f64,
     },
     /// The anchors keep their distance.
     Distance {
-        /// Distance [m], > 0.
+        /// Distance \[m\], > 0.
         length: f64,
     },
     /// The anchor of b stays on the line through the anchor of a along t.

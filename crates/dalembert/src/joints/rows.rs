@@ -173,7 +173,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// The angle equal to `angle` up to whole turns that lies nearest to `last` [rad].
+/// The angle equal to `angle` up to whole turns that lies nearest to `last` \[rad\].
 pub fn unwrap_angle(angle: f64, last: f64) -> f64 {
     use std::f64::consts::TAU;
     angle + TAU * ((last - angle) / TAU).round()

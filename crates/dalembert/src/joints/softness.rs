@@ -5,7 +5,7 @@
 pub struct Softness {
     /// ε: the part of the violation that one step takes away, 0 … 1.
     pub error_reduction: f64,
-    /// r: how far the row yields per unit of force [m/(N·s)] or [rad/(N·m·s)].
+    /// r: how far the row yields per unit of force \[m/(N·s)\] or \[rad/(N·m·s)\].
     pub regularization: f64,
 }
 
@@ -13,7 +13,7 @@ impl Softness {
     /// Holds exactly: C goes to zero in one step.
     pub const HARD: Softness = Softness { error_reduction: 1.0, regularization: 0.0 };
 
-    /// From a spring kp [N/m] and a damper kd [N·s/m] integrated implicitly over `h` [s]:
+    /// From a spring kp \[N/m\] and a damper kd \[N·s/m\] integrated implicitly over `h` \[s\]:
     /// λ = −kp C⁺ − kd Ċ⁺ and C⁺ = C + h Ċ⁺ give ε = h kp / (h kp + kd), r = 1 / (h kp + kd).
     pub fn from_gains(kp: f64, kd: f64, h: f64) -> Self {
         let s = h * kp + kd;

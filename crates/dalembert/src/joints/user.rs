@@ -13,7 +13,7 @@ pub trait Equations: Send + Sync {
     /// Number of equations, 1 … 6.
     fn rows(&self) -> usize;
 
-    /// Fills `out` with C at time t [s] for points x [m].
+    /// Fills `out` with C at time t \[s\] for points x \[m\].
     fn violation<T: Scalar>(&self, t: T, x: &[[T; 3]], out: &mut [T]);
 }
 
@@ -116,57 +116,57 @@ impl<E: Equations> Constraint for UserConstraint<E> {
 pub enum Track {
     /// A circle: 2 equations.
     Circle {
-        /// Centre [m].
+        /// Centre \[m\].
         center: Vec3,
         /// Unit normal of its plane.
         axis: Vec3,
-        /// Radius [m].
+        /// Radius \[m\].
         radius: f64,
     },
     /// A straight line: 2 equations.
     Line {
-        /// A point on it [m].
+        /// A point on it \[m\].
         through: Vec3,
         /// Two unit vectors across it.
         across: [Vec3; 2],
     },
     /// The parabola z = z₀ + k (x − x₀)², y = y₀: 2 equations.
     Parabola {
-        /// Lowest point [m].
+        /// Lowest point \[m\].
         lowest: Vec3,
-        /// k [1/m].
+        /// k \[1/m\].
         curvature: f64,
     },
     /// A sphere: 1 equation.
     Sphere {
-        /// Centre [m].
+        /// Centre \[m\].
         center: Vec3,
-        /// Radius [m].
+        /// Radius \[m\].
         radius: f64,
     },
     /// An endless cylinder: 1 equation.
     Cylinder {
-        /// A point on its axis [m].
+        /// A point on its axis \[m\].
         center: Vec3,
         /// Unit vector along its axis.
         axis: Vec3,
-        /// Radius [m].
+        /// Radius \[m\].
         radius: f64,
     },
     /// A plane: 1 equation.
     Plane {
-        /// A point in it [m].
+        /// A point in it \[m\].
         through: Vec3,
         /// Unit normal.
         normal: Vec3,
     },
     /// A torus around z: 1 equation.
     Torus {
-        /// Centre [m].
+        /// Centre \[m\].
         center: Vec3,
-        /// Radius of the ring [m].
+        /// Radius of the ring \[m\].
         ring: f64,
-        /// Radius of the tube [m].
+        /// Radius of the tube \[m\].
         tube: f64,
     },
 }

@@ -9,7 +9,7 @@ use crate::joints::{Constraint, Role, Softness};
 pub enum Hold {
     /// Exactly.
     Hard,
-    /// By a spring kp [N/m or N·m/rad] and a damper kd [N·s/m or N·m·s/rad] on each row.
+    /// By a spring kp \[N/m or N·m/rad\] and a damper kd \[N·s/m or N·m·s/rad\] on each row.
     Gains {
         /// Stiffness.
         kp: f64,
@@ -37,7 +37,7 @@ pub struct NamedConstraint {
     pub constraint: Box<dyn Constraint>,
     /// How it is held.
     pub hold: Hold,
-    /// Force or torque at which it breaks [N or N·m].
+    /// Force or torque at which it breaks \[N or N·m\].
     pub breaks_at: Option<f64>,
     /// Its place in [`State::turns`](super::State::turns).
     pub turns: Range<usize>,
@@ -79,7 +79,7 @@ impl NamedConstraint {
         }
     }
 
-    /// Energy stored in a row [J].
+    /// Energy stored in a row \[J\].
     pub(crate) fn energy(&self, C: f64) -> f64 {
         match self.hold {
             Hold::Gains { kp, .. } => 0.5 * kp * C * C,

@@ -42,7 +42,7 @@ pub struct Model {
     pub layout: Layout,
     /// Named pieces of the state vectors, in the order of the points.
     pub blocks: Vec<Block>,
-    /// Gravity [m/s²].
+    /// Gravity \[m/s²\].
     pub gravity: Vec3,
     /// Inertia of the rigid bodies.
     pub rigid: Rigid,
@@ -168,14 +168,14 @@ impl Model {
         }
     }
 
-    /// −Σ m g·x over rigid bodies [J].
+    /// −Σ m g·x over rigid bodies \[J\].
     fn weight_energy(&self, state: &State) -> f64 {
         (0..self.layout.rigid)
             .map(|k| -self.rigid.mass[k] * self.gravity.dot(&Rigid::position(&state.q, k)))
             .sum()
     }
 
-    /// Energy stored in soft joints, servos and soft limits [J].
+    /// Energy stored in soft joints, servos and soft limits \[J\].
     pub fn joint_energy(&self, state: &State) -> f64 {
         let mut rows = Rows::default();
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
@@ -209,7 +209,7 @@ impl Model {
         names
     }
 
-    /// Energy stored in each batch of forces [J], by name.
+    /// Energy stored in each batch of forces \[J\], by name.
     pub fn energy_terms(&self, state: &State) -> Vec<(&str, f64)> {
         let points = self.points(state.time, &state.q, &state.v);
         let mut terms: Vec<(&str, f64)> =

@@ -322,7 +322,7 @@ impl Model {
         (rows, bodies)
     }
 
-    /// Norm of λ over the rows of constraint c [N or N·m].
+    /// Norm of λ over the rows of constraint c \[N or N·m\].
     fn joint_force(&self, state: &State, c: usize) -> f64 {
         let entry = &self.constraints[c];
         let n = entry.constraint.rows();
@@ -337,7 +337,7 @@ impl Model {
         norm(&(0..n).map(row).collect::<Vec<_>>())
     }
 
-    /// Worst |C| of constraint c, or 0 if it has broken [m or rad].
+    /// Worst |C| of constraint c, or 0 if it has broken \[m or rad\].
     fn joint_gap(&self, state: &State, c: usize) -> f64 {
         let entry = &self.constraints[c];
         if state.broken[entry.joint] {

@@ -19,9 +19,9 @@ pub struct State {
     pub v: Vec<f64>,
     /// Step size and error that an adaptive integrator remembers.
     pub controller: Controller,
-    /// Multipliers λ of the last step, six per constraint [N or N·m]; unused rows are 0.
+    /// Multipliers λ of the last step, six per constraint \[N or N·m\]; unused rows are 0.
     pub lambda: Vec<f64>,
-    /// Where each unwrapped joint coordinate stood last [rad or m].
+    /// Where each unwrapped joint coordinate stood last \[rad or m\].
     pub turns: Vec<f64>,
     /// Which joints have broken.
     pub broken: Vec<bool>,

@@ -210,7 +210,7 @@ pub(super) fn constraints(
     Joined { constraints: shop.out, places: shop.places, turns: shop.turns, joints: shop.joints }
 }
 
-/// Two anchors that lie further apart than this do not meet [m].
+/// Two anchors that lie further apart than this do not meet \[m\].
 const MEET: f64 = 1e-6;
 
 impl Shop<'_> {

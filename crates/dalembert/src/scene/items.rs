@@ -93,7 +93,7 @@ pub struct MappedPoints {
     pub name: String,
     /// The points that carry them, sets of particles or points defined before; or one rigid body.
     pub of: Vec<String>,
-    /// Places in the frame of the rigid body [m]; its origin if empty.
+    /// Places in the frame of the rigid body \[m\]; its origin if empty.
     pub at: Vec<Vec3>,
 }
 

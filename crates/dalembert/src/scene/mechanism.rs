@@ -7,17 +7,17 @@ use crate::math::{Mat3, Pose, Quat, Vec3};
 /// How heavy a rigid body is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BodyMass {
-    /// The shape filled with a density [kg/m³].
+    /// The shape filled with a density \[kg/m³\].
     Density(f64),
-    /// The shape filled evenly with a mass [kg].
+    /// The shape filled evenly with a mass \[kg\].
     Mass(f64),
     /// Given outright.
     Given {
-        /// Mass [kg].
+        /// Mass \[kg\].
         mass: f64,
-        /// Centre of mass in the body's frame [m].
+        /// Centre of mass in the body's frame \[m\].
         center: Vec3,
-        /// Inertia about the centre of mass, body axes [kg·m²].
+        /// Inertia about the centre of mass, body axes \[kg·m²\].
         inertia: Mat3,
     },
 }
@@ -33,9 +33,9 @@ pub struct RigidBody {
     pub mass: BodyMass,
     /// Where its frame stands.
     pub pose: Pose,
-    /// Velocity of its centre of mass, world axes [m/s].
+    /// Velocity of its centre of mass, world axes \[m/s\].
     pub velocity: Vec3,
-    /// Angular velocity, body axes [rad/s].
+    /// Angular velocity, body axes \[rad/s\].
     pub angular_velocity: Vec3,
 }
 
@@ -52,19 +52,19 @@ impl RigidBody {
         }
     }
 
-    /// Sets the mass [kg], spread evenly over the shape.
+    /// Sets the mass \[kg\], spread evenly over the shape.
     pub fn mass(mut self, mass: f64) -> Self {
         self.mass = BodyMass::Mass(mass);
         self
     }
 
-    /// Sets mass [kg], centre of mass [m] and inertia about it [kg·m²], in the body's frame.
+    /// Sets mass \[kg\], centre of mass \[m\] and inertia about it \[kg·m²\], in the body's frame.
     pub fn inertia(mut self, mass: f64, center: Vec3, inertia: Mat3) -> Self {
         self.mass = BodyMass::Given { mass, center, inertia };
         self
     }
 
-    /// Puts the body's frame at a place [m].
+    /// Puts the body's frame at a place \[m\].
     pub fn at(mut self, position: [f64; 3]) -> Self {
         self.pose.position = position.into();
         self
@@ -76,13 +76,13 @@ impl RigidBody {
         self
     }
 
-    /// Sets the velocity of the centre of mass, world axes [m/s].
+    /// Sets the velocity of the centre of mass, world axes \[m/s\].
     pub fn velocity(mut self, v: [f64; 3]) -> Self {
         self.velocity = v.into();
         self
     }
 
-    /// Sets the angular velocity, body axes [rad/s].
+    /// Sets the angular velocity, body axes \[rad/s\].
     pub fn angular_velocity(mut self, w: [f64; 3]) -> Self {
         self.angular_velocity = w.into();
         self
@@ -106,14 +106,14 @@ pub enum JointType {
     Cylindrical,
     /// Motion across the axis and turn about it are left.
     Planar,
-    /// Slide along the axis by this much per turn [m].
+    /// Slide along the axis by this much per turn \[m\].
     Screw {
-        /// Advance per turn [m].
+        /// Advance per turn \[m\].
         pitch: f64,
     },
     /// The anchors keep their distance; the one at the start if none is given.
     Distance {
-        /// Distance [m].
+        /// Distance \[m\].
         length: Option<f64>,
     },
     /// The second anchor stays on the line through the first along the axis.
@@ -127,34 +127,34 @@ pub enum JointType {
 pub enum Anchors {
     /// At the second body's origin (or the particle) at the start.
     Default,
-    /// One place in the world at the start [m].
+    /// One place in the world at the start \[m\].
     World(Vec3),
-    /// One place in each body's frame [m].
+    /// One place in each body's frame \[m\].
     Local([Vec3; 2]),
 }
 
 /// What drives the coordinate of a joint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Motor {
-    /// Runs at a rate [rad/s or m/s] with at most `max` [N·m or N].
+    /// Runs at a rate \[rad/s or m/s\] with at most `max` \[N·m or N\].
     Velocity {
         /// Target rate.
         target: f64,
         /// Largest effort.
         max: f64,
     },
-    /// Holds a value [rad or m] by a spring and damper with at most `max` [N·m or N].
+    /// Holds a value \[rad or m\] by a spring and damper with at most `max` \[N·m or N\].
     Position {
         /// Target value.
         target: f64,
-        /// Stiffness [N·m/rad or N/m].
+        /// Stiffness \[N·m/rad or N/m\].
         kp: f64,
-        /// Damping [N·m·s/rad or N·s/m].
+        /// Damping \[N·m·s/rad or N·s/m\].
         kd: f64,
         /// Largest effort.
         max: f64,
     },
-    /// Constant effort [N·m or N].
+    /// Constant effort \[N·m or N\].
     Effort(f64),
 }
 
@@ -166,9 +166,9 @@ pub enum Stiffness {
     Hard,
     /// Spring and damper in SI units.
     Gains {
-        /// Stiffness kp [N/m or N·m/rad].
+        /// Stiffness kp \[N/m or N·m/rad\].
         kp: f64,
-        /// Damping kd [N·s/m or N·m·s/rad].
+        /// Damping kd \[N·s/m or N·m·s/rad\].
         kd: f64,
     },
     /// ε and r as they are, whatever the step size (`impulse` only).
@@ -192,17 +192,17 @@ pub struct JointItem {
     pub axis2: Option<Vec3>,
     /// How it holds.
     pub stiffness: Stiffness,
-    /// Least and greatest value of the coordinate [rad or m].
+    /// Least and greatest value of the coordinate \[rad or m\].
     pub limits: Option<[f64; 2]>,
     /// How the limits hold.
     pub limit_stiffness: Stiffness,
     /// What drives the coordinate.
     pub motor: Option<Motor>,
-    /// Viscous damping of the coordinate [N·m·s/rad or N·s/m].
+    /// Viscous damping of the coordinate \[N·m·s/rad or N·s/m\].
     pub damping: f64,
-    /// Dry friction of the coordinate [N·m or N].
+    /// Dry friction of the coordinate \[N·m or N\].
     pub friction: f64,
-    /// Inertia of a rotor on the coordinate [kg·m² or kg].
+    /// Inertia of a rotor on the coordinate \[kg·m² or kg\].
     pub armature: f64,
     /// Force or torque at which the joint breaks, as the norm over its rows.
     pub break_force: Option<f64>,
@@ -232,7 +232,7 @@ impl JointItem {
         }
     }
 
-    /// Puts both anchors at one place in the world [m].
+    /// Puts both anchors at one place in the world \[m\].
     pub fn anchor(mut self, at: [f64; 3]) -> Self {
         self.anchors = Anchors::World(at.into());
         self
@@ -250,7 +250,7 @@ impl JointItem {
         self
     }
 
-    /// Sets the limits of the coordinate [rad or m].
+    /// Sets the limits of the coordinate \[rad or m\].
     pub fn limits(mut self, low: f64, high: f64) -> Self {
         self.limits = Some([low, high]);
         self
@@ -262,7 +262,7 @@ impl JointItem {
         self
     }
 
-    /// Sets viscous damping of the coordinate [N·m·s/rad or N·s/m].
+    /// Sets viscous damping of the coordinate \[N·m·s/rad or N·s/m\].
     pub fn damping(mut self, c: f64) -> Self {
         self.damping = c;
         self
@@ -276,7 +276,7 @@ pub struct Gear {
     pub name: String,
     /// Names of two joints with one coordinate each. A hinge gives its angle, a slider its position.
     pub joints: [String; 2],
-    /// Ratio; for a rack and pinion minus the pinion's radius [m].
+    /// Ratio; for a rack and pinion minus the pinion's radius \[m\].
     pub ratio: f64,
     /// How it holds.
     pub stiffness: Stiffness,
@@ -300,7 +300,7 @@ pub type MakeConstraint = Box<dyn FnOnce(&[crate::joints::End]) -> Box<dyn Const
 pub struct CustomConstraint {
     /// Name, unique among joints.
     pub name: String,
-    /// The points that it is about: a body or particle, and a place in its frame [m].
+    /// The points that it is about: a body or particle, and a place in its frame \[m\].
     pub points: Vec<(String, Vec3)>,
     /// Makes the constraint from the ends.
     pub make: MakeConstraint,
@@ -333,7 +333,7 @@ pub struct GeneralizedBody {
     pub name: String,
     /// The map x(u).
     pub map: Box<dyn PointMap>,
-    /// Masses of its points [kg].
+    /// Masses of its points \[kg\].
     pub masses: Vec<f64>,
     /// u at the start.
     pub coordinates: Vec<f64>,

@@ -98,9 +98,9 @@ const MOST_PROJECTIONS: u32 = 30;
 const SHORTEST: f64 = 1e-3;
 /// New factors for the projection if a step with the old ones leaves more than this share of the gap.
 const SLOW: f64 = 0.05;
-/// Factors of the start of a step close a gap by about the largest turn since [rad]; beyond this, new ones do better.
+/// Factors of the start of a step close a gap by about the largest turn since \[rad\]; beyond this, new ones do better.
 const SMALL_TURN: f64 = 0.02;
-/// A joint counts as closed when it gapes by less than this [m or rad].
+/// A joint counts as closed when it gapes by less than this \[m or rad\].
 const CLOSED: f64 = 1e-8;
 
 impl Impulse {

@@ -32,11 +32,11 @@ pub struct Lagrange {
     pub integrator: Integrator,
     /// Error allowed per inner step of an adaptive integrator, absolute and relative alike.
     pub tolerance: f64,
-    /// Smallest inner step of an adaptive integrator [s].
+    /// Smallest inner step of an adaptive integrator \[s\].
     pub min_step: f64,
     /// Project positions and velocities after each step.
     pub projection: bool,
-    /// Baumgarte rate α [1/s]; 0 for none.
+    /// Baumgarte rate α \[1/s\]; 0 for none.
     pub baumgarte: f64,
 }
 

@@ -40,7 +40,7 @@ pub struct StepReport {
     pub residual: f64,
     /// Rows that depend on other rows, so that their λ is a matter of choice.
     pub weak_rows: u32,
-    /// Worst violation of a hard joint after the step [m or rad].
+    /// Worst violation of a hard joint after the step \[m or rad\].
     pub gap: f64,
     /// Newton steps of the position projection.
     pub projections: u32,

@@ -545,7 +545,7 @@ impl System {
         }
     }
 
-    /// Largest |ω| of the bodies [rad/s].
+    /// Largest |ω| of the bodies \[rad/s\].
     pub(crate) fn fastest_turn(&self, v: &[f64]) -> f64 {
         let turning = self.nodes.iter().filter(|node| node.dofs == 6);
         turning.map(|node| triple(&v[node.v..], 1).norm_squared()).fold(0.0, f64::max).sqrt()

@@ -134,7 +134,7 @@ impl System {
     }
 }
 
-/// Blocks of a joint between two bodies: the first `rows` of (1 −[r]; 0 1) as seen from each.
+/// Blocks of a joint between two bodies: the first `rows` of (1 −\[r\]; 0 1) as seen from each.
 fn joint_blocks(rows: usize, random: &mut Random) -> [Block; 2] {
     let mut one = |sign: f64| {
         let r = [0.5 + 0.1 * random.number(), 0.3 * random.number(), 0.3 * random.number()];
