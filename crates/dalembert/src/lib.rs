@@ -4,8 +4,8 @@
 //! the parent as `f_parent = Jᵀ f_child`. Everything here is that sentence, said for points, bodies and joints.
 //!
 //! **Four nouns.** [`bodies`] own coordinates and inertia. [`mapping`]s carry points. [`forces`] act on points.
-//! [`filters`] (and, as they arrive, constraints) say which motions are not allowed. A method in [`step`] is a short
-//! list of named moves over them.
+//! Constraints hold bodies together: [`joints`] by equations C(q) = 0 with forces Aᵀλ, [`filters`] by taking directions
+//! away. A method in [`step`] is a short list of named moves over them.
 //!
 //! **The tour of one step**, `explicit` with symplectic Euler:
 //!
@@ -18,13 +18,17 @@
 //! step                 kick, drift, time                v += h a,  x += h v,  t += h
 //! ```
 //!
+//! With joints, `impulse` puts one move between: `step::system` solves for v⁺ and λ together, rows and bodies as one
+//! saddle-point system ([`solve::kkt`]), and after the drift projects positions back onto C = 0. `lagrange` solves the
+//! same system for accelerations at every stage of an integrator.
+//!
 //! **Objects.** What a user writes is a [`scene::Scene`]. `build` checks it and returns a [`step::Simulation`]: a
 //! [`model::Model`] (constant, shared), a [`model::State`] (everything that changes), a [`step::Workspace`] (buffers
 //! that may vanish at any moment) and a [`step::Method`]. State vectors are flat arrays for the whole system:
 //! [`model::Layout`] draws the map.
 //!
 //! **Where does a new thing go?** A force: a file in `forces/unary`, `forces/nary` or `forces/spatial`. A way to carry
-//! points: `mapping/`. A method: `step/`. Mathematics without physics: `solve/`. Each adds a line to
+//! points: `mapping/`. A joint: `joints/`. A method: `step/`. Mathematics without physics: `solve/`. Each adds a line to
 //! [`check::samples`], and the law tests find it there. The list below is also the direction of `use`: a module uses
 //! those above it.
 //!
