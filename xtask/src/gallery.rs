@@ -21,9 +21,9 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("figure_eight", &["--trails", "--camera=-60,50"]),
     ("inclined_plane", &["--trails", "--camera=-25,18"]),
     ("kepler", &["--trails", "--time", "100%", "--camera=-60,50"]),
-    ("lennard_jones", &["--time", "100%"]),
+    ("lennard_jones", &["--time", "100%", "--size", "540x360"]),
     ("pendulum", &["--trails", "--camera=-80,12"]),
-    ("push_some", &["--time", "100%"]),
+    ("push_some", &["--time", "100%", "--size", "480x320"]),
     ("shaken", &["--camera=-80,12"]),
 ];
 
@@ -38,9 +38,11 @@ pub(crate) fn write() -> Outcome {
         let start = Instant::now();
         let (from, to) = (scene.to_string_lossy(), picture.to_string_lossy());
         let own = OPTIONS.iter().find(|(scene, _)| *scene == name).map_or(&[][..], |(_, options)| *options);
-        let mut arguments = vec!["render", &from, "-o", &to, "--size", "600x400", "--small", "--fps", "60"];
-        if !own.contains(&"--time") {
-            arguments.extend(["--time", "40%"]);
+        let mut arguments = vec!["render", &from, "-o", &to, "--small"];
+        for (option, value) in [("--size", "600x400"), ("--time", "40%")] {
+            if !own.contains(&option) {
+                arguments.extend([option, value]);
+            }
         }
         arguments.extend(own);
         output(&mut program(&arguments)?)?;

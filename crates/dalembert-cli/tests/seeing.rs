@@ -64,7 +64,11 @@ fn pictures_and_films_come_from_scenes_and_recordings_with_the_same_pixels_each_
         ("ball.toml", "a.png", &["--time", "0.5"][..]),
         ("ball.toml", "b.png", &["--time", "50%"]),
         ("ball.mcap", "c.png", &["--time", "0.5"]),
-        ("ball.toml", "d.png", &["--time", "40%", "--trails", "--small", "--dark", "--show", "velocity,force"]),
+        (
+            "ball.toml",
+            "d.png",
+            &["--time", "40%", "--trails", "--small", "--dark", "--show", "velocity,force"],
+        ),
         ("ball.mcap", "e.gif", &["--fps", "5", "--camera", "-30,20"]),
     ] {
         let out = run(folder.path(), &[&["render", input, "-o", output], &small[..], more].concat());
@@ -89,7 +93,7 @@ fn mistakes_are_told_before_anything_is_simulated() {
         (&["render", "ball.mcap", "-o", "a.png", "--dt", "0.1"], 2, "need a scene"),
         (&["plot", "ball.mcap", "energy", "-o", "a.pdf"], 2, "svg, png"),
         (&["plot", "ball.mcap", "track:bal", "-o", "a.svg"], 2, "did you mean `ball`"),
-        (&["plot", "ball.mcap", "energy", "ball.z", "-o", "a.svg"], 2, "unit"),
+        (&["plot", "ball.mcap", "energy", "ball.z", "-o", "a.svg"], 2, "make two plots"),
         (&["export", "ball.mcap", "a.fbx"], 2, "csv, glb, ply, vtp, pc2"),
         (&["export", "ball.mcap", "a.glb", "--track", "ball"], 2, "need a table"),
         (&["export", "none.mcap", "a.glb"], 5, "none.mcap"),
@@ -106,7 +110,8 @@ fn mistakes_are_told_before_anything_is_simulated() {
 #[test]
 fn a_film_without_ffmpeg_says_what_is_missing() {
     let folder = folder();
-    let out = program(folder.path(), &["render", "ball.toml", "-o", "a.mp4"]).env("PATH", "").output().unwrap();
+    let out =
+        program(folder.path(), &["render", "ball.toml", "-o", "a.mp4"]).env("PATH", "").output().unwrap();
     assert_eq!(code(&out), Some(5));
     assert!(said(&out).contains("ffmpeg") && said(&out).contains(".gif"), "{}", said(&out));
 }
@@ -131,7 +136,9 @@ fn plots_and_exports_are_written_and_leave_nothing_half_done() {
         .unwrap()
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
-    for name in ["energy.svg", "drift.png", "ball.glb", "ball_0000.ply", "ball_0059.vtp", "ball.pvd", "ball.pc2"] {
+    for name in
+        ["energy.svg", "drift.png", "ball.glb", "ball_0000.ply", "ball_0059.vtp", "ball.pvd", "ball.pc2"]
+    {
         assert!(names.iter().any(|n| n == name), "{name} is missing: {names:?}");
     }
     assert!(names.iter().all(|n| !n.ends_with(".part")));
@@ -192,6 +199,7 @@ fn a_view_prints_its_address_serves_its_page_and_takes_the_next_port_where_one_i
 #[test]
 fn bound_wider_the_address_holds_a_token() {
     let folder = folder();
-    let (_view, address) = view(folder.path(), &["ball.toml", "--bind", "0.0.0.0", "--port", "0", "--paused"]);
+    let (_view, address) =
+        view(folder.path(), &["ball.toml", "--bind", "0.0.0.0", "--port", "0", "--paused"]);
     assert!(address.contains("/?token="), "{address}");
 }

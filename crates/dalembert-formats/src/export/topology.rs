@@ -49,9 +49,9 @@ pub fn sheet_width(block: &Block, springs: &[(&str, Pairs)]) -> Option<u32> {
         })
     };
     // The partners of point 0 tell which widths are possible.
-    let partners = pairs.range([0, 0]..[1, 0]).map(|p| p[1]);
+    let mut partners = pairs.range([0, 0]..[1, 0]).map(|p| p[1]);
     let width = |w: &u32| *w >= 3 && n.is_multiple_of(*w) && n / w >= 3 && is_sheet(*w);
-    partners.filter(|w| pairs.contains(&[0, 1]) && width(w)).next_back()
+    partners.rfind(|w| pairs.contains(&[0, 1]) && width(w))
 }
 
 /// Two triangles per square of a sheet with `count` points and rows of `width`, corners counted from its first point.
