@@ -21,9 +21,9 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("figure_eight", &["--trails", "--camera=-60,50"]),
     ("inclined_plane", &["--trails", "--camera=-25,18"]),
     ("kepler", &["--trails", "--time", "100%", "--camera=-60,50"]),
-    ("lennard_jones", &["--time", "100%"]),
+    ("lennard_jones", &["--time", "100%", "--size", "540x360"]),
     ("pendulum", &["--trails", "--camera=-80,12"]),
-    ("push_some", &["--time", "100%"]),
+    ("push_some", &["--time", "100%", "--size", "480x320"]),
     ("shaken", &["--camera=-80,12"]),
 ];
 
@@ -38,9 +38,11 @@ pub(crate) fn write() -> Outcome {
         let start = Instant::now();
         let (from, to) = (scene.to_string_lossy(), picture.to_string_lossy());
         let own = OPTIONS.iter().find(|(scene, _)| *scene == name).map_or(&[][..], |(_, options)| *options);
-        let mut arguments = vec!["render", &from, "-o", &to, "--size", "600x400", "--small", "--fps", "60"];
-        if !own.contains(&"--time") {
-            arguments.extend(["--time", "40%"]);
+        let mut arguments = vec!["render", &from, "-o", &to, "--small"];
+        for (option, value) in [("--size", "600x400"), ("--time", "40%")] {
+            if !own.contains(&option) {
+                arguments.extend([option, value]);
+            }
         }
         arguments.extend(own);
         output(&mut program(&arguments)?)?;
@@ -53,7 +55,40 @@ pub(crate) fn write() -> Outcome {
     let page = root().join(PAGE);
     std::fs::write(&page, text()?).map_err(|e| format!("cannot write `{}`: {e}", page.display()))?;
     println!("wrote {}", page.display());
-    Ok(())
+    write_readme()
+}
+
+/// Scenes whose pictures stand in the README; those that do not exist are left out.
+const README: &[&str] = &["push_some", "cloth", "figure_eight", "soft_cloud"];
+
+/// Puts the section "Gallery" at the end of the README, in the place of the one that is there.
+fn write_readme() -> Outcome {
+    let path = root().join("README.md");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        println!("no README.md: its section \"Gallery\" was left out");
+        return Ok(());
+    };
+    let before = text.split("\n## Gallery\n").next().unwrap_or(&text).trim_end();
+    let mut out = format!(
+        "{before}\n\n## Gallery\n\nAll scenes with pictures are in [the book](book/src/gallery.md).\n"
+    );
+    for name in README {
+        let scene = root().join(format!("scenes/{name}.toml"));
+        if scene.is_file() {
+            let file = read(&scene)?;
+            let title = title(&file, name);
+            let _ = write!(
+                out,
+                "\n![{title}]({PICTURES}/{name}.png)\n\n```sh\ndalembert view scenes/{name}.toml\n```\n"
+            );
+        }
+    }
+    std::fs::write(&path, out).map_err(|e| format!("cannot write `{}`: {e}", path.display()))
+}
+
+/// The title of a scene file.
+fn title<'a>(file: &'a str, name: &'a str) -> &'a str {
+    file.lines().find_map(|l| l.strip_prefix("title = ")).unwrap_or(name).trim_matches('"')
 }
 
 /// Fails if a scene has no picture or the page is not what the scenes say.
@@ -82,7 +117,7 @@ fn text() -> Outcome<String> {
     );
     for scene in files(&root().join("scenes"), "toml")? {
         let (name, file) = (stem(&scene), read(&scene)?);
-        let title = file.lines().find_map(|l| l.strip_prefix("title = ")).unwrap_or(&name).trim_matches('"');
+        let title = title(&file, &name);
         let says = |mark: &str| file.lines().find_map(|l| l.strip_prefix(mark)).unwrap_or_default();
         let _ = write!(
             out,

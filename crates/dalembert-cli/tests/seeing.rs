@@ -93,7 +93,7 @@ fn mistakes_are_told_before_anything_is_simulated() {
         (&["render", "ball.mcap", "-o", "a.png", "--dt", "0.1"], 2, "need a scene"),
         (&["plot", "ball.mcap", "energy", "-o", "a.pdf"], 2, "svg, png"),
         (&["plot", "ball.mcap", "track:bal", "-o", "a.svg"], 2, "did you mean `ball`"),
-        (&["plot", "ball.mcap", "energy", "ball.z", "-o", "a.svg"], 2, "unit"),
+        (&["plot", "ball.mcap", "energy", "ball.z", "-o", "a.svg"], 2, "make two plots"),
         (&["export", "ball.mcap", "a.fbx"], 2, "csv, glb, ply, vtp, pc2"),
         (&["export", "ball.mcap", "a.glb", "--track", "ball"], 2, "need a table"),
         (&["export", "none.mcap", "a.glb"], 5, "none.mcap"),

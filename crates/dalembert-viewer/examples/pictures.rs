@@ -38,6 +38,42 @@ fn curtain() -> Result<(Drawing, Vec<Frame>), Box<dyn std::error::Error>> {
     Ok((drawing, frames))
 }
 
+/// A chain of capsules on ball joints, a door that meets its stop, a cone on a rail and a double pendulum.
+fn mechanisms() -> Result<(Drawing, Vec<Frame>), Box<dyn std::error::Error>> {
+    let method = Method::Impulse(Impulse::default());
+    let mut scene = Scene { title: "mechanisms".into(), dt: 2e-3, method, ..Scene::default() };
+    for k in 0..6 {
+        let shape = Shape::Capsule { radius: 0.05, length: 0.2 };
+        let x = 0.1 + 0.3 * f64::from(k) + 0.05;
+        let lying = Quat::from_axis_angle(&Vec3::y_axis(), std::f64::consts::FRAC_PI_2);
+        scene.add(RigidBody::new(format!("link{k}"), shape).mass(0.4).at([x, 0.0, 1.8]).turned(lying));
+        let before = if k == 0 { "world".into() } else { format!("link{}", k - 1) };
+        let joint = JointItem::new(format!("ball{k}"), JointType::Ball, before, format!("link{k}"));
+        scene.add(joint.anchor([x - 0.15, 0.0, 1.8]));
+    }
+    let door = Shape::Box { size: Vec3::new(0.7, 0.05, 1.2) };
+    let swing = [0.0, 0.0, 1.5];
+    scene.add(RigidBody::new("door", door).mass(8.0).at([-1.0, 0.0, 0.7]).angular_velocity(swing));
+    let hinge = JointItem::new("hinge", JointType::Hinge, "world", "door").anchor([-1.35, 0.0, 0.7]);
+    scene.add(hinge.axis([0.0, 0.0, 1.0]).limits(-0.3, 1.2));
+    let cone = Shape::Cone { radius: 0.15, length: 0.4 };
+    scene.add(RigidBody::new("cone", cone).mass(1.0).at([1.0, 0.7, 0.9]));
+    let rail = JointItem::new("rail", JointType::Slider, "world", "cone").anchor([1.0, 0.7, 0.9]);
+    scene.add(rail.axis([0.0, 0.0, 1.0]).limits(-0.3, 0.3));
+    let mut sim = scene.build()?;
+    let drawing = drawing::describe(&sim.model, &sim.state);
+    let mut frames = Vec::new();
+    for i in 0..=300 {
+        if i % 100 == 0 {
+            let mut frame = Frame::default();
+            drawing::frame(&sim.model, &drawing, &sim.state, Groups::EVERY, &mut frame);
+            frames.push(frame);
+        }
+        sim.step()?;
+    }
+    Ok((drawing, frames))
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::path::PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".into()));
     let (d, f) = dalembert_viewer::sample::every_shape();
@@ -50,6 +86,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (low, high) = (image.pixels.iter().min(), image.pixels.iter().max());
         assert!(low < Some(&60) && high > Some(&180), "the picture is flat: {low:?} to {high:?}");
         std::fs::write(folder.join(name), image.to_png())?;
+    }
+    let (d, frames) = mechanisms()?;
+    let shown = [Group::Joint, Group::Force].into_iter().fold(Groups::default(), Groups::with);
+    for (groups, name) in [
+        (Groups::default(), "mechanisms.png"),
+        (shown, "mechanisms_joints.png"),
+        (Groups::default().with(Group::Frame).with(Group::Violation), "mechanisms_gaps.png"),
+    ] {
+        let renderer = Renderer::new(&d, &frames[3..], RenderOptions { groups, ..RenderOptions::default() });
+        std::fs::write(folder.join(name), renderer.image(&d, &frames[3]).to_png())?;
     }
     let (d, frames) = curtain()?;
     let renderer = Renderer::new(&d, &frames, RenderOptions::default());

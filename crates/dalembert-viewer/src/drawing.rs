@@ -655,7 +655,8 @@ fn push_arrow(out: &mut Vec<f32>, at: &Vec3, vector: &Vec3) {
     push_arrows(out, at.as_slice(), vector.as_slice());
 }
 
-/// Diagonal of the box around all points and bodies \[m\]; 1 m where they are all in one place.
+/// Diagonal of the box around all points and bodies \[m\]; where they are all in one place, its distance from the
+/// origin, at least 1 m.
 fn extent(model: &Model, state: &State) -> f64 {
     let mut all = Bounds::empty();
     let points = model.points(state.time, &state.q, &state.v);
@@ -671,7 +672,12 @@ fn extent(model: &Model, state: &State) -> f64 {
         }
     }
     let d = (all.high - all.low).norm();
-    if d.is_finite() && d > 1e-9 { d } else { 1.0 }
+    if d > 1e-9 && d.is_finite() {
+        return d;
+    }
+    // A single point: it has to do with the origin, or nothing is known.
+    let far = all.low.norm();
+    if far.is_finite() { far.max(1.0) } else { 1.0 }
 }
 
 /// A length per point that says how crowded it is there \[m\]: the shortest spring at the point, or else the size of

@@ -24,7 +24,7 @@ use dalembert::step::Simulation;
 use dalembert_formats::recording::Recording;
 
 use crate::ViewerError;
-use crate::drawing::{self, Drawing, Frame, Geometry, Group, Groups, Scalar};
+use crate::drawing::{self, Colour, Drawing, Frame, Geometry, Group, Groups, Scalar};
 
 /// What is held by a hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -487,15 +487,23 @@ impl Film {
         if sources.len() > MOST_TRAILS {
             return self;
         }
-        for (source, colour) in sources {
-            let path: Vec<[f32; 3]> = self
-                .frames
-                .iter()
-                .map(|f| match source {
-                    Source::Vertex(i) => f.vertex(i),
-                    Source::Pose(i) => f.pose(i).0,
-                })
-                .collect();
+        let path_of = |source: &Source| -> Vec<[f32; 3]> {
+            let place = |f: &Frame| match source {
+                Source::Vertex(i) => f.vertex(*i),
+                Source::Pose(i) => f.pose(*i).0,
+            };
+            self.frames.iter().map(place).collect()
+        };
+        let paths: Vec<(Vec<[f32; 3]>, Colour)> = sources.iter().map(|(s, c)| (path_of(s), *c)).collect();
+        // A point that travels far would be too small to be seen beside its path.
+        let size = diagonal(paths.iter().flat_map(|(path, _)| path));
+        self.drawing.extent = self.drawing.extent.max(size);
+        for shape in &mut self.drawing.shapes {
+            if let Geometry::Points { radius, .. } = &mut shape.geometry {
+                *radius = radius.max(0.012 * size);
+            }
+        }
+        for (path, colour) in paths {
             // In frame i the path ends where the body is: later places are drawn in.
             for (i, frame) in self.frames.iter_mut().enumerate() {
                 frame.vertices.extend(at.iter().flat_map(|j| path[(*j).min(i)]));
@@ -509,6 +517,18 @@ impl Film {
         }
         self
     }
+}
+
+/// Diagonal of the box around places \[m\].
+fn diagonal<'a>(places: impl Iterator<Item = &'a [f32; 3]>) -> f32 {
+    let (mut low, mut high) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
+    for p in places {
+        for k in 0..3 {
+            (low[k], high[k]) = (low[k].min(p[k]), high[k].max(p[k]));
+        }
+    }
+    let size = (0..3).map(|k| (high[k] - low[k]).powi(2)).sum::<f32>().sqrt();
+    if size.is_finite() { size } else { 0.0 }
 }
 
 /// Most bodies whose paths are drawn.

@@ -2,7 +2,7 @@
 //!
 //! The axes of an end are t, n, b = t × n. A hinge at angle θ has $n_b = \cos\theta\,n_a + \sin\theta\,b_a$, so its
 //! limits are an arc around $t_a$ that starts at $n_a$, with a pointer along $n_b$; a slide runs along $t_a$. The force
-//! that a joint exerts is $A^T\lambda$, with the λ of the last step.
+//! that a joint exerts is $A^T\lambda$, with the λ of the last step or, for a spring-damper, of now.
 
 use dalembert::joints::{Axis, Body, End, Holder, MOST_HOLDERS, Role, Rows};
 use dalembert::math::Vec3;
@@ -224,7 +224,7 @@ pub(super) fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: sup
             let Some(slot) = (0..holders.len()).rev().find(|k| holders[*k] != Holder::World) else {
                 continue;
             };
-            let lambda = &state.lambda[6 * i..6 * i + 6];
+            let lambda = multipliers(c, &rows, &bodies[..holders.len()], &state.lambda[6 * i..6 * i + 6]);
             let part = |k: usize| -> f64 { (0..6).map(|r| rows.jacobian[slot][6 * r + k] * lambda[r]).sum() };
             let force = Vec3::new(part(0), part(1), part(2));
             if forces && force != Vec3::zeros() {
@@ -240,6 +240,19 @@ pub(super) fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: sup
                 shade_of(worst, f64::from(drawing.extent)) as f32
             }));
         }
+    }
+}
+
+/// λ of the last step; for a spring-damper of a method that keeps none, the λ of now: −kp C − kd Ċ.
+fn multipliers(c: &NamedConstraint, rows: &Rows, bodies: &[Body], kept: &[f64]) -> [f64; 6] {
+    match c.hold {
+        Hold::Gains { kp, kd } if kept.iter().all(|x| *x == 0.0) => std::array::from_fn(|r| {
+            if r >= c.constraint.rows() {
+                return 0.0;
+            }
+            -kp * rows.violation[r] - kd * (rows.rate(r, bodies) + rows.drift[r])
+        }),
+        _ => std::array::from_fn(|r| kept[r]),
     }
 }
 
