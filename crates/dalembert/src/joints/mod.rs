@@ -125,9 +125,14 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// All zero again, for a constraint with so many holders and rows.
+    /// All zero again.
+    pub fn clear(&mut self, holders: usize) {
+        self.clear_rows(holders, MOST_ROWS);
+    }
+
+    /// The same for a constraint with so many rows.
     #[inline]
-    pub fn clear(&mut self, holders: usize, rows: usize) {
+    pub(crate) fn clear_rows(&mut self, holders: usize, rows: usize) {
         self.violation = [0.0; MOST_ROWS];
         self.drift = [0.0; MOST_ROWS];
         self.bias = [0.0; MOST_ROWS];

@@ -3,12 +3,14 @@
 //! State vectors are flat `f64` slices in which point `i` owns the three numbers from `3 i`. The helpers here
 //! read and write one such triple; everything larger is a plain loop over the slice.
 
+mod eigen;
 mod jet;
 mod pose;
 mod random;
 pub mod rotation;
 mod signal;
 
+pub use eigen::symmetric_eigen;
 pub use jet::{Jet, Scalar};
 pub use pose::Pose;
 pub use random::Random;

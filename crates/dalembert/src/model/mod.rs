@@ -185,7 +185,7 @@ impl Model {
             for (b, h) in bodies.iter_mut().zip(holders) {
                 *b = self.body(*h, &state.q, &state.v);
             }
-            rows.clear(holders.len(), c.constraint.rows());
+            rows.clear(holders.len());
             c.constraint.evaluate(
                 state.time,
                 &bodies[..holders.len()],

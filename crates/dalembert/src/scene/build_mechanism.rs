@@ -551,7 +551,7 @@ impl Shop<'_> {
         let mut rows = crate::joints::Rows::default();
         for (c, (table, index)) in self.out.iter().zip(&self.places).filter(|(c, _)| c.is_exact()) {
             let bodies: Vec<Body> = c.constraint.holders().iter().map(|h| self.body(*h)).collect();
-            rows.clear(bodies.len(), c.constraint.rows());
+            rows.clear(bodies.len());
             c.constraint.evaluate(0.0, &bodies, &[0.0, 0.0], &mut rows);
             let gap = rows.violation[..c.constraint.rows()].iter().fold(0.0f64, |w, x| w.max(x.abs()));
             if !(gap < MEET) {

@@ -16,7 +16,7 @@
 
 use crate::bodies::Rigid;
 use crate::joints::{Ask, Block, Body, GeometricStiffness, Holder, MOST_HOLDERS, Rows};
-use crate::math::{Mat3, Vec3, set_triple, triple};
+use crate::math::{Mat3, Vec3, set_triple, symmetric_eigen, triple};
 use crate::model::{Model, NamedConstraint, State};
 use crate::solve::kkt::{Coupling, Kkt};
 
@@ -245,7 +245,7 @@ impl System {
                 };
             }
             let (out, rows) = (&mut self.rows, self.row_count[c] as usize);
-            out.clear(holders, rows);
+            out.clear_rows(holders, rows);
             entry.constraint.evaluate(t, &bodies[..holders], &turns[entry.turns.clone()], out);
             self.violation[c] = out.violation;
             if ask == Ask::Violation {
@@ -591,9 +591,9 @@ fn add_excess(M: &mut Mat3, S: &Mat3) -> bool {
     let Some(factor) = nalgebra::Cholesky::new(*M) else { return false };
     let L = factor.l();
     let Some(W) = L.try_inverse() else { return false };
-    let eigen = (W * S * W.transpose()).symmetric_eigen();
-    let more = eigen.eigenvalues.map(|s| (s - 1.0).max(0.0));
-    let V = L * eigen.eigenvectors;
+    let (values, vectors) = symmetric_eigen(&(W * S * W.transpose()));
+    let more = values.map(|s| (s - 1.0).max(0.0));
+    let V = L * vectors;
     let E = V * Mat3::from_diagonal(&more) * V.transpose();
     *M += 0.5 * (E + E.transpose());
     more.max() > 0.0
