@@ -101,7 +101,7 @@ const SLOW: f64 = 0.05;
 /// Factors of the start of a step close a gap by about the largest turn since \[rad\]; beyond this, new ones do better.
 const SMALL_TURN: f64 = 0.02;
 /// A joint counts as closed when it gapes by less than this \[m or rad\].
-const CLOSED: f64 = 1e-8;
+const CLOSED: f64 = 1e-10;
 
 impl Impulse {
     pub(super) fn step(
