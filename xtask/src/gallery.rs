@@ -10,7 +10,7 @@ use crate::run::{build_program, files, output, program, read, root};
 /// Where pictures lie, from the root.
 const PICTURES: &str = "book/src/pictures";
 const PAGE: &str = "book/src/gallery.md";
-/// A picture is larger than this only by mistake [bytes].
+/// A picture is larger than this only by mistake \[bytes\].
 const MOST_BYTES: u64 = 60_000;
 
 /// Scenes that look best at another moment or from another side than the rest.
