@@ -206,7 +206,7 @@ pub(super) fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: sup
             let mut bodies = [Body::WORLD; MOST_HOLDERS];
             let holders = c.constraint.holders();
             bodies.iter_mut().zip(holders).for_each(|(b, h)| *b = model.body(*h, &state.q, &state.v));
-            rows.clear(holders.len(), c.constraint.rows());
+            rows.clear(holders.len());
             let turns = &state.turns[c.turns.clone()];
             c.constraint.evaluate(state.time, &bodies[..holders.len()], turns, &mut rows);
             if gaps {
