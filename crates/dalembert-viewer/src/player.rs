@@ -5,8 +5,9 @@
 //!
 //! **Dragging.** A hand pulls at a place x of a particle or a rigid body with $f = k(\hat x - x) - c\,v$, a force from
 //! outside ([`State::applied`]) that is set anew before each step, so that every method takes it. Held over a step it
-//! must not overshoot: with $W$ the inverse mass at that place ($1/m$ of a particle, $1/m - [r]I^{-1}[r]$ of a body at
-//! arm r), the velocity after the step would be $v + hWf$ and the place $x + h(v + hWf)$. Asking for the force *there*,
+//! must not overshoot: with $W$ the inverse mass at that place ($1/m$ of a particle, $1/m - r^\times I^{-1} r^\times$ of
+//! a body at arm r), the velocity after the step would be $v + hWf$ and the place $x + h(v + hWf)$. Asking for the force
+//! *there*,
 //! $f = k(\hat x - x - h(v + hWf)) - c(v + hWf)$, gives
 //!
 //! $$ \bigl(1 + (hc + h^2k)\,W\bigr) f = k(\hat x - x - hv) - c\,v, $$

@@ -32,13 +32,16 @@ fn write_frame(
         "ply\nformat binary_little_endian 1.0\ncomment dalembert, time {:?} s\n\
          element vertex {}\nproperty float x\nproperty float y\nproperty float z\n\
          property uchar red\nproperty uchar green\nproperty uchar blue\n\
-         element face {}\nproperty list uchar int vertex_indices\n\
-         element edge {}\nproperty int vertex1\nproperty int vertex2\nend_header\n",
+         element face {}\nproperty list uchar int vertex_indices\n",
         state.time,
         surface.block.len(),
         surface.triangles.len(),
-        surface.edges.len(),
     )?;
+    // Some readers stumble over an element that has no members.
+    if !surface.edges.is_empty() {
+        write!(out, "element edge {}\nproperty int vertex1\nproperty int vertex2\n", surface.edges.len())?;
+    }
+    writeln!(out, "end_header")?;
     let mut bytes = Vec::new();
     let mut blocks = surface.block.iter();
     surface.place(model, state, |p, _| {
