@@ -51,7 +51,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 struct Shown {
     /// Seconds per step.
     seconds: f64,
-    /// Worst gap of a joint [m]; infinite if it stopped being a number.
+    /// Worst gap of a joint \[m\]; infinite if it stopped being a number.
     gap: f64,
 }
 
