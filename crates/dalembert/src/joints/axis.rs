@@ -9,8 +9,9 @@
 //! | friction | $\dot\theta = 0$ | ±max |
 //! | armature | $\lambda = -I\,\ddot\theta$: a rotor geared to the joint | none |
 
-use super::rows::{Ends, unwrap_angle};
+use super::rows::Ends;
 use super::{Body, Constraint, End, Holder, Rows};
+use crate::math::rotation::unwrap_angle;
 
 /// Which coordinate of two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ impl AxisRow {
 /// The coordinate of two ends, unwrapped near `last`.
 pub(super) fn coordinate(axis: Axis, e: &Ends, last: f64) -> f64 {
     match axis {
-        Axis::Angle => unwrap_angle(e.angle(), last),
+        Axis::Angle => unwrap_angle(last, e.angle()),
         Axis::Position => e.d.dot(&e.axis(0, super::rows::T)),
     }
 }

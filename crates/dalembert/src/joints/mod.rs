@@ -31,6 +31,7 @@ pub use axis::{Axis, AxisRow, Role};
 pub use softness::Softness;
 pub use user::{Equations, Track, UserConstraint};
 
+use crate::math::rotation;
 use crate::math::{Mat3, Vec3};
 
 /// What one end of a constraint holds on to.
@@ -358,7 +359,7 @@ impl Constraint for Joint {
         match self.kind {
             JointKind::Hinge | JointKind::Cylindrical | JointKind::Screw { .. } => {
                 let e = rows::Ends::new(&self.ends, bodies);
-                [Some(rows::unwrap_angle(e.angle(), turns[0])), None]
+                [Some(rotation::unwrap_angle(turns[0], e.angle())), None]
             }
             _ => [None, None],
         }

@@ -16,6 +16,7 @@
 use super::{Ask, Body, End, Rows};
 use crate::math::Vec3;
 use crate::math::rotation::skew;
+use crate::math::rotation::unwrap_angle;
 
 /// Two ends in world axes.
 #[derive(Debug, Clone, Copy)]
@@ -169,12 +170,6 @@ impl<'a> Ends<'a> {
             out.add(row, 1, &Vec3::zeros(), &(factor * g));
             out.bias[row] += factor * bias;
         }
-        unwrap_angle(self.angle(), last)
+        unwrap_angle(last, self.angle())
     }
-}
-
-/// The angle equal to `angle` up to whole turns that lies nearest to `last` \[rad\].
-pub fn unwrap_angle(angle: f64, last: f64) -> f64 {
-    use std::f64::consts::TAU;
-    angle + TAU * ((last - angle) / TAU).round()
 }

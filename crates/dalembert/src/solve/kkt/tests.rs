@@ -218,34 +218,6 @@ fn chains_and_stars_agree_with_dense_elimination() {
     }
 }
 
-#[test]
-fn prints_time_per_link() {
-    let mut random = Random(3);
-    let (clock, wheel) = (std::time::Instant::now(), Kkt::new(301, &ring(300, true, 3)));
-    println!("wheel of 300: {} blocks, symbolic {:?}", wheel.fill(), clock.elapsed());
-    for rows in [3, 5] {
-        for n in [1_000, 100_000] {
-            let s = mechanism(n, chain(n, rows), &mut random);
-            let clock = std::time::Instant::now();
-            let mut kkt = s.kkt();
-            let symbolic = clock.elapsed().as_nanos() as f64 / n as f64;
-            let (mut factor, mut solve) = (f64::MAX, f64::MAX);
-            for _ in 0..(500_000 / n).clamp(5, 300) {
-                let clock = std::time::Instant::now();
-                kkt.factor(|b| s.mass[b], &s.jacobian, &s.regularization);
-                factor = factor.min(clock.elapsed().as_nanos() as f64 / n as f64);
-                let (mut x, mut y) = (s.f.clone(), s.g.clone());
-                let clock = std::time::Instant::now();
-                kkt.solve(&mut x, &mut y);
-                solve = solve.min(clock.elapsed().as_nanos() as f64 / n as f64);
-            }
-            println!(
-                "{rows} rows, {n} links: symbolic {symbolic:.0}, factor {factor:.0}, solve {solve:.0} ns per link"
-            );
-        }
-    }
-}
-
 /// A ring of n bodies, optionally with a hub joined to all of them.
 fn ring(n: u32, hub: bool, rows: usize) -> Vec<Coupling> {
     let mut c: Vec<_> = (0..n).map(|i| Coupling::new([i, (i + 1) % n], rows)).collect();
