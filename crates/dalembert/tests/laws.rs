@@ -158,3 +158,26 @@ fn multipliers_do_no_work_along_allowed_motion() {
         assert!(work < 1e-12, "{}: {work:e}", s.name);
     }
 }
+
+#[test]
+fn the_blocks_of_a_mapping_are_its_jacobian_and_the_symmetric_part_of_its_stiffness() {
+    for s in samples::mappings() {
+        let (jacobian, stiffness) =
+            check::mapping_block_errors(&*s.mapping, &s.layout, &s.q, s.child.clone());
+        assert!(jacobian < 1e-14 && stiffness < 1e-13, "{}: {jacobian:e} {stiffness:e}", s.name);
+    }
+}
+
+#[test]
+fn the_exact_tangent_is_the_stiffness_and_the_projected_one_is_never_negative() {
+    for seed in 0..5 {
+        let cluster = samples::Cluster::new(seed);
+        for s in samples::forces() {
+            let (exact, lowest) = check::tangent_errors(&*s.force, &cluster.points());
+            assert!(exact < 1e-12, "{}: {exact:e} from the stiffness", s.name);
+            if s.force.has_projection() {
+                assert!(lowest > -1e-9, "{}: eigenvalue {lowest:e} of the largest", s.name);
+            }
+        }
+    }
+}

@@ -10,7 +10,7 @@ pub mod samples;
 pub use critical::{MassRatio, critical_step, mass_ratio};
 
 use crate::filters::Filters;
-use crate::forces::{Blocks, Force, Points};
+use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::joints::{Body, Constraint, Rows};
 use crate::mapping::Mapping;
 use crate::math::rotation;
@@ -243,6 +243,79 @@ pub fn mapping_stiffness_error(
         worst = worst.max(norm(&apart) / (norm(&gathered(q)) * norm(y)).max(1e-300));
     }
     worst
+}
+
+/// Worst difference, over random vectors, between the blocks of J and J v, and between the geometric blocks and the
+/// symmetric part of the geometric stiffness; relative. (0, 0) for a mapping that has no blocks.
+pub fn mapping_block_errors(
+    mapping: &dyn Mapping,
+    layout: &Layout,
+    q: &[f64],
+    child: std::ops::Range<usize>,
+) -> (f64, f64) {
+    let n = layout.len_v();
+    let mut J = Blocks::default();
+    if !mapping.add_jacobian_blocks(q, &mut J) {
+        return (0.0, 0.0);
+    }
+    let (mut worst_J, mut worst_K) = (0.0f64, 0.0f64);
+    for random in directions(3 * n) {
+        let (mut v, y, z) = (random[..n].to_vec(), &random[n..2 * n], &random[2 * n..]);
+        let mut from_blocks = vec![0.0; n];
+        J.add_times(&v, &mut from_blocks);
+        mapping.carry_velocity(q, &mut v);
+        let apart = child.clone().map(|i| (v[i] - from_blocks[i]).abs()).fold(0.0, f64::max);
+        worst_J = worst_J.max(apart / norm(&v[child.clone()]).max(1e-300));
+
+        let mut f = vec![0.0; n];
+        f[child.clone()].copy_from_slice(&random[child.clone()]);
+        let mut K = Blocks::default();
+        mapping.add_geometric_blocks(q, &f, &mut K);
+        let (mut Ky, mut Kz, mut blocks) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+        mapping.add_geometric_stiffness_times(q, &f, y, &mut Ky);
+        mapping.add_geometric_stiffness_times(q, &f, z, &mut Kz);
+        K.add_times(y, &mut blocks);
+        // zᵀ sym(K) y = (zᵀ K y + yᵀ K z)/2.
+        let wanted = 0.5 * (dot(z, &Ky) + dot(y, &Kz));
+        let size = (norm(&Ky) * norm(z) + norm(&Kz) * norm(y)).max(1e-300);
+        worst_K = worst_K.max((dot(z, &blocks) - wanted).abs() / size);
+    }
+    (worst_J, worst_K)
+}
+
+/// Worst relative difference of the exact tangent (cached product and blocks) from K y; and the lowest eigenvalue of the
+/// projected tangent as a fraction of the largest, with its cached product and blocks compared as well.
+pub fn tangent_errors(force: &dyn Force, p: &Points) -> (f64, f64) {
+    let n = p.x.len();
+    let mut worst = 0.0f64;
+    let mut lowest = 0.0f64;
+    for tangent in [Tangent::Exact, Tangent::Projected] {
+        let (mut cache, mut blocks) = (Vec::new(), Blocks::default());
+        force.linearize(p, tangent, &mut cache);
+        force.add_tangent_blocks(p, tangent, &mut blocks);
+        let mut H = nalgebra::DMatrix::zeros(n, n);
+        for (i, j, block) in &blocks.entries {
+            let mut place = H.fixed_view_mut::<3, 3>(3 * *i as usize, 3 * *j as usize);
+            place += block;
+        }
+        for y in directions(n) {
+            let (mut exact, mut product) = (vec![0.0; n], vec![0.0; n]);
+            force.add_stiffness_times(p, &y, &mut exact);
+            force.add_tangent_times(p, &cache, &y, &mut product);
+            let by_blocks = &H * nalgebra::DVector::from_column_slice(&y);
+            let size = norm(&product).max(norm(&exact)).max(1e-9);
+            let apart = |a: &[f64]| a.iter().zip(&product).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            worst = worst.max(apart(by_blocks.as_slice()) / size);
+            if tangent == Tangent::Exact {
+                worst = worst.max(apart(&exact) / size);
+            }
+        }
+        if tangent == Tangent::Projected {
+            let values = ((&H + H.transpose()) * 0.5).symmetric_eigenvalues();
+            lowest = values.min() / values.amax().max(1e-300);
+        }
+    }
+    (worst, lowest)
 }
 
 fn scaled(e: f64, y: &[f64]) -> Vec<f64> {

@@ -15,7 +15,8 @@ pub mod nary;
 pub mod spatial;
 pub mod unary;
 
-use crate::math::{Mat3, Vec3, add_triple, triple};
+pub use crate::math::Blocks;
+use crate::math::{Vec3, triple};
 
 /// What a force may look at: points `first`, `first + 1`, … with positions, velocities and masses.
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +85,28 @@ pub trait Force: Send + Sync {
     /// Adds the 3×3 blocks of B = −∂f/∂v \[N·s/m\].
     fn add_damping_blocks(&self, _points: &Points, _out: &mut Blocks) {}
 
+    /// Fills `cache` with what [`add_tangent_times`](Self::add_tangent_times) needs at these points. A batch without
+    /// a cache of its own leaves it empty, and its tangent is K.
+    fn linearize(&self, _points: &Points, _tangent: Tangent, cache: &mut Vec<f64>) {
+        cache.clear();
+    }
+
+    /// df += H dx, where H is the tangent that `linearize` was asked for, at the same points.
+    fn add_tangent_times(&self, points: &Points, _cache: &[f64], dx: &[f64], df: &mut [f64]) {
+        self.add_stiffness_times(points, dx, df);
+    }
+
+    /// Adds the 3×3 blocks of the tangent: always as many, at the same places and in the same order, as long as the
+    /// batch touches the same points.
+    fn add_tangent_blocks(&self, points: &Points, _tangent: Tangent, out: &mut Blocks) {
+        self.add_stiffness_blocks(points, out);
+    }
+
+    /// True if the batch knows a projected tangent; otherwise it gives K whatever it is asked for.
+    fn has_projection(&self) -> bool {
+        false
+    }
+
     /// True if the force on a point depends on that point alone. A step may then show it any window of points, one
     /// window per thread, in any order.
     fn is_local(&self) -> bool {
@@ -101,34 +124,12 @@ pub trait Force: Send + Sync {
     }
 }
 
-/// A sparse matrix of 3×3 blocks as a list; blocks with the same place add up.
-#[derive(Debug, Clone, Default)]
-pub struct Blocks {
-    /// Row point, column point, block.
-    pub entries: Vec<(u32, u32, Mat3)>,
-}
-
-impl Blocks {
-    /// Adds a block at row point `i`, column point `j`.
-    #[inline]
-    pub fn add(&mut self, i: usize, j: usize, block: Mat3) {
-        self.entries.push((i as u32, j as u32, block));
-    }
-
-    /// Adds `block` as it appears between two points that are pulled together: + on the diagonal, − off it.
-    #[inline]
-    pub fn add_pair(&mut self, i: usize, j: usize, block: Mat3) {
-        self.add(i, i, block);
-        self.add(j, j, block);
-        self.add(i, j, -block);
-        self.add(j, i, -block);
-    }
-
-    /// df += A dx.
-    pub fn add_times(&self, dx: &[f64], df: &mut [f64]) {
-        for (i, j, block) in &self.entries {
-            let y = block * triple(dx, *j as usize);
-            add_triple(df, *i as usize, &y);
-        }
-    }
+/// Which curvature a solver works with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tangent {
+    /// K = −∂f/∂x as it is.
+    #[default]
+    Exact,
+    /// The symmetric part of K with negative eigenvalues of each element set to zero: never indefinite.
+    Projected,
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Mapping;
+use crate::math::{Blocks, Mat3};
 use crate::model::Layout;
 
 /// Child points that coincide with a contiguous range of parent points.
@@ -46,5 +47,13 @@ impl Mapping for Identity {
         for (p, c) in parents.iter_mut().zip(after) {
             *p += *c;
         }
+    }
+
+    fn add_jacobian_blocks(&self, _q: &[f64], out: &mut Blocks) -> bool {
+        let base = self.layout.points_v() / 3;
+        for (k, p) in self.parents.clone().enumerate() {
+            out.add(base + self.first_child + k, base + p, Mat3::identity());
+        }
+        true
     }
 }

@@ -19,6 +19,8 @@ pub use identity::Identity;
 pub use rigid::RigidPoints;
 pub use subset::Subset;
 
+use crate::math::Blocks;
+
 /// Carries child points by a parent.
 pub trait Mapping: Send + Sync {
     /// Name of the kind, as in scene files.
@@ -36,6 +38,16 @@ pub trait Mapping: Send + Sync {
     /// df_parent += −(δJᵀ) f_child for the parent motion in dx: the geometric stiffness under the child forces in f,
     /// with the sign of K = −∂f/∂x. Nothing for a mapping whose J is constant.
     fn add_geometric_stiffness_times(&self, _q: &[f64], _f: &[f64], _dx: &[f64], _df: &mut [f64]) {}
+
+    /// Adds the 3×3 blocks of J: row, a child's three velocities; column, three velocities of a parent; both counted in
+    /// threes from the start of v. False, and nothing added, if J is not made of such blocks.
+    fn add_jacobian_blocks(&self, _q: &[f64], _out: &mut Blocks) -> bool {
+        false
+    }
+
+    /// Adds the blocks of the symmetric part of the geometric stiffness under the child forces in f, rows and columns
+    /// as in [`add_jacobian_blocks`](Self::add_jacobian_blocks).
+    fn add_geometric_blocks(&self, _q: &[f64], _f: &[f64], _out: &mut Blocks) {}
 }
 
 /// Carries positions, then velocities, through a list of mappings in order.

@@ -12,8 +12,8 @@
 //! vectors in world axes are no coordinates. Book: "Bodies".
 
 use super::Mapping;
-use crate::math::rotation::{matrix, quaternion};
-use crate::math::{Mat3, Vec3, add_triple, set_triple, triple};
+use crate::math::rotation::{matrix, quaternion, skew};
+use crate::math::{Blocks, Mat3, Vec3, add_triple, outer, set_triple, triple};
 use crate::model::Layout;
 
 /// Child points fixed to one rigid body.
@@ -100,5 +100,25 @@ impl Mapping for RigidPoints {
             torque -= turn.cross(&(R * r)).cross(&triple(points, self.first_child + k));
         }
         self.add_torque(df, &torque);
+    }
+
+    fn add_jacobian_blocks(&self, q: &[f64], out: &mut Blocks) -> bool {
+        let (R, base, body) = (self.rotation(q), self.layout.points_v() / 3, self.body_v / 3);
+        for (k, r) in self.arms.iter().enumerate() {
+            let child = base + self.first_child + k;
+            out.add(child, body, Mat3::identity());
+            out.add(child, body + 1, -skew(&(R * r)));
+        }
+        true
+    }
+
+    fn add_geometric_blocks(&self, q: &[f64], f: &[f64], out: &mut Blocks) {
+        let (R, points) = (self.rotation(q), &f[self.layout.points_v()..]);
+        let mut K = Mat3::zeros();
+        for (k, r) in self.arms.iter().enumerate() {
+            let (a, f) = (R * r, triple(points, self.first_child + k));
+            K += Mat3::identity() * a.dot(&f) - (outer(&a, &f) + outer(&f, &a)) * 0.5;
+        }
+        out.add(self.body_v / 3 + 1, self.body_v / 3 + 1, K);
     }
 }

@@ -1,7 +1,7 @@
 //! Subset: child i is parent $s_i$, $x_{c,i} = x_{p,s_i}$; J picks rows, Jᵀ adds forces back where they came from.
 
 use super::Mapping;
-use crate::math::{add_triple, set_triple, triple};
+use crate::math::{Blocks, Mat3, add_triple, set_triple, triple};
 use crate::model::{Layout, PointId};
 
 /// Child points that coincide with chosen parent points; one parent may have several children.
@@ -47,5 +47,13 @@ impl Mapping for Subset {
             let force = triple(points, self.first_child + k);
             add_triple(points, p.index(), &force);
         }
+    }
+
+    fn add_jacobian_blocks(&self, _q: &[f64], out: &mut Blocks) -> bool {
+        let base = self.layout.points_v() / 3;
+        for (k, p) in self.parents.iter().enumerate() {
+            out.add(base + self.first_child + k, base + p.index(), Mat3::identity());
+        }
+        true
     }
 }

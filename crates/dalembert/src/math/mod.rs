@@ -3,6 +3,7 @@
 //! State vectors are flat `f64` slices in which point `i` owns the three numbers from `3 i`. The helpers here
 //! read and write one such triple; everything larger is a plain loop over the slice.
 
+mod blocks;
 mod eigen;
 mod jet;
 mod pose;
@@ -10,6 +11,7 @@ mod random;
 pub mod rotation;
 mod signal;
 
+pub use blocks::Blocks;
 pub use eigen::symmetric_eigen;
 pub use jet::{Jet, Scalar};
 pub use pose::Pose;

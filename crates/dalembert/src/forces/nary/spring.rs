@@ -12,7 +12,7 @@
 
 use rayon::prelude::*;
 
-use crate::forces::{Blocks, Force, Points};
+use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::math::{Mat3, Vec3, across, add_triple, outer, triple};
 use crate::model::PointId;
 
@@ -77,6 +77,21 @@ impl Springs {
         outer(&n, &n) * s.stiffness + (P * pull + outer(&n, &(P * w)) * s.damping) / length
     }
 
+    /// K, or its projection: a pull along n only where the spring is pressed, and no turning damper.
+    fn tangent(s: &Spring, p: &Points, tangent: Tangent) -> Mat3 {
+        if tangent == Tangent::Exact {
+            return Self::stiffness(s, p);
+        }
+        let d = p.position(s.ends[1].index()) - p.position(s.ends[0].index());
+        let length = d.norm();
+        if length == 0.0 {
+            return Mat3::identity() * if s.rest_length == 0.0 { s.stiffness } else { 0.0 };
+        }
+        let n = d / length;
+        let pull = s.stiffness * (length - s.rest_length);
+        outer(&n, &n) * s.stiffness + across(&n) * (pull.max(0.0) / length)
+    }
+
     fn damping(s: &Spring, p: &Points) -> Mat3 {
         let [a, b] = s.ends.map(PointId::index);
         let n = (p.position(b) - p.position(a)).try_normalize(0.0).unwrap_or_else(Vec3::zeros);
@@ -91,6 +106,11 @@ impl Springs {
             add_triple(out, a, &-df);
         }
     }
+}
+
+/// The nine numbers of a block, column by column.
+fn packed(block: &Mat3) -> [f64; 9] {
+    std::array::from_fn(|i| block.as_slice()[i])
 }
 
 /// Adds the forces of `springs` to `f`, whose first triple belongs to point `first`.
@@ -161,6 +181,30 @@ impl Force for Springs {
         for s in self.springs.iter().filter(|s| s.damping != 0.0) {
             out.add_pair(s.ends[0].index(), s.ends[1].index(), Self::damping(s, p));
         }
+    }
+
+    fn linearize(&self, p: &Points, tangent: Tangent, cache: &mut Vec<f64>) {
+        cache.clear();
+        cache.extend(self.springs.iter().flat_map(|s| packed(&Self::tangent(s, p, tangent))));
+    }
+
+    fn add_tangent_times(&self, _p: &Points, cache: &[f64], dx: &[f64], df: &mut [f64]) {
+        for (s, block) in self.springs.iter().zip(cache.chunks_exact(9)) {
+            let [a, b] = s.ends.map(PointId::index);
+            let change = Mat3::from_column_slice(block) * (triple(dx, b) - triple(dx, a));
+            add_triple(df, b, &change);
+            add_triple(df, a, &-change);
+        }
+    }
+
+    fn add_tangent_blocks(&self, p: &Points, tangent: Tangent, out: &mut Blocks) {
+        for s in &self.springs {
+            out.add_pair(s.ends[0].index(), s.ends[1].index(), Self::tangent(s, p, tangent));
+        }
+    }
+
+    fn has_projection(&self) -> bool {
+        true
     }
 
     fn is_internal(&self) -> bool {
