@@ -165,6 +165,11 @@ impl Filters {
         }
     }
 
+    /// Places of prescribed points at time t \[m\], later tellings last.
+    pub(crate) fn told(&self, t: f64) -> impl Iterator<Item = (usize, Vec3)> + '_ {
+        self.prescribed.iter().map(move |p| (p.point as usize, p.start + p.motion.at(t).0))
+    }
+
     /// True if all prescribed points have a finite place and velocity at time t.
     pub(crate) fn prescribed_finite(&self, t: f64) -> bool {
         self.prescribed.iter().all(|p| {

@@ -80,7 +80,7 @@ pub mod prelude {
         Velocities,
     };
     pub use crate::step::{
-        Explicit, Impulse, Integrator, Lagrange, Method, RowSolver, Simulation, StepError, StepReport,
-        Workspace, worst_gap,
+        Explicit, Implicit, Impulse, Integrator, Lagrange, Method, RowSolver, Scheme, Simulation, StepError,
+        StepReport, Workspace, worst_gap,
     };
 }

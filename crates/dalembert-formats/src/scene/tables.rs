@@ -32,13 +32,39 @@ const ON: Field = Field::optional(
     "Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.",
 );
 
-pub(super) static METHODS: [Word; 3] = [
+pub(super) static METHODS: [Word; 4] = [
     Word::new(
         "explicit",
         "Explicit integration of M v̇ = f, joints as spring-dampers; its settings are in `explicit`.",
     ),
     Word::new("lagrange", "Joints exact, by multipliers at the acceleration level; settings in `lagrange`."),
     Word::new("impulse", "Joints hard or soft, at the velocity level; settings in `impulse`."),
+    Word::new(
+        "implicit",
+        "Forces at the end of the step, for stiff and soft things, joints as spring-dampers; settings in `implicit`.",
+    ),
+];
+
+pub(super) static SCHEMES: [Word; 6] = [
+    Word::new("euler", "Implicit Euler: order 1, damps what it cannot follow."),
+    Word::new("bdf2", "Second backward difference: order 2, damps fast motion."),
+    Word::new("midpoint", "Implicit midpoint: order 2, damps nothing."),
+    Word::new("trapezoid", "Trapezoid rule: order 2, damps nothing."),
+    Word::new("newmark", "Newmark's average acceleration: the trapezoid rule under another name."),
+    Word::new("static", "Equilibrium at every step, no motion."),
+];
+
+pub(super) static LINEAR_SOLVERS: [Word; 3] = [
+    Word::new("automatic", "By size and shape of the system."),
+    Word::new("cg", "Conjugate gradients that never see a matrix, with a `preconditioner`."),
+    Word::new("direct", "Sparse Cholesky factorisation."),
+];
+
+pub(super) static PRECONDITIONERS: [Word; 4] = [
+    Word::new("none", "Plain conjugate gradients."),
+    Word::new("block_jacobi", "The inverse of each 3×3 block on the diagonal."),
+    Word::new("incomplete_cholesky", "Incomplete factors of 3×3 blocks."),
+    Word::new("two_level", "Incomplete factors, and a coarse solve for slow, wide motions."),
 ];
 
 pub(super) static SOLVERS: [Word; 2] = [
@@ -157,6 +183,70 @@ static IMPULSE: Table = Table::new(
             Literal::Bool(true),
             "",
             "Project positions onto exact joints after each inner step.",
+        ),
+    ],
+);
+
+static IMPLICIT: Table = Table::new(
+    "implicit",
+    "Settings of the method `implicit`.",
+    &[
+        Field::default("scheme", Kind::Word(&SCHEMES), Literal::Text("euler"), "", "The scheme."),
+        Field::default(
+            "newton",
+            Kind::Integer { min: 0, max: 10_000 },
+            Literal::Integer(0),
+            "",
+            "Most Newton iterations per step; with 1 the forces are linearised once per step. 0: 1 for `euler`, 20 for schemes of order 2, 100 for `static`.",
+        ),
+        Field::default(
+            "tolerance",
+            POSITIVE,
+            Literal::Number(1e-9),
+            "",
+            "Newton stops when the residual is this part of the forces.",
+        ),
+        Field::default(
+            "solver",
+            Kind::Word(&LINEAR_SOLVERS),
+            Literal::Text("automatic"),
+            "",
+            "How linear systems are solved.",
+        ),
+        Field::default(
+            "preconditioner",
+            Kind::Word(&PRECONDITIONERS),
+            Literal::Text("block_jacobi"),
+            "",
+            "What helps the solver `cg`.",
+        ),
+        Field::default(
+            "linear_tolerance",
+            POSITIVE,
+            Literal::Number(1e-8),
+            "",
+            "The solver `cg` stops when the residual is this part of the right-hand side, both mass-weighted.",
+        ),
+        Field::default(
+            "iterations",
+            Kind::Integer { min: 1, max: 10_000_000 },
+            Literal::Integer(10_000),
+            "",
+            "Most iterations of the solver `cg`.",
+        ),
+        Field::default(
+            "rayleigh_mass",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "1/s",
+            "Rayleigh damping by mass: forces −α M v.",
+        ),
+        Field::default(
+            "rayleigh_stiffness",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "s",
+            "Rayleigh damping by stiffness: forces −β K v.",
         ),
     ],
 );
@@ -569,6 +659,7 @@ pub static ROOT: Table = Table::new(
         Field::optional("explicit", Kind::Table(&EXPLICIT), "", "Settings of the method `explicit`."),
         Field::optional("lagrange", Kind::Table(&LAGRANGE), "", "Settings of the method `lagrange`."),
         Field::optional("impulse", Kind::Table(&IMPULSE), "", "Settings of the method `impulse`."),
+        Field::optional("implicit", Kind::Table(&IMPLICIT), "", "Settings of the method `implicit`."),
         Field::optional("rigid", Kind::Tables(&RIGID), "", "Rigid bodies."),
         Field::optional("joint", Kind::Tables(&JOINT), "", "Joints."),
         Field::optional("gear", Kind::Tables(&GEAR), "", "Couplers between joints."),
@@ -597,13 +688,14 @@ pub static ROOT: Table = Table::new(
 mod tests {
     use super::*;
     use dalembert::scene::Edges;
-    use dalembert::step::{Integrator, Method};
+    use dalembert::step::{Integrator, Method, Scheme};
 
     #[test]
     fn the_words_are_those_of_the_engine() {
         let words = |list: &[Word]| list.iter().map(|w| w.word).collect::<Vec<_>>();
         assert_eq!(words(&METHODS), Method::NAMES);
         assert_eq!(words(&INTEGRATORS), Integrator::ALL.iter().map(|(n, _)| *n).collect::<Vec<_>>());
+        assert_eq!(words(&SCHEMES), Scheme::ALL.iter().map(|(n, _)| *n).collect::<Vec<_>>());
         assert_eq!(words(&EDGES), Edges::ALL.iter().map(|(n, _)| *n).collect::<Vec<_>>());
     }
 }

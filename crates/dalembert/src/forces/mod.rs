@@ -127,7 +127,7 @@ pub trait Force: Send + Sync {
 /// Which curvature a solver works with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tangent {
-    /// K = −∂f/∂x as it is.
+    /// K = −∂f/∂x as it is, but symmetric: what a damper adds by turning is left out.
     #[default]
     Exact,
     /// The symmetric part of K with negative eigenvalues of each element set to zero: never indefinite.

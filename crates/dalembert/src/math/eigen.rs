@@ -41,6 +41,12 @@ pub fn symmetric_eigen(A: &Mat3) -> (Vec3, Mat3) {
     (a.diagonal(), V)
 }
 
+/// The symmetric part of a matrix with its negative eigenvalues set to zero.
+pub fn positive_part(A: &Mat3) -> Mat3 {
+    let (values, V) = symmetric_eigen(&((A + A.transpose()) * 0.5));
+    V * Mat3::from_diagonal(&values.map(|l| l.max(0.0))) * V.transpose()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

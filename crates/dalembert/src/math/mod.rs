@@ -12,7 +12,7 @@ pub mod rotation;
 mod signal;
 
 pub use blocks::Blocks;
-pub use eigen::symmetric_eigen;
+pub use eigen::{positive_part, symmetric_eigen};
 pub use jet::{Jet, Scalar};
 pub use pose::Pose;
 pub use random::Random;

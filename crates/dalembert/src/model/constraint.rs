@@ -70,6 +70,21 @@ impl NamedConstraint {
         }
     }
 
+    /// −∂λ/∂C and −∂λ/∂Ċ of [`explicit_force`](Self::explicit_force).
+    pub(crate) fn explicit_gains(&self, C: f64, rate: f64) -> (f64, f64) {
+        let within = |force: f64, max: f64| force.abs() < max;
+        match self.hold {
+            Hold::Hard | Hold::Given(_) => (0.0, 0.0),
+            Hold::Gains { kp, kd } => (kp, kd),
+            Hold::Axis { role, kp, kd } => match role {
+                Role::Lower(_) | Role::Upper(_) if C < 0.0 && -kp * C - kd * rate > 0.0 => (kp, kd),
+                Role::Servo { kp, kd, max, .. } if within(kp * C + kd * rate, max) => (kp, kd),
+                Role::Velocity { target, max } if within(kd * (rate - target), max) => (0.0, kd),
+                _ => (0.0, 0.0),
+            },
+        }
+    }
+
     /// R of a row whose λ is found with the accelerations; `None` if it is not such a row.
     pub(crate) fn acceleration_softness(&self) -> Option<f64> {
         match self.hold {

@@ -157,41 +157,44 @@ impl Model {
 
     /// Kinetic and potential energy \[J\].
     pub fn energy(&self, state: &State) -> Energy {
-        let points = self.points(state.time, &state.q, &state.v);
         let n = self.layout.rigid;
         Energy {
-            kinetic: self.particles.kinetic(points.v)
+            kinetic: self.particles.kinetic(&state.v[self.layout.points_v()..])
                 + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n]),
-            potential: self.forces.iter().map(|f| f.force.energy(&points)).sum::<f64>()
-                + self.weight_energy(state)
-                + self.joint_energy(state),
+            potential: self.potential_at(state.time, &state.q, &state.v, state),
         }
     }
 
+    /// Potential energy \[J\] of coordinates q and velocities v at time t; `memory` says which joints have broken and how
+    /// far angles have turned.
+    pub(crate) fn potential_at(&self, time: f64, q: &[f64], v: &[f64], memory: &State) -> f64 {
+        let points = self.points(time, q, v);
+        self.forces.iter().map(|f| f.force.energy(&points)).sum::<f64>()
+            + self.weight_energy(q)
+            + self.joint_energy_at(time, q, v, memory)
+    }
+
     /// −Σ m g·x over rigid bodies \[J\].
-    fn weight_energy(&self, state: &State) -> f64 {
-        (0..self.layout.rigid)
-            .map(|k| -self.rigid.mass[k] * self.gravity.dot(&Rigid::position(&state.q, k)))
-            .sum()
+    fn weight_energy(&self, q: &[f64]) -> f64 {
+        (0..self.layout.rigid).map(|k| -self.rigid.mass[k] * self.gravity.dot(&Rigid::position(q, k))).sum()
     }
 
     /// Energy stored in soft joints, servos and soft limits \[J\].
     pub fn joint_energy(&self, state: &State) -> f64 {
+        self.joint_energy_at(state.time, &state.q, &state.v, state)
+    }
+
+    fn joint_energy_at(&self, time: f64, q: &[f64], v: &[f64], memory: &State) -> f64 {
         let mut rows = Rows::default();
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
         let mut sum = 0.0;
-        for c in self.constraints.iter().filter(|c| !c.is_exact() && !state.broken[c.joint]) {
+        for c in self.constraints.iter().filter(|c| !c.is_exact() && !memory.broken[c.joint]) {
             let holders = c.constraint.holders();
             for (b, h) in bodies.iter_mut().zip(holders) {
-                *b = self.body(*h, &state.q, &state.v);
+                *b = self.body(*h, q, v);
             }
             rows.clear(holders.len());
-            c.constraint.evaluate(
-                state.time,
-                &bodies[..holders.len()],
-                &state.turns[c.turns.clone()],
-                &mut rows,
-            );
+            c.constraint.evaluate(time, &bodies[..holders.len()], &memory.turns[c.turns.clone()], &mut rows);
             sum += rows.violation[..c.constraint.rows()].iter().map(|x| c.energy(*x)).sum::<f64>();
         }
         sum
@@ -215,7 +218,7 @@ impl Model {
         let mut terms: Vec<(&str, f64)> =
             self.forces.iter().map(|f| (f.name.as_str(), f.force.energy(&points))).collect();
         if self.layout.rigid > 0 {
-            let weight = self.weight_energy(state);
+            let weight = self.weight_energy(&state.q);
             match terms.iter_mut().find(|t| t.0 == "gravity") {
                 Some(term) => term.1 += weight,
                 None => terms.push(("gravity", weight)),
@@ -236,6 +239,7 @@ impl Model {
             linear += p;
             angular += triple(points.x, i).cross(&p);
         }
+        angular += self.particles.shared_angular_momentum(points.x, points.v);
         let n = self.layout.rigid;
         let rigid = self.rigid.momentum(&state.q[..7 * n], &state.v[..6 * n]);
         (linear + rigid.0, angular + rigid.1)

@@ -25,6 +25,8 @@ pub struct State {
     pub turns: Vec<f64>,
     /// Which joints have broken.
     pub broken: Vec<bool>,
+    /// The step before, for methods that look back: its h \[s\], free q, free v. Empty, or h = 0, if there is none.
+    pub before: Vec<f64>,
     /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
     /// unchanged until they are set anew. An input, not a part of what [`pack`](Self::pack) saves.
     pub applied: Vec<f64>,
@@ -56,6 +58,7 @@ impl State {
             lambda: vec![0.0; 6 * layout.constraints],
             turns: vec![0.0; layout.turns],
             broken: vec![false; layout.joints],
+            before: Vec::new(),
             applied: Vec::new(),
         }
     }
@@ -69,6 +72,7 @@ impl State {
         self.lambda.clone_from(&other.lambda);
         self.turns.clone_from(&other.turns);
         self.broken.clone_from(&other.broken);
+        self.before.clone_from(&other.before);
         self.applied.clone_from(&other.applied);
     }
 
@@ -84,6 +88,21 @@ impl State {
         let arm = at - triple(&self.q[7 * k..], 0);
         add_triple(&mut self.applied, 2 * k, force);
         add_triple(&mut self.applied, 2 * k + 1, &arm.cross(force));
+    }
+
+    /// Remembers coordinates and velocities at the start of a step of h seconds.
+    pub(crate) fn remember(&mut self, layout: &Layout, q: &[f64], v: &[f64], h: f64) {
+        self.before.clear();
+        self.before.push(h);
+        self.before.extend_from_slice(&q[..layout.nq]);
+        self.before.extend_from_slice(&v[..layout.nv]);
+    }
+
+    /// Free q and v at the start of the step before, if that was h seconds long.
+    pub(crate) fn remembered(&self, layout: &Layout, h: f64) -> Option<(&[f64], &[f64])> {
+        let same = |past: f64| (past - h).abs() <= 1e-12 * h;
+        let fits = self.before.len() == 1 + layout.nq + layout.nv && same(self.before[0]);
+        fits.then(|| self.before[1..].split_at(layout.nq))
     }
 
     /// Moves time on by `h` seconds (compensated sum) and counts the step.
@@ -102,11 +121,12 @@ impl State {
 
     /// Length of a packed state.
     pub fn packed_len(layout: &Layout) -> usize {
-        HEAD + layout.nq + layout.nv + 6 * layout.constraints + layout.turns + layout.joints
+        let before = if layout.looks_back { 1 + layout.nq + layout.nv } else { 0 };
+        HEAD + layout.nq + layout.nv + 6 * layout.constraints + layout.turns + layout.joints + before
     }
 
     /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, free q, free v,
-    /// λ, turns, broken joints.
+    /// λ, turns, broken joints; and the step before if the layout looks back.
     pub fn pack(&self, layout: &Layout, out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(&[
@@ -121,6 +141,10 @@ impl State {
         out.extend_from_slice(&self.lambda);
         out.extend_from_slice(&self.turns);
         out.extend(self.broken.iter().map(|&b| f64::from(u8::from(b))));
+        if layout.looks_back {
+            out.extend_from_slice(&self.before);
+            out.resize(Self::packed_len(layout), 0.0);
+        }
     }
 
     /// Reads what [`pack`](Self::pack) wrote. Carried points are not in it:
@@ -145,8 +169,12 @@ impl State {
         take(&mut state.v[..layout.nv]);
         take(&mut state.lambda);
         take(&mut state.turns);
-        for (b, x) in state.broken.iter_mut().zip(rest) {
+        let (broken, before) = rest.split_at(layout.joints);
+        for (b, x) in state.broken.iter_mut().zip(broken) {
             *b = *x != 0.0;
+        }
+        if before.first().is_some_and(|h| *h > 0.0) {
+            state.before.extend_from_slice(before);
         }
         Ok(state)
     }

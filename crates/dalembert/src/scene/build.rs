@@ -233,6 +233,8 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     );
     points.layout.constraints = joined.constraints.len();
     (points.layout.turns, points.layout.joints) = (joined.turns, joined.joints);
+    points.layout.looks_back =
+        matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2);
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
     let (gravity, assemble) = (*gravity, *assemble);
@@ -334,6 +336,11 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             if e.substeps == 0 {
                 notes.error("substeps", "must be at least 1");
             }
+        }
+        Method::Implicit(e) => {
+            notes.positive("tolerance", e.tolerance);
+            notes.not_negative("rayleigh_mass", e.rayleigh_mass);
+            notes.not_negative("rayleigh_stiffness", e.rayleigh_stiffness);
         }
     }
     if scene.particles.is_empty() && scene.rigid.is_empty() && scene.generalized.is_empty() {

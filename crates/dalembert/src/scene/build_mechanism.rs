@@ -119,10 +119,13 @@ pub(super) fn generalized_numbers(scene: &Scene, notes: &mut Notes) {
         if body.coordinates.iter().chain(&body.rates).any(|x| !x.is_finite()) {
             notes.error("coordinates", "must be finite");
         }
-        if matches!(scene.method, Method::Impulse(_)) {
+        if matches!(scene.method, Method::Impulse(_) | Method::Implicit(_)) {
+            let method = scene.method.name();
             notes.error(
                 "",
-                "the method `impulse` does not take generalized coordinates; `explicit` and `lagrange` do",
+                format!(
+                    "the method `{method}` does not take generalized coordinates; `explicit` and `lagrange` do"
+                ),
             );
         }
     }
@@ -144,6 +147,8 @@ struct Shop<'a> {
     /// Coordinate of each joint that has one, and its ends.
     coordinates: BTreeMap<String, (Axis, [End; 2])>,
     taken: BTreeMap<String, ()>,
+    method: &'static str,
+    /// Joints run as spring-dampers.
     explicit: bool,
     lagrange: bool,
 }
@@ -181,7 +186,8 @@ pub(super) fn constraints(
         joints: 0,
         coordinates: BTreeMap::new(),
         taken: BTreeMap::new(),
-        explicit: matches!(scene.method, Method::Explicit(_)),
+        method: scene.method.name(),
+        explicit: matches!(scene.method, Method::Explicit(_) | Method::Implicit(_)),
         lagrange: matches!(scene.method, Method::Lagrange(_)),
     };
     for (k, joint) in scene.joint.iter().enumerate() {
@@ -434,10 +440,9 @@ impl Shop<'_> {
             }
             _ => return,
         };
-        let method = if self.explicit { "explicit" } else { "lagrange" };
         notes.error(
             key,
-            format!("the method `{method}` cannot run joint `{name}`: it does not take {problem}"),
+            format!("the method `{}` cannot run joint `{name}`: it does not take {problem}", self.method),
         );
     }
 

@@ -4,5 +4,6 @@
 //! caller keeps, and says in a report or an error how it ended. Book: "Solvers".
 
 pub mod kkt;
+pub mod linear;
 pub mod newton;
 pub mod ode;

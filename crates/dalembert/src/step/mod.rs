@@ -4,12 +4,16 @@
 //! on success the state is at t + h; on failure it is as it was, bit for bit.
 
 pub mod explicit;
+pub mod implicit;
 pub mod impulse;
+mod joint_springs;
 pub mod lagrange;
 mod phase;
 mod system;
+mod tangent;
 
 pub use explicit::{Explicit, Integrator};
+pub use implicit::{Implicit, Scheme};
 pub use impulse::{Impulse, RowSolver};
 pub use lagrange::{Lagrange, assemble};
 pub use system::{RowCount, gaps, independent_rows, worst_gap};
@@ -17,7 +21,9 @@ pub use system::{RowCount, gaps, independent_rows, worst_gap};
 use std::sync::Arc;
 
 use crate::model::{Energy, Model, State};
+use crate::solve::linear::{LinearReport, Stop};
 use crate::solve::ode::OdeWork;
+use implicit::ImplicitWork;
 use impulse::ImpulseWork;
 use system::System;
 
@@ -44,8 +50,14 @@ pub struct StepReport {
     pub gap: f64,
     /// Newton steps of the position projection.
     pub projections: u32,
-    /// The constraint solver gave up before it met its own rule.
+    /// A solver gave up before it met its own rule.
     pub unfinished: bool,
+    /// How the last linear system was solved.
+    pub linear: LinearReport,
+    /// Iterations of linear solvers, in all.
+    pub linear_iterations: u32,
+    /// Linear systems that had to be solved again with a projected tangent, or directly.
+    pub fallbacks: u32,
 }
 
 /// Why a step failed. The state is as it was before the step.
@@ -70,6 +82,20 @@ pub enum StepError {
     /// An adaptive integrator could not go on.
     #[error("the adaptive step failed: {0}")]
     Adaptive(#[from] crate::solve::ode::OdeError),
+    /// No linear solver could solve the system of an implicit step.
+    #[error(
+        "no linear solver could take the implicit step from t = {time} s ({stop}, residual {residual:.1e} after {iterations} iterations); parts that nothing holds need a mass, and a smaller dt or softer forces would help"
+    )]
+    Linear {
+        /// What the last one met.
+        stop: Stop,
+        /// Its iterations.
+        iterations: u32,
+        /// What was left, relative.
+        residual: f64,
+        /// Time of the forces \[s\].
+        time: f64,
+    },
     /// The caller asked for a step that is none.
     #[error("the step size must be a positive, finite number of seconds, but is {0}")]
     BadStepSize(f64),
@@ -84,6 +110,8 @@ pub enum Method {
     Lagrange(Lagrange),
     /// Joints hard or soft, at the velocity level.
     Impulse(Impulse),
+    /// Forces at the end of the step; joints as spring-dampers.
+    Implicit(Implicit),
 }
 
 impl Default for Method {
@@ -94,7 +122,7 @@ impl Default for Method {
 
 impl Method {
     /// Names of all methods, as in scene files.
-    pub const NAMES: &'static [&'static str] = &["explicit", "lagrange", "impulse"];
+    pub const NAMES: &'static [&'static str] = &["explicit", "lagrange", "impulse", "implicit"];
 
     /// Name of the method, as in scene files.
     pub fn name(&self) -> &'static str {
@@ -102,6 +130,7 @@ impl Method {
             Method::Explicit(_) => "explicit",
             Method::Lagrange(_) => "lagrange",
             Method::Impulse(_) => "impulse",
+            Method::Implicit(_) => "implicit",
         }
     }
 
@@ -111,6 +140,7 @@ impl Method {
             "explicit" => Some(Method::Explicit(Explicit::default())),
             "lagrange" => Some(Method::Lagrange(Lagrange::default())),
             "impulse" => Some(Method::Impulse(Impulse::default())),
+            "implicit" => Some(Method::Implicit(Implicit::default())),
             _ => None,
         }
     }
@@ -120,7 +150,7 @@ impl Method {
         match self {
             Method::Explicit(m) => Some(m.integrator),
             Method::Lagrange(m) => Some(m.integrator),
-            Method::Impulse(_) => None,
+            Method::Impulse(_) | Method::Implicit(_) => None,
         }
     }
 
@@ -129,7 +159,7 @@ impl Method {
         match self {
             Method::Explicit(m) => m.integrator = integrator,
             Method::Lagrange(m) => m.integrator = integrator,
-            Method::Impulse(_) => return false,
+            Method::Impulse(_) | Method::Implicit(_) => return false,
         }
         true
     }
@@ -149,6 +179,7 @@ impl Method {
             Method::Explicit(explicit) => explicit.step(model, state, h, work),
             Method::Lagrange(lagrange) => lagrange.step(model, state, h, work),
             Method::Impulse(impulse) => impulse.step(model, state, h, work),
+            Method::Implicit(implicit) => implicit.step(model, state, h, work),
         }
     }
 }
@@ -169,6 +200,7 @@ pub struct Workspace {
     pub(crate) next: State,
     pub(crate) lagrange: System,
     pub(crate) impulse: ImpulseWork,
+    pub(crate) implicit: ImplicitWork,
 }
 
 impl Workspace {

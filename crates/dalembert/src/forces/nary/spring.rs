@@ -77,19 +77,19 @@ impl Springs {
         outer(&n, &n) * s.stiffness + (P * pull + outer(&n, &(P * w)) * s.damping) / length
     }
 
-    /// K, or its projection: a pull along n only where the spring is pressed, and no turning damper.
+    /// K without the turning damper, which is not symmetric; or its projection, a pull along n only where the spring is
+    /// pressed.
     fn tangent(s: &Spring, p: &Points, tangent: Tangent) -> Mat3 {
-        if tangent == Tangent::Exact {
-            return Self::stiffness(s, p);
-        }
-        let d = p.position(s.ends[1].index()) - p.position(s.ends[0].index());
+        let [a, b] = s.ends.map(PointId::index);
+        let (d, w) = (p.position(b) - p.position(a), p.velocity(b) - p.velocity(a));
         let length = d.norm();
         if length == 0.0 {
             return Mat3::identity() * if s.rest_length == 0.0 { s.stiffness } else { 0.0 };
         }
         let n = d / length;
-        let pull = s.stiffness * (length - s.rest_length);
-        outer(&n, &n) * s.stiffness + across(&n) * (pull.max(0.0) / length)
+        let pull = s.stiffness * (length - s.rest_length) + s.damping * n.dot(&w);
+        let across_pull = if tangent == Tangent::Exact { pull } else { pull.max(0.0) };
+        outer(&n, &n) * s.stiffness + across(&n) * (across_pull / length)
     }
 
     fn damping(s: &Spring, p: &Points) -> Mat3 {

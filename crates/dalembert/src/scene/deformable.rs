@@ -1,0 +1,253 @@
+//! Soft things as a user writes them: solids, cloth, rods, affine bodies, and what presses on them.
+//!
+//! None of them is a new kind of body. A soft solid is a set of particles of its name, with elements between them; an
+//! affine body is four points, of which the first is a place and the others are the columns of its deformation. So
+//! whatever takes points takes theirs: springs, `fix`, carried points.
+
+use crate::forces::nary::Law;
+use crate::math::{Quat, Vec3};
+use crate::mesh::{Diagonals, HexMesh, SurfaceMesh, TetMesh};
+
+use super::BodyMass;
+
+/// Which elements fill a solid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Elements {
+    /// Linear tetrahedra, six per cube: cheap, and too stiff in bending.
+    #[default]
+    Tets,
+    /// Tetrahedra with nodes on their edges: good in bending and for nearly incompressible material.
+    QuadraticTets,
+    /// Hexahedra with eight nodes.
+    Hexes,
+}
+
+/// The space that a soft solid fills, in its own frame.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Solid {
+    /// A box about the origin.
+    Box {
+        /// Edges \[m\].
+        size: Vec3,
+        /// Cubes along each edge.
+        cells: [usize; 3],
+    },
+    /// A cylinder along z about the origin.
+    Cylinder {
+        /// Radius \[m\].
+        radius: f64,
+        /// Length \[m\].
+        length: f64,
+        /// Cells across, and along.
+        cells: [usize; 2],
+    },
+    /// A ball about the origin.
+    Ball {
+        /// Radius \[m\].
+        radius: f64,
+        /// Cells across.
+        cells: usize,
+    },
+    /// A ring in the xy plane about the origin.
+    Torus {
+        /// Radius of the ring's middle line \[m\].
+        ring: f64,
+        /// Radius of the tube \[m\].
+        tube: f64,
+        /// Cells across the tube, and around the ring.
+        cells: [usize; 2],
+    },
+    /// Tetrahedra from elsewhere.
+    Tets(TetMesh),
+    /// Hexahedra from elsewhere.
+    Hexes(HexMesh),
+}
+
+/// How mass is spread over the nodes of elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MassKind {
+    /// All on the diagonal.
+    #[default]
+    Lumped,
+    /// ∫ρ NᵢNⱼ; under `implicit` only.
+    Consistent,
+}
+
+/// A soft solid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoftBody {
+    /// Name, unique in the scene; that of its set of particles.
+    pub name: String,
+    /// The space it fills.
+    pub solid: Solid,
+    /// Its elements; as they come for solids from elsewhere.
+    pub elements: Elements,
+    /// Constitutive law.
+    pub law: Law,
+    /// Young's modulus E \[Pa\], > 0.
+    pub young: f64,
+    /// Poisson's ratio ν, −1 < ν < 0.5.
+    pub poisson: f64,
+    /// Density ρ \[kg/m³\], > 0.
+    pub density: f64,
+    /// Spread of the mass.
+    pub mass: MassKind,
+    /// Where its own origin is put \[m\].
+    pub position: Vec3,
+    /// How it is turned.
+    pub rotation: Quat,
+    /// Velocity of all of it \[m/s\].
+    pub velocity: Vec3,
+    /// Angular velocity about its own origin, world axes \[rad/s\].
+    pub angular_velocity: Vec3,
+}
+
+impl SoftBody {
+    /// A solid of corotated tetrahedra with E = 100 kPa, ν = 0.3, ρ = 1000 kg/m³, at rest.
+    pub fn new(name: impl Into<String>, solid: Solid) -> Self {
+        Self {
+            name: name.into(),
+            solid,
+            elements: Elements::Tets,
+            law: Law::Corotated,
+            young: 1e5,
+            poisson: 0.3,
+            density: 1000.0,
+            mass: MassKind::Lumped,
+            position: Vec3::zeros(),
+            rotation: Quat::identity(),
+            velocity: Vec3::zeros(),
+            angular_velocity: Vec3::zeros(),
+        }
+    }
+}
+
+/// The sheet that a cloth is cut from, in its own frame.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sheet {
+    /// A rectangle in the xy plane about the origin.
+    Grid {
+        /// Edges \[m\].
+        size: [f64; 2],
+        /// Squares along each edge.
+        cells: [usize; 2],
+        /// How squares are cut.
+        diagonals: Diagonals,
+    },
+    /// Triangles from elsewhere.
+    Surface(SurfaceMesh),
+}
+
+/// What resists stretching of a cloth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Membrane {
+    /// St. Venant–Kirchhoff.
+    #[default]
+    Stvk,
+    /// Stretch and shear conditions of Baraff and Witkin.
+    BaraffWitkin,
+}
+
+/// A cloth or shell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cloth {
+    /// Name, unique in the scene; that of its set of particles.
+    pub name: String,
+    /// The sheet.
+    pub sheet: Sheet,
+    /// What resists stretching.
+    pub membrane: Membrane,
+    /// Young's modulus E \[Pa\], > 0.
+    pub young: f64,
+    /// Poisson's ratio ν, −1 < ν < 0.5.
+    pub poisson: f64,
+    /// Thickness \[m\], > 0.
+    pub thickness: f64,
+    /// Density ρ \[kg/m³\], > 0.
+    pub density: f64,
+    /// Bending stiffness \[N·m\]; that of a plate, E t³/12(1 − ν²), if none is given.
+    pub bending: Option<f64>,
+    /// Strain above which it stiffens; none if it does not.
+    pub strain_limit: Option<f64>,
+    /// Where its own origin is put \[m\].
+    pub position: Vec3,
+    /// How it is turned.
+    pub rotation: Quat,
+    /// Velocity of all of it \[m/s\].
+    pub velocity: Vec3,
+}
+
+impl Cloth {
+    /// A cotton-like cloth, 0.3 mm thick, 300 kg/m³, E = 1 MPa, at rest.
+    pub fn new(name: impl Into<String>, sheet: Sheet) -> Self {
+        Self {
+            name: name.into(),
+            sheet,
+            membrane: Membrane::Stvk,
+            young: 1e6,
+            poisson: 0.3,
+            thickness: 3e-4,
+            density: 300.0,
+            bending: None,
+            strain_limit: None,
+            position: Vec3::zeros(),
+            rotation: Quat::identity(),
+            velocity: Vec3::zeros(),
+        }
+    }
+}
+
+/// A rod of round section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rod {
+    /// Name, unique in the scene; that of its set of particles.
+    pub name: String,
+    /// Its nodes at rest and at the start \[m\], two or more.
+    pub points: Vec<Vec3>,
+    /// Radius \[m\], > 0.
+    pub radius: f64,
+    /// Young's modulus E \[Pa\], > 0.
+    pub young: f64,
+    /// Poisson's ratio ν, −1 < ν < 0.5.
+    pub poisson: f64,
+    /// Density ρ \[kg/m³\], > 0.
+    pub density: f64,
+    /// Carries directors and resists twist.
+    pub twist: bool,
+}
+
+impl Rod {
+    /// A rod through the given nodes, 5 mm thick, E = 10 MPa, 1000 kg/m³.
+    pub fn new(name: impl Into<String>, points: Vec<Vec3>) -> Self {
+        Self {
+            name: name.into(),
+            points,
+            radius: 2.5e-3,
+            young: 1e7,
+            poisson: 0.3,
+            density: 1000.0,
+            twist: false,
+        }
+    }
+}
+
+/// A body that deforms as a whole, x = p + A X.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AffineBody {
+    /// Name, unique in the scene; `NAME[0]` is its centre of mass.
+    pub name: String,
+    /// Its surface in its own frame, closed.
+    pub surface: SurfaceMesh,
+    /// Mass or density.
+    pub mass: BodyMass,
+    /// Stiffness κ against deformation \[Pa\], > 0.
+    pub stiffness: f64,
+    /// Where its own origin is put \[m\].
+    pub position: Vec3,
+    /// How it is turned.
+    pub rotation: Quat,
+    /// Velocity of its centre of mass \[m/s\].
+    pub velocity: Vec3,
+    /// Angular velocity, world axes \[rad/s\].
+    pub angular_velocity: Vec3,
+}
