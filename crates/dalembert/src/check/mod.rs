@@ -5,9 +5,11 @@
 //! rounding lie near 1e-11 of the function's scale, well below the 1e-7 that a wrong formula cannot reach.
 
 mod critical;
+mod elastic_box;
 pub mod samples;
 
 pub use critical::{MassRatio, critical_step, mass_ratio};
+pub use elastic_box::{Cells, ElasticBox};
 
 use crate::filters::Filters;
 use crate::forces::{Blocks, Force, Points, Tangent};

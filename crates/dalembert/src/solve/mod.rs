@@ -3,7 +3,11 @@
 //! Nothing here knows what a body or a force is. A solver takes closures, works in buffers that the
 //! caller keeps, and says in a report or an error how it ended. Book: "Solvers".
 
+pub mod block_matrix;
+pub mod cg;
 pub mod kkt;
 pub mod linear;
 pub mod newton;
 pub mod ode;
+pub mod precondition;
+mod sums;
