@@ -19,15 +19,21 @@
 //! ```
 //!
 //! Making: `TetMesh::block`, `HexMesh::ball`, `SurfaceMesh::grid`, …. Looking: [`TetMesh::boundary`],
-//! [`SurfaceMesh::hinges`].
+//! [`SurfaceMesh::hinges`]. Finding where a point is: [`TetLocator`] and its kin; carrying it along: [`Weights`].
 //! Book: "Meshes".
 
 mod boundary;
 mod generate;
+mod locate;
+mod weights;
 
 use boundary::outer_quads;
 pub use boundary::{Boundary, Crowded, Hinge, unique_edges};
 pub use generate::{Diagonals, GenerateError, MOST_NODES};
+pub use locate::{
+    HexLocator, Place, SurfaceLocator, TetLocator, hex_weights, nearest_on_triangle, tet_weights,
+};
+pub use weights::{EmbedError, Weights};
 
 use crate::math::{Mat3, Vec3};
 
