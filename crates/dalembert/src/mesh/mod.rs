@@ -19,12 +19,14 @@
 //! ```
 //!
 //! Making: `TetMesh::block`, `HexMesh::ball`, `SurfaceMesh::grid`, …. Looking: [`TetMesh::boundary`],
-//! [`SurfaceMesh::hinges`]. Finding where a point is: [`TetLocator`] and its kin; carrying it along: [`Weights`].
+//! [`SurfaceMesh::hinges`], [`TetMesh::report`]. Choosing nodes: [`Region`]. Finding where a point is: [`TetLocator`] and its kin; carrying it along: [`Weights`].
 //! Book: "Meshes".
 
 mod boundary;
 mod generate;
 mod locate;
+mod quality;
+mod select;
 mod weights;
 
 use boundary::outer_quads;
@@ -33,6 +35,8 @@ pub use generate::{Diagonals, GenerateError, MOST_NODES};
 pub use locate::{
     HexLocator, Place, SurfaceLocator, TetLocator, hex_weights, nearest_on_triangle, tet_weights,
 };
+pub use quality::{MeshReport, dihedral_angles, hex_quality, tet_quality, triangle_quality};
+pub use select::Region;
 pub use weights::{EmbedError, Weights};
 
 use crate::math::{Mat3, Vec3};
