@@ -49,6 +49,8 @@
 pub mod math;
 pub mod solve;
 
+pub mod mesh;
+
 pub mod bodies;
 pub mod mapping;
 pub mod model;

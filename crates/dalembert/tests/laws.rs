@@ -134,6 +134,48 @@ fn geometric_stiffness_is_the_slope_of_the_gathered_force() {
 }
 
 #[test]
+fn a_chain_of_mappings_is_one_mapping() {
+    use dalembert::mapping::{Mapping, RigidPoints, Subset, Weighted, carry_all, gather_all};
+    use dalembert::math::{Random, Vec3, dot};
+    use dalembert::mesh::{TetMesh, Weights};
+    use dalembert::model::{Layout, PointId};
+
+    // A rigid body carries the nodes of a block, the block carries points inside it, and two of those have a second
+    // name: three mappings deep, each child is still fixed to the body.
+    let block = TetMesh::block(Vec3::new(1.0, 0.6, 0.8), [2, 1, 1]).unwrap();
+    let inside = [Vec3::new(0.1, 0.2, -0.1), Vec3::new(-0.4, 0.1, 0.3), Vec3::new(0.9, 0.9, 0.9)];
+    let nodes = block.points.len();
+    let layout =
+        Layout { nq: 7 + 3, nv: 6 + 3, rigid: 1, particles: 1, points: 1 + nodes + 5, ..Layout::default() };
+    let weights = Weights::in_tets(&block, &inside).unwrap().offset(1);
+    let names = vec![PointId(nodes as u32 + 3), PointId(nodes as u32 + 1)];
+    let mappings: Vec<Box<dyn Mapping>> = vec![
+        Box::new(RigidPoints::new(layout, 0, 0, 1, block.points.clone())),
+        Box::new(Weighted::new(layout, weights, 1 + nodes)),
+        Box::new(Subset::new(layout, names, 4 + nodes)),
+    ];
+    let direct: Vec<Vec3> = [&block.points[..], &inside, &[inside[2], inside[0]]].concat();
+    let one: Vec<Box<dyn Mapping>> = vec![Box::new(RigidPoints::new(layout, 0, 0, 1, direct))];
+
+    let mut random = Random::new(9);
+    let mut numbers = |n: usize| -> Vec<f64> { (0..n).map(|_| random.between(-1.0, 1.0)).collect() };
+    let (mut q, v, f) = (numbers(layout.len_q()), numbers(layout.len_v()), numbers(layout.len_v()));
+    let length = dot(&q[3..7], &q[3..7]).sqrt();
+    q[3..7].iter_mut().for_each(|x| *x /= length);
+    let run = |mappings: &[Box<dyn Mapping>]| {
+        let (mut q, mut v, mut gathered) = (q.clone(), v.clone(), f.clone());
+        carry_all(mappings, &mut q, &mut v);
+        gather_all(mappings, &q, &mut gathered);
+        // Power on all points and on the body alone.
+        (dot(&f, &v), dot(&gathered[..9], &v[..9]), [q, v, gathered[..9].to_vec()].concat())
+    };
+    let ((points, body, chain), (_, _, single)) = (run(&mappings), run(&one));
+    assert!((points - body).abs() < 1e-13 * points.abs().max(1.0));
+    let apart = chain.iter().zip(&single).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(apart < 1e-13, "{apart:e}");
+}
+
+#[test]
 fn filtering_twice_is_filtering_once() {
     for (name, filter) in samples::filters() {
         let error = check::filter_error(&filter, 12);

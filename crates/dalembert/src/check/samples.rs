@@ -13,9 +13,10 @@ use crate::joints::{
     Axis, AxisRow, Body, Constraint, Coupler, Coupling, End, Equations, Holder, Joint, JointKind, Role,
     Track, UserConstraint,
 };
-use crate::mapping::{Identity, Mapping, RigidPoints, Subset};
+use crate::mapping::{Identity, Mapping, RigidPoints, Skinning, Subset, Weighted};
 use crate::math::rotation;
 use crate::math::{Random, Scalar, Signal, Vec3};
+use crate::mesh::Weights;
 use crate::model::{Layout, PointId, PointSet};
 
 /// Twelve points in general position with velocities and masses, for forces to act on.
@@ -243,11 +244,25 @@ pub fn mappings() -> Vec<MappingSample> {
     let parents = [3, 3, 0, 11, 7].map(PointId).to_vec();
     // Two rigid bodies and four particles; the second body carries.
     let bodies = Layout { nq: 14 + 12, nv: 12 + 12, rigid: 2, particles: 4, points: 9, ..Layout::default() };
-    let arms = Cluster::new(5).points().x.chunks(3).take(5).map(Vec3::from_column_slice).collect();
+    let arms: Vec<Vec3> = Cluster::new(5).points().x.chunks(3).take(5).map(Vec3::from_column_slice).collect();
+    let mut weights = Weights::affine(&arms[..3]).offset(5);
+    weights.push([(0, 0.2), (11, -0.7), (3, 0.9), (4, 0.1), (8, 0.5)]);
+    weights.push([(2, 1.0)]);
+    // Three rigid bodies and a particle; the skin follows all bodies, each point in another way.
+    let frames = Layout { nq: 21 + 3, nv: 18 + 3, rigid: 3, particles: 1, points: 6, ..Layout::default() };
+    let mut standing = vec![0.0; frames.len_q()];
+    (0..3).for_each(|k| standing[7 * k + 3] = 1.0);
+    Rigid::advance(&mut standing[..21], &[1.0, 0.3, -0.4].repeat(6));
+    let mut blend = Weights::default();
+    for k in 0..5 {
+        blend.push((0..=k % 3).map(|body| (body, 1.0 + f64::from(k) * f64::from(body))));
+    }
     vec![
         sample("identity", points, 36..51, Box::new(Identity::new(points, 4..9, 12))),
         sample("subset", points, 36..51, Box::new(Subset::new(points, parents, 12))),
-        sample("rigid", bodies, 24..39, Box::new(RigidPoints::new(bodies, 7, 6, 4, arms))),
+        sample("rigid", bodies, 24..39, Box::new(RigidPoints::new(bodies, 7, 6, 4, arms.clone()))),
+        sample("weighted", points, 36..51, Box::new(Weighted::new(points, weights, 12))),
+        sample("skinning", frames, 21..36, Box::new(Skinning::new(frames, &standing, &arms, &blend, 1))),
     ]
 }
 

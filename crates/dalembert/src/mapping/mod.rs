@@ -12,12 +12,16 @@
 mod generalized;
 mod identity;
 mod rigid;
+mod skinning;
 mod subset;
+mod weighted;
 
 pub use generalized::GeneralizedPoints;
 pub use identity::Identity;
 pub use rigid::RigidPoints;
+pub use skinning::Skinning;
 pub use subset::Subset;
+pub use weighted::Weighted;
 
 use crate::math::Blocks;
 
