@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::{self as check, Advance};
 use crate::bodies::Rigid;
 use crate::filters::{Filters, Motion};
-use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs, TupleClosure};
+use crate::forces::nary::{
+    AngularSpring, AngularSprings, Law, Material, Spring, Springs, Tets, TupleClosure,
+};
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, PointClosure, Push};
 use crate::forces::{Force, Points};
@@ -69,7 +71,7 @@ pub fn forces() -> Vec<ForceSample> {
     let id = |i: u32| PointId(i);
     let spring = |a, b, damping| Spring { ends: [id(a), id(b)], stiffness: 40.0, rest_length: 0.6, damping };
     let sample = |name, force: Box<dyn Force>, turns| ForceSample { name, force, turns };
-    vec![
+    let mut all_forces = vec![
         sample("gravity", Box::new(Gravity { acceleration: Vec3::new(0.3, -1.0, -9.81) }), false),
         sample(
             "viscous drag",
@@ -204,7 +206,47 @@ pub fn forces() -> Vec<ForceSample> {
             }),
             true,
         ),
+    ];
+    all_forces.extend(solids());
+    all_forces
+}
+
+/// Where the twelve points rest: a cluster of its own, so that every element of a sample is strained.
+fn rest() -> Vec<Vec3> {
+    Cluster::new(99).x.chunks(3).map(Vec3::from_column_slice).collect()
+}
+
+/// One batch of every solid element and law.
+fn solids() -> Vec<ForceSample> {
+    let rest = rest();
+    // Ten of the twelve tetrahedra of the two cubes that the points make.
+    let tets: Vec<[PointId; 4]> = [
+        [0, 1, 4, 10],
+        [0, 4, 3, 10],
+        [0, 3, 9, 10],
+        [0, 9, 6, 10],
+        [0, 6, 7, 10],
+        [0, 7, 1, 10],
+        [1, 2, 5, 11],
+        [1, 5, 4, 11],
+        [1, 4, 10, 11],
+        [1, 10, 7, 11],
     ]
+    .map(|t: [u32; 4]| t.map(PointId))
+    .to_vec();
+    let mut list = Vec::new();
+    for (name, law) in [
+        ("linear tetrahedra", Law::Linear),
+        ("corotated tetrahedra", Law::Corotated),
+        ("StVenant-Kirchhoff tetrahedra", Law::StVenantKirchhoff),
+        ("neo-Hookean tetrahedra", Law::NeoHookean),
+        ("stable neo-Hookean tetrahedra", Law::StableNeoHookean),
+    ] {
+        let material = Material { law, young: 300.0, poisson: 0.35 };
+        let force = Tets::new(&rest, &tets, material).expect("the sample mesh is sound");
+        list.push(ForceSample { name, force: Box::new(force), turns: law != Law::Linear });
+    }
+    list
 }
 
 /// A mapping with the layout it lives in.

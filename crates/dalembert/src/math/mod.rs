@@ -6,18 +6,22 @@
 mod blocks;
 mod eigen;
 mod jet;
+mod lanes;
 mod pose;
 mod random;
 pub mod rotation;
 mod signal;
+pub mod svd;
 
 pub use blocks::Blocks;
 pub use eigen::{positive_part, symmetric_eigen};
 pub use jet::{Jet, Scalar};
+pub use lanes::Lanes;
 pub use pose::Pose;
 pub use random::Random;
 pub use rotation::{Quat, skew};
 pub use signal::Signal;
+pub use svd::{Svd, polar_rotation};
 
 /// A vector in space: position \[m\], velocity \[m/s\], force \[N\], …
 pub type Vec3 = nalgebra::Vector3<f64>;
