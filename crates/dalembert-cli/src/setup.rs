@@ -192,6 +192,7 @@ fn layout(model: &Model) -> serde_json::Value {
         BlockKind::Rigid => "rigid",
         BlockKind::Generalized => "generalized",
         BlockKind::Particles | BlockKind::Mapped => "particles",
+        BlockKind::Affine => "affine",
     };
     let free = |b: &&Block| b.kind != BlockKind::Mapped;
     let block = |b: &Block| {

@@ -444,10 +444,16 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
             BlockKind::Particles => {
                 let mass: f64 = points.mass[block.points.clone()].iter().sum();
                 let facts = vec![("particles".into(), count.to_string()), ("mass".into(), kilograms(mass))];
-                let sheet = sheet_width(block, &springs);
-                let group = if sheet.is_some() { Group::Inside } else { Group::Body };
-                if let Some(width) = sheet {
-                    let triangles = sheet_triangles(count, width);
+                let sheet = || sheet_width(block, &springs).map(|width| sheet_triangles(count, width));
+                let skin = surface_of(model, block).or_else(sheet);
+                let lines = lines_of(model, block);
+                let group = if skin.is_some() || lines.is_some() { Group::Inside } else { Group::Body };
+                if let Some(pairs) = lines {
+                    let geometry = Geometry::Lines { pairs, radius: 0.12 * radius };
+                    let shape = drawing.add(&block.name, Group::Body, colour, geometry);
+                    drawing.shapes[shape].facts = facts.clone();
+                }
+                if let Some(triangles) = skin {
                     let geometry = Geometry::Mesh { first, count, triangles };
                     let shape = drawing.add(&block.name, Group::Body, colour, geometry);
                     drawing.shapes[shape].movable = true;
@@ -458,6 +464,14 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
                 let shape = drawing.add(&block.name, group, colour, geometry);
                 drawing.shapes[shape].movable = true;
                 drawing.shapes[shape].facts = facts;
+            }
+            // The columns of a deformation are no places; its skin is a carried mesh.
+            BlockKind::Affine => {}
+            BlockKind::Mapped if surface_of(model, block).is_some() => {
+                let triangles = surface_of(model, block).unwrap_or_default();
+                let geometry = Geometry::Mesh { first, count, triangles };
+                let shape = drawing.add(&block.name, Group::Body, colour, geometry);
+                drawing.shapes[shape].facts = vec![("points".into(), count.to_string())];
             }
             BlockKind::Mapped => {
                 let geometry = Geometry::Points { first, count, radius: 0.21 * radius };
@@ -507,6 +521,19 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
     }
     drawing.owners = drawing.shapes.iter().map(|s| owner(model, s)).collect();
     drawing
+}
+
+/// Triangles of the surface of a block, counted from its first point.
+fn surface_of(model: &Model, block: &Block) -> Option<Vec<[u32; 3]>> {
+    let surface = model.surfaces.iter().find(|s| s.name == block.name && !s.triangles.is_empty())?;
+    let first = block.points.start as u32;
+    Some(surface.triangles.iter().map(|t| t.map(|i| i - first)).collect())
+}
+
+/// Lines between the points of a block, counted over all points.
+fn lines_of(model: &Model, block: &Block) -> Option<Pairs> {
+    let surface = model.surfaces.iter().find(|s| s.name == block.name && !s.lines.is_empty())?;
+    Some(surface.lines.clone())
 }
 
 fn kilograms(mass: f64) -> String {

@@ -275,6 +275,7 @@ fn scene() -> Simulation {
         on: vec!["ball".into()],
         force: Vec3::new(0.0, 0.0, 0.5 * 9.81),
         signal: Signal::Constant,
+        ..PushSet::default()
     });
     scene.build().unwrap()
 }

@@ -42,11 +42,17 @@ fn scene() -> Scene {
     let outwards = swarm.arrangement.positions(0).iter().map(|x| x * 40.0).collect();
     swarm.velocity = Velocities::List(outwards);
     scene.add(swarm.position([0.0, 0.0, 2.0]));
-    scene.add(MappedPoints { name: "skin".into(), of: vec!["block[20:30]".into()], at: Vec::new() });
+    scene.add(MappedPoints {
+        name: "skin".into(),
+        of: vec!["block[20:30]".into()],
+        at: Vec::new(),
+        ..MappedPoints::default()
+    });
     scene.add(MappedPoints {
         name: "picked".into(),
         of: vec!["skin[2]".into(), "block[1]".into()],
         at: Vec::new(),
+        ..MappedPoints::default()
     });
     scene.add(SpringSet::along("edges", "block", Edges::Structural).stiffness(50.0).damping(0.1));
     scene.add(AngularSpringSet {
@@ -67,7 +73,13 @@ fn scene() -> Scene {
     .enumerate()
     {
         let on = vec!["skin".to_string()];
-        scene.add(PushSet { name: format!("push{k}"), on, force: Vec3::x() * 1e-3, signal });
+        scene.add(PushSet {
+            name: format!("push{k}"),
+            on,
+            force: Vec3::x() * 1e-3,
+            signal,
+            ..PushSet::default()
+        });
     }
     for (k, law) in [Attraction::Inverse { mu: 0.1, softening: 0.1 }, Attraction::Spring { stiffness: 0.1 }]
         .into_iter()
@@ -90,7 +102,7 @@ fn scene() -> Scene {
     scene.add(Fix::points("block[0:3]"));
     scene.add(Fix::direction("block[10:15]", [1.0, 2.0, 0.5]));
     let motion = Motion::Velocity(Vec3::new(0.0, 0.1, 0.0));
-    scene.add(MotionSet { on: vec!["block[5]".into()], motion });
+    scene.add(MotionSet::new("block[5]", motion));
     scene
 }
 

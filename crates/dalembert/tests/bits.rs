@@ -39,12 +39,13 @@ fn block(count: [usize; 3], carried: bool) -> Scene {
     scene.add(line);
     let shake = Signal::Sine { frequency: 3.0, phase: 0.2 };
     let motion = Motion::Signal { amplitude: Vec3::new(0.0, 0.01, 0.02), signal: shake };
-    scene.add(MotionSet { on: vec!["block[60:70]".into()], motion });
+    scene.add(MotionSet::new("block[60:70]", motion));
     if carried {
         scene.add(MappedPoints {
             name: "skin".into(),
             of: vec!["block[200:300]".into(), "block[20]".into()],
             at: Vec::new(),
+            ..MappedPoints::default()
         });
         scene.add(DragSet {
             name: "skin drag".into(),

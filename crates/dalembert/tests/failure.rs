@@ -79,7 +79,7 @@ fn a_motion_that_is_told_to_go_nowhere_finite_is_refused() {
         scene.add(ParticleSet::at("free", [0.0, 0.0, 0.0]));
         scene.add(ParticleSet::at("told", [1.0, 0.0, 0.0]));
         let closure = |t: f64| (Vec3::new(1.0 / (0.2 - t).max(0.0), 0.0, 0.0), Vec3::zeros());
-        scene.add(MotionSet { on: vec!["told".into()], motion: Motion::Closure(Arc::new(closure)) });
+        scene.add(MotionSet::new("told", Motion::Closure(Arc::new(closure))));
         let mut sim = scene.build().unwrap();
         sim.method = explicit(*integrator);
         sim.step().unwrap();

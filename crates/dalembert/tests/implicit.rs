@@ -157,6 +157,7 @@ fn mixed(scheme: Scheme, newton: u32, solver: LinearSolver) -> Simulation {
         name: "corners".into(),
         of: vec!["box".into()],
         at: vec![Vec3::new(0.2, 0.15, 0.1), Vec3::new(-0.2, 0.15, -0.1)],
+        ..MappedPoints::default()
     });
     scene.add(ParticleSet::at("a", [0.6, 0.2, 0.0]).mass(0.5).velocity([0.0, 1.0, 0.0]));
     scene.add(ParticleSet::at("b", [-0.5, 0.4, 0.1]).mass(0.25));
@@ -229,7 +230,7 @@ fn prescribed_points_pull_what_hangs_on_them() {
     scene.add(ParticleSet::at("hand", [0.0; 3]));
     scene.add(ParticleSet::at("cart", [1.0, 0.0, 0.0]));
     scene.add(SpringSet::between("rope", "hand", "cart").stiffness(1e7).damping(10.0));
-    scene.add(MotionSet { on: vec!["hand".into()], motion: Motion::Velocity(Vec3::new(-2.0, 0.0, 0.0)) });
+    scene.add(MotionSet::new("hand", Motion::Velocity(Vec3::new(-2.0, 0.0, 0.0))));
     let mut sim = scene.build().unwrap();
     for _ in 0..100 {
         sim.step().unwrap();

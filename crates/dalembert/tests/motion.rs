@@ -30,6 +30,7 @@ fn push(name: &str, on: &[&str]) -> PushSet {
         on: on.iter().map(|s| s.to_string()).collect(),
         force: Vec3::new(0.3, -0.2, 0.5),
         signal: Signal::Sine { frequency: 5.0, phase: 0.4 },
+        ..PushSet::default()
     }
 }
 
@@ -56,7 +57,7 @@ fn a_force_on_carried_points_is_the_force_on_what_carries_them() {
             let mut scene = net();
             for (name, of) in sets {
                 let of = of.iter().map(|s| s.to_string()).collect();
-                scene.add(MappedPoints { name: name.to_string(), of, at: Vec::new() });
+                scene.add(MappedPoints { name: name.to_string(), of, ..MappedPoints::default() });
             }
             scene.add(push("gust", &["a"]));
             scene.add(DragSet {
@@ -96,7 +97,7 @@ fn springs_reach_through_carried_points_in_both_directions() {
         let mut scene = Scene { dt: 1e-3, gravity: Vec3::zeros(), ..Scene::default() };
         scene.add(ParticleSet::at("weight", [0.0, 0.0, 0.0]).mass(2.0).velocity([0.0, 0.3, 0.0]));
         scene.add(ParticleSet::at("ball", [1.0, 0.0, 0.0]).mass(0.5));
-        scene.add(MappedPoints { name: "hook".into(), of: vec!["weight".into()], at: Vec::new() });
+        scene.add(MappedPoints { name: "hook".into(), of: vec!["weight".into()], ..MappedPoints::default() });
         scene.add(SpringSet::between("band", "hook", "ball").stiffness(30.0).rest_length(0.7));
         let mut sim = scene.build().unwrap();
         sim.method = explicit(*integrator);
@@ -141,7 +142,7 @@ fn a_bead_on_a_line_stays_on_it_and_one_on_a_plane_too() {
         let mut scene = Scene { dt: 1e-3, ..Scene::default() };
         scene.add(ParticleSet::at("line", [0.0, 0.0, 0.0]).velocity([1.0, 2.0, 3.0]));
         scene.add(ParticleSet::at("plane", [0.0, 0.0, 0.0]).velocity([1.0, 2.0, 3.0]));
-        scene.add(Fix { on: vec!["line".into()], directions: vec![n1, n2] });
+        scene.add(Fix { on: vec!["line".into()], directions: vec![n1, n2], ..Fix::default() });
         scene.add(Fix::direction("plane", [n1.x, n1.y, n1.z]));
         let law = Attraction::Spring { stiffness: 20.0 };
         scene.add(AttractorSet {
@@ -181,10 +182,10 @@ fn a_prescribed_motion_is_exact_after_every_step() {
     for (name, integrator) in Integrator::ALL {
         let mut scene = net();
         for (i, motion) in [(0, &shake), (3, &circle), (12, &straight)] {
-            scene.add(MotionSet { on: vec![format!("net[{i}]")], motion: motion.clone() });
+            scene.add(MotionSet::new(format!("net[{i}]"), motion.clone()));
         }
         // What moves as told takes carried points with it.
-        scene.add(MappedPoints { name: "mark".into(), of: vec!["net[3]".into()], at: Vec::new() });
+        scene.add(MappedPoints { name: "mark".into(), of: vec!["net[3]".into()], ..MappedPoints::default() });
         let mut sim = scene.build().unwrap();
         sim.method = explicit(*integrator);
         let start = net().build().unwrap();
@@ -222,11 +223,12 @@ fn a_force_from_outside_acts_like_a_push_of_the_scene_in_every_method() {
                 name: "corner".into(),
                 of: vec!["brick".into()],
                 at: vec![Vec3::new(0.05, 0.1, 0.15)],
+                ..MappedPoints::default()
             });
             scene
         };
         let mut told = scene();
-        told.add(PushSet { name: "a".into(), on: vec!["ball".into()], force, signal: Signal::Constant });
+        told.add(PushSet { name: "a".into(), on: vec!["ball".into()], force, ..PushSet::default() });
         let mut told = told.build().unwrap();
         told.run(0.5).unwrap();
         let mut pushed = scene().build().unwrap();

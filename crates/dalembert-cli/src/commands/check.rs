@@ -276,6 +276,7 @@ fn kind(block: &Block) -> &'static str {
         BlockKind::Rigid => "rigid body",
         BlockKind::Generalized => "generalized coordinates",
         BlockKind::Particles => "particles",
+        BlockKind::Affine => "affine body",
         BlockKind::Mapped => "carried by others",
     }
 }
@@ -284,7 +285,7 @@ fn kind(block: &Block) -> &'static str {
 fn mass(model: &Model, block: &Block) -> Option<f64> {
     match block.kind {
         BlockKind::Rigid => Some(model.rigid.mass[block.q.start / 7]),
-        BlockKind::Particles | BlockKind::Generalized => {
+        BlockKind::Particles | BlockKind::Affine | BlockKind::Generalized => {
             Some(model.particles.mass[block.points.clone()].iter().sum())
         }
         BlockKind::Mapped => None,

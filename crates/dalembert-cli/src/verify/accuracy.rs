@@ -26,6 +26,7 @@ fn problem(method: Method, dt: f64) -> Result<Simulation, dalembert::scene::Buil
         on: vec!["probe".into()],
         force: Vec3::new(0.1, 0.2, 0.3),
         signal,
+        ..PushSet::default()
     });
     scene.build()
 }

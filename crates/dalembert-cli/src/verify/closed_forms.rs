@@ -84,7 +84,7 @@ pub(super) fn driven_oscillator(table: &mut Table) -> Outcome {
         scene.add(SpringSet::between("spring", "hook", "mass").stiffness(k));
         let what = if moved {
             let motion = Motion::Signal { amplitude: Vec3::x() * a, signal: signal.clone() };
-            scene.add(MotionSet { on: vec!["hook".into()], motion });
+            scene.add(MotionSet::new("hook", motion));
             "moved hook: displacement after 1.3 s"
         } else {
             scene.add(Fix::points("hook"));
@@ -94,6 +94,7 @@ pub(super) fn driven_oscillator(table: &mut Table) -> Outcome {
                 on,
                 force: Vec3::x() * (k * a),
                 signal: signal.clone(),
+                ..PushSet::default()
             });
             "pushed mass: displacement after 1.3 s"
         };

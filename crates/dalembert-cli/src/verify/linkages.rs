@@ -135,7 +135,12 @@ pub(super) fn andrews(table: &mut Table) -> Outcome {
     }
     // D in the frame of K3, whose origin is its centre of mass.
     let D = Vec3::new(p("sd")? - p("sb")?, p("sa")? - p("sc")?, 0.0);
-    scene.add(MappedPoints { name: "d".into(), of: vec!["k3".into()], at: vec![D] });
+    scene.add(MappedPoints {
+        name: "d".into(),
+        of: vec!["k3".into()],
+        at: vec![D],
+        ..MappedPoints::default()
+    });
     scene.add(ParticleSet::at("c", [p("xc")?, p("yc")?, 0.0]));
     scene.add(Fix::points("c"));
     scene.add(SpringSet::between("spring", "d", "c").stiffness(p("c0")?).rest_length(p("l0")?));
@@ -215,6 +220,7 @@ pub(super) fn governor(table: &mut Table) -> Outcome {
             name: name.into(),
             of: vec![of.into()],
             at: vec![at.into()],
+            ..MappedPoints::default()
         };
         scene.add(on(&lower, "slider", [0.05 * side, 0.0, 0.0]));
         scene.add(on(&middle, name, [0.5, 0.0, 0.0]));

@@ -24,7 +24,7 @@ pub(super) fn modes(table: &mut Table) -> Outcome {
         scene.add(Fix::points("chain[0]"));
         scene.add(Fix::points("chain[-1]"));
         // Lengthwise motion only.
-        scene.add(Fix { on: vec!["chain".into()], directions: vec![Vec3::y(), Vec3::z()] });
+        scene.add(Fix { on: vec!["chain".into()], directions: vec![Vec3::y(), Vec3::z()], ..Fix::default() });
         scene.build()
     };
     let from_matrices = frequencies(&chain(1e-3)?);

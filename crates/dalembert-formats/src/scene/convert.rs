@@ -4,6 +4,7 @@ use dalembert::filters::Motion;
 use dalembert::forces::spatial::PairLaw;
 use dalembert::forces::unary::Attraction;
 use dalembert::math::{Signal, Vec3};
+use dalembert::mesh::Region;
 use dalembert::scene::{
     AngularSpringSet, Arrangement, AttractorSet, DragSet, Edges, Expectation, Fix, MappedPoints, Masses,
     MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
@@ -47,6 +48,7 @@ pub(super) fn scene(
             name: name(t),
             of: texts(t, "of"),
             at: vec3s(t, "at"),
+            surface: None,
         }),
         springs: root.tables("springs").iter().flat_map(|t| springs(t, files, &mut problems)).collect(),
         angular_springs: each(root, "angular_springs", angular_springs),
@@ -60,13 +62,19 @@ pub(super) fn scene(
         push: each(root, "push", |t| PushSet {
             name: name(t),
             on: texts(t, "on"),
+            inside: Region::All,
             force: t.vec3("force").into(),
+            total: false,
             signal: signal(t, true),
         }),
         attractor: each(root, "attractor", attractor),
         pair_force: each(root, "pair_force", pair_force),
         custom: Vec::new(),
-        fix: each(root, "fix", |t| Fix { on: texts(t, "on"), directions: vec3s(t, "directions") }),
+        fix: each(root, "fix", |t| Fix {
+            on: texts(t, "on"),
+            inside: Region::All,
+            directions: vec3s(t, "directions"),
+        }),
         motion: each(root, "motion", motion),
         expect: root.tables("expect").iter().map(|t| expectation(t, files, &mut problems)).collect(),
         ..Scene::default()
@@ -284,7 +292,7 @@ fn motion(t: &View<'_>) -> MotionSet {
             signal: signal(t, false),
         },
     };
-    MotionSet { on: texts(t, "on"), motion }
+    MotionSet { on: texts(t, "on"), inside: Region::All, motion }
 }
 
 fn expectation(t: &View<'_>, files: &Files, problems: &mut Problems) -> Expectation {

@@ -69,6 +69,8 @@ pub enum BlockKind {
     Generalized,
     /// Free particles, three coordinates each.
     Particles,
+    /// An affine body: the place of its centre of mass and the three columns of its deformation.
+    Affine,
     /// Points carried by other points through a mapping.
     Mapped,
 }

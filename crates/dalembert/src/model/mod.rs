@@ -31,6 +31,17 @@ pub struct NamedForce {
     pub force: Box<dyn Force>,
 }
 
+/// Triangles and lines between points, to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Surface {
+    /// Name of the block whose points it joins.
+    pub name: String,
+    /// Corners of triangles, counter-clockwise from outside, counted over all points of the model.
+    pub triangles: Vec<[u32; 3]>,
+    /// Ends of lines.
+    pub lines: Vec<[u32; 2]>,
+}
+
 /// What does not change while a scene runs.
 ///
 /// Made by [`Scene::build`](crate::scene::Scene::build); `Send + Sync`, so that many states can be stepped with it
@@ -60,6 +71,8 @@ pub struct Model {
     pub constraints: Vec<NamedConstraint>,
     /// Directions that may not move, and prescribed motion.
     pub filters: Filters,
+    /// What soft bodies and carried meshes look like.
+    pub surfaces: Vec<Surface>,
 }
 
 impl std::fmt::Debug for Model {

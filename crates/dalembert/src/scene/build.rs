@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
 use super::{
     Arrangement, BuildError, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities,
@@ -17,9 +18,11 @@ use crate::forces::Force;
 use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs};
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, Push};
-use crate::mapping::{GeneralizedPoints, Identity, Mapping, RigidPoints, Subset};
+use crate::joints::Body;
+use crate::mapping::{GeneralizedPoints, Identity, Mapping, RigidPoints, Skinning, Subset, Weighted};
 use crate::math::rotation::set_quaternion;
 use crate::math::{Quat, Vec3, set_triple, triple};
+use crate::mesh::{Region, Weights};
 use crate::model::{
     Block, BlockKind, Layout, Model, NamedForce, PointId, PointSet, Quantity, State, split_index,
 };
@@ -217,7 +220,8 @@ struct Points {
 pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     numbers(&scene, &mut notes);
-    let mut points = match points(&mut scene, &mut notes) {
+    let expanded = build_deformable::expand(&mut scene, &mut notes);
+    let mut points = match points(&mut scene, &expanded, &mut notes) {
         Some(points) => points,
         None => return Err(BuildError { errors: notes.errors }),
     };
@@ -238,6 +242,12 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
     let (gravity, assemble) = (*gravity, *assemble);
+    // Triangles of carried meshes, with the number of places before their points.
+    let drawn: Vec<(String, usize, Vec<[u32; 3]>)> = scene
+        .points
+        .iter()
+        .filter_map(|p| Some((p.name.clone(), p.at.len(), p.surface.as_ref()?.triangles.clone())))
+        .collect();
     let forces = forces(scene, &points, &mut notes);
     if !notes.errors.is_empty() {
         return Err(BuildError { errors: notes.errors });
@@ -259,7 +269,9 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         set_triple(&mut state.q[layout.points_q()..], i, &x[i]);
         set_triple(&mut state.v[layout.points_v()..], i, &v[i]);
     }
-    let particles = Particles::new(&masses, layout.particles, layout.points);
+    let mut particles = Particles::new(&masses, layout.particles, layout.points);
+    particles.shared = expanded.shared_inertia(&blocks);
+    let surfaces = expanded.surfaces(&blocks, &drawn);
     let Bodies { rigid, shapes, .. } = bodies;
     let model = Model {
         title,
@@ -274,6 +286,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         forces,
         constraints: joined.constraints,
         filters,
+        surfaces,
     };
     model.settle(&mut state);
     model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -343,13 +356,17 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             notes.not_negative("rayleigh_stiffness", e.rayleigh_stiffness);
         }
     }
-    if scene.particles.is_empty() && scene.rigid.is_empty() && scene.generalized.is_empty() {
+    let nothing = scene.particles.is_empty() && scene.soft.is_empty();
+    if nothing && scene.rigid.is_empty() && scene.generalized.is_empty() {
         notes.error("particles", "the scene is empty: it needs particles or bodies");
     }
 }
 
 /// Particles and carried points; `None` if their number cannot be known.
-fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
+fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<Points> {
+    if expanded.failed {
+        return None;
+    }
     let before = notes.found;
     let mut names = Names::default();
     let mut total = 0usize;
@@ -365,8 +382,8 @@ fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
             notes.error("name", format!("the name `{name}` is taken"));
         }
     };
-    for (k, set) in scene.particles.iter().enumerate() {
-        notes.at("particles", k, &set.name);
+    for (set, origin) in scene.particles.iter().zip(&expanded.origins) {
+        notes.at(origin.table, origin.index, &set.name);
         name_it(notes, &names, &set.name);
         if let Some((key, message)) = set.arrangement.defect() {
             notes.error(key, message);
@@ -380,7 +397,9 @@ fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
         }
         names.add(&set.name, total - n..total);
     }
-    names.particles = total;
+    // Columns of affine bodies come last and are no places: what acts on all particles leaves them alone.
+    let columns = scene.particles.iter().zip(&expanded.origins).filter(|(_, o)| o.coordinates);
+    names.particles = total - columns.map(|(set, _)| set.arrangement.count()).sum::<usize>();
     let mut taken = BTreeSet::new();
     for (k, body) in scene.rigid.iter().enumerate() {
         notes.at("rigid", k, &body.name);
@@ -410,8 +429,8 @@ fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
     let (base_q, base_v) = (7 * scene.rigid.len() + u.len(), 6 * scene.rigid.len() + u.len());
     let (mut masses, mut x, mut v) = (Vec::new(), Vec::new(), Vec::new());
     let mut blocks = Vec::new();
-    for (k, set) in scene.particles.iter().enumerate() {
-        notes.at("particles", k, &set.name);
+    for (k, (set, origin)) in scene.particles.iter().zip(&expanded.origins).enumerate() {
+        notes.at(origin.table, origin.index, &set.name);
         notes.finite3("position", &set.position);
         let n = set.arrangement.count();
         let first = x.len();
@@ -421,7 +440,14 @@ fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
         if let Some(i) = x[first..].iter().position(|x: &Vec3| !x.iter().all(|x| x.is_finite())) {
             notes.error("position", format!("moves particle {i} to where numbers overflow"));
         }
-        set_masses(set, n, notes, &mut masses);
+        if origin.coordinates {
+            // Checked where they were made; columns of a deformation weigh nothing.
+            if let Masses::List(list) = &set.mass {
+                masses.extend(list);
+            }
+        } else {
+            set_masses(set, n, notes, &mut masses);
+        }
         match &set.velocity {
             Velocities::Each(one) => {
                 notes.finite3("velocity", one);
@@ -438,7 +464,7 @@ fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
         }
         blocks.push(Block {
             name: set.name.clone(),
-            kind: BlockKind::Particles,
+            kind: if origin.coordinates { BlockKind::Affine } else { BlockKind::Particles },
             q: base_q + 3 * first..base_q + 3 * (first + n),
             v: base_v + 3 * first..base_v + 3 * (first + n),
             points: first..first + n,
@@ -470,7 +496,7 @@ fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
             notes.error("name", format!("the name `{name}` is taken"));
         }
     };
-    let parents = carried(scene, notes, &mut names, &mut layout, &mut blocks, free_name)?;
+    let parents = carried(scene, expanded, notes, &mut names, &mut layout, &mut blocks, free_name)?;
     blocks.extend(others);
     let mut mappings: Vec<Box<dyn Mapping>> = Vec::new();
     for body in &generalized {
@@ -479,6 +505,30 @@ fn points(scene: &mut Scene, notes: &mut Notes) -> Option<Points> {
     for (parent, first_child) in parents {
         let list = match parent {
             Parents::Points(list) => list,
+            Parents::Weights(weights) => {
+                for c in 0..weights.len() {
+                    let sum = |a: &[Vec3]| weights.row(c).map(|(p, w)| w * a[p as usize]).sum::<Vec3>();
+                    let (place, speed) = (sum(&x), sum(&v));
+                    x.push(place);
+                    v.push(speed);
+                }
+                mappings.push(Box::new(Weighted::new(layout, weights, first_child)));
+                continue;
+            }
+            Parents::Skin(weights, places) => {
+                let q: Vec<f64> = bodies.start.iter().flat_map(start_coordinates).collect();
+                let skin = Skinning::new(layout, &q, &places, &weights, first_child);
+                for (c, place) in places.iter().enumerate() {
+                    x.push(*place);
+                    let speed = |(k, w): (u32, f64)| {
+                        let b = &bodies.start[k as usize];
+                        w * (b.v + b.w.cross(&(place - b.x)))
+                    };
+                    v.push(weights.row(c).map(speed).sum());
+                }
+                mappings.push(Box::new(skin));
+                continue;
+            }
             Parents::Rigid(k, places) => {
                 let (b, c) = (&bodies.start[k], bodies.rigid.center[k]);
                 let arms: Vec<Vec3> = places.iter().map(|p| p - c).collect();
@@ -545,9 +595,56 @@ fn set_masses(set: &super::ParticleSet, n: usize, notes: &mut Notes, masses: &mu
     masses.resize(first + n, 1.0);
 }
 
+/// The carried sets in an order in which parents come before their children; a loop is an error that names its members.
+fn parents_first(scene: &Scene, notes: &mut Notes) -> Option<Vec<usize>> {
+    let named: BTreeMap<&str, usize> = scene.points.iter().enumerate().map(|(k, p)| (&*p.name, k)).collect();
+    let needs = |k: usize| {
+        let name = |text: &'_ String| split_index(text).map_or(text.clone(), |(n, _)| n.to_string());
+        scene.points[k].of.iter().filter_map(|t| named.get(&*name(t)).copied()).collect::<Vec<_>>()
+    };
+    // 0: not seen, 1: on the way, 2: done. A stack of its own, so that long chains do not overflow ours.
+    let (mut mark, mut order) = (vec![0u8; scene.points.len()], Vec::new());
+    for start in 0..scene.points.len() {
+        let mut stack = vec![(start, 0)];
+        while let Some((k, next)) = stack.pop() {
+            if next == 0 {
+                if mark[k] == 2 {
+                    continue;
+                }
+                mark[k] = 1;
+            }
+            let list = needs(k);
+            match list.get(next) {
+                None => {
+                    mark[k] = 2;
+                    order.push(k);
+                }
+                Some(&parent) => {
+                    stack.push((k, next + 1));
+                    if mark[parent] == 1 {
+                        let from = stack.iter().position(|(j, _)| *j == parent).unwrap_or(0);
+                        let mut members: Vec<&str> =
+                            stack[from..].iter().map(|(j, _)| &*scene.points[*j].name).collect();
+                        members.push(&scene.points[parent].name);
+                        notes.at("points", k, &scene.points[k].name);
+                        let chain = members.join("` ← `");
+                        notes.error("of", format!("carried points form a loop: `{chain}`"));
+                        return None;
+                    }
+                    if mark[parent] == 0 {
+                        stack.push((parent, 0));
+                    }
+                }
+            }
+        }
+    }
+    Some(order)
+}
+
 /// Parents of each carried set and its first child; grows the layout.
 fn carried(
     scene: &Scene,
+    expanded: &Expanded,
     notes: &mut Notes,
     names: &mut Names,
     layout: &mut Layout,
@@ -556,32 +653,60 @@ fn carried(
 ) -> Option<Vec<(Parents, usize)>> {
     let before = notes.found;
     let mut out = Vec::new();
-    // The last entry of each name.
-    let last: BTreeMap<&str, usize> = scene.points.iter().enumerate().map(|(k, p)| (&*p.name, k)).collect();
     let bodies: BTreeMap<&str, usize> = scene.rigid.iter().enumerate().map(|(k, b)| (&*b.name, k)).collect();
+    let sets: BTreeMap<&str, usize> =
+        scene.particles.iter().enumerate().map(|(k, set)| (&*set.name, k)).collect();
     let rigid = |text: &str| bodies.get(text).copied();
-    for (k, set) in scene.points.iter().enumerate() {
+    let resting = |text: &str| {
+        let set = *sets.get(text)?;
+        expanded.rest.iter().find(|(k, _)| *k == set).map(|(_, rest)| rest)
+    };
+    for k in parents_first(scene, notes)? {
+        let set = &scene.points[k];
         notes.at("points", k, &set.name);
         name_it(notes, names, &set.name);
         if set.of.is_empty() {
             notes.error("of", "needs the points that carry it");
         }
-        let later = |text: &str| {
-            let name = split_index(text).map_or(text, |(n, _)| n);
-            last.get(name).is_some_and(|&last| last >= k)
-        };
-        if let Some(text) = set.of.iter().find(|t| later(t)) {
-            notes.error(
-                "of",
-                format!("`{text}` is defined here or later; carried points must follow what carries them"),
-            );
-            continue;
+        let mut places = set.at.clone();
+        if let Some(surface) = &set.surface {
+            places.extend(&surface.points);
         }
+        let placed = !places.is_empty();
+        let _ = places.iter().all(|p| notes.finite3("at", p));
         let parents = match &set.of[..] {
             [one] if rigid(one).is_some() => {
-                let places = if set.at.is_empty() { vec![Vec3::zeros()] } else { set.at.clone() };
-                let _ = places.iter().all(|p| notes.finite3("at", p));
+                let places = if placed { places } else { vec![Vec3::zeros()] };
                 Parents::Rigid(rigid(one).unwrap_or(0), places)
+            }
+            [one] if placed && resting(one).is_some() => {
+                let first = names.sets.get(one.as_str()).map_or(0, |(_, range)| range.start);
+                let weights = match resting(one) {
+                    Some(Rest::Tets(mesh)) => Weights::in_tets(mesh, &places),
+                    Some(Rest::Hexes(mesh)) => Weights::in_hexes(mesh, &places),
+                    Some(Rest::Surface(mesh)) => Weights::on_surface(mesh, &places),
+                    Some(Rest::Affine { center }) => {
+                        Ok(Weights::affine(&places.iter().map(|p| p - center).collect::<Vec<_>>()))
+                    }
+                    None => continue,
+                };
+                match weights {
+                    Ok(weights) => Parents::Weights(weights.offset(first as u32)),
+                    Err(error) => {
+                        notes.error("at", error.to_string());
+                        continue;
+                    }
+                }
+            }
+            several if several.len() > 1 && several.iter().all(|t| rigid(t).is_some()) => {
+                if !placed {
+                    notes.error("at", "points carried by several rigid bodies need places in the world");
+                    continue;
+                }
+                let list: Vec<u32> = several.iter().filter_map(|t| rigid(t)).map(|k| k as u32).collect();
+                let frames: Vec<Vec3> = list.iter().map(|&k| scene.rigid[k as usize].pose.position).collect();
+                let weights = Skinning::nearest_frames(&places, &frames, &list, 4.min(list.len()));
+                Parents::Skin(weights, places)
             }
             several => {
                 if let Some(body) = several.iter().find(|t| rigid(t).is_some()) {
@@ -589,15 +714,16 @@ fn carried(
                         "of",
                         format!("`{body}` is a rigid body; points on it need a set of their own"),
                     );
-                } else if !set.at.is_empty() {
-                    notes.error("at", "places are for points on a rigid body");
+                } else if placed {
+                    notes.error("at", "places are for points on one body, or on several rigid ones");
                 }
                 Parents::Points(names.list(notes, "of", several))
             }
         };
         let count = match &parents {
             Parents::Points(list) => list.len(),
-            Parents::Rigid(_, places) => places.len(),
+            Parents::Rigid(_, places) | Parents::Skin(_, places) => places.len(),
+            Parents::Weights(weights) => weights.len(),
         };
         if layout.points + count > MOST_POINTS {
             notes.error("of", format!("the scene grows beyond {MOST_POINTS} points"));
@@ -619,20 +745,46 @@ fn carried(
     (notes.found == before).then_some(out)
 }
 
+/// Centre of mass and quaternion of a body at the start.
+fn start_coordinates(b: &Body) -> [f64; 7] {
+    let mut q = [0.0; 7];
+    set_triple(&mut q, 0, &b.x);
+    let turn = nalgebra::Rotation3::from_matrix_unchecked(b.R);
+    set_quaternion(&mut q, 3, &Quat::from_rotation_matrix(&turn));
+    q
+}
+
 /// What carries a set of points.
 enum Parents {
     Points(Vec<usize>),
+    /// Combinations of points before them.
+    Weights(Weights),
+    /// Several rigid bodies together, and places in the world.
+    Skin(Weights, Vec<Vec3>),
     /// A rigid body, and places in its frame.
     Rigid(usize, Vec<Vec3>),
 }
 
+/// Points of several texts that start in a region; all particles if there is no text.
+fn chosen(points: &Points, notes: &mut Notes, on: &[String], inside: &Region) -> PointSet {
+    let set = points.names.set(notes, "on", on);
+    if *inside == Region::All {
+        return set;
+    }
+    let found: Vec<usize> = set.iter().filter(|&i| inside.has(i as u32, &points.x[i])).collect();
+    if found.is_empty() && set.len() > 0 {
+        notes.error("inside", format!("holds none of the {} points at the start", set.len()));
+    }
+    PointSet::new(found)
+}
+
 fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
-    let named = |notes: &mut Notes, on: &[String]| {
+    let named = |notes: &mut Notes, on: &[String], inside: &Region| {
         if on.is_empty() {
             notes.error("on", "names no points");
             return PointSet::default();
         }
-        let set = points.names.set(notes, "on", on);
+        let set = chosen(points, notes, on, inside);
         if set.last().is_some_and(|i| i >= points.layout.particles) {
             notes.error("on", "names carried points; fix or move the particles that carry them");
         }
@@ -642,7 +794,7 @@ fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
     let mut fixed: Vec<(usize, usize)> = Vec::new();
     for (k, fix) in scene.fix.iter().enumerate() {
         notes.at("fix", k, "");
-        fixed.extend(named(notes, &fix.on).iter().map(|i| (i, k)));
+        fixed.extend(named(notes, &fix.on, &fix.inside).iter().map(|i| (i, k)));
         let bad = |d: &Vec3| !(d.norm() > 0.0 && d.norm().is_finite());
         if let Some(d) = fix.directions.iter().find(|d| bad(d)) {
             notes.error("directions", format!("({}, {}, {}) is no direction", d.x, d.y, d.z));
@@ -651,7 +803,7 @@ fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
     let mut moved: Vec<(usize, usize)> = Vec::new();
     for (k, set) in scene.motion.iter().enumerate() {
         notes.at("motion", k, "");
-        moved.extend(named(notes, &set.on).iter().map(|i| (i, k)));
+        moved.extend(named(notes, &set.on, &set.inside).iter().map(|i| (i, k)));
         match &set.motion {
             Motion::Velocity(v) => {
                 notes.finite3("velocity", v);
@@ -746,8 +898,9 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
         if let Some(message) = set.signal.defect() {
             notes.error("signal", message);
         }
-        let on = names.set(notes, "on", &set.on);
-        push(notes, "push", &set.name, Box::new(Push { on, force: set.force, signal: set.signal.clone() }));
+        let on = chosen(points, notes, &set.on, &set.inside);
+        let force = if set.total { set.force / on.len().max(1) as f64 } else { set.force };
+        push(notes, "push", &set.name, Box::new(Push { on, force, signal: set.signal.clone() }));
     }
     for (k, set) in scene.drag.iter().enumerate() {
         notes.at("drag", k, &set.name);
@@ -1009,7 +1162,11 @@ mod tests {
         for k in 0..MOST_ERRORS + 5 {
             scene.add(ParticleSet::at(format!("p{k}"), [k as f64, 0.0, 0.0]).mass(-1.0));
         }
-        scene.add(MappedPoints { name: "ghost".into(), of: vec!["nobody".into()], at: Vec::new() });
+        scene.add(MappedPoints {
+            name: "ghost".into(),
+            of: vec!["nobody".into()],
+            ..MappedPoints::default()
+        });
         assert_eq!(mistakes(scene).len(), MOST_ERRORS);
     }
 
@@ -1019,10 +1176,10 @@ mod tests {
         scene.particles[1].position = Vec3::zeros();
         scene.particles[0].mass = Masses::Total(1e-320);
         scene.add(SpringSet::between("s", "a", "b").stiffness(1.0));
-        scene.add(Fix { on: vec!["a".into()], directions: vec![Vec3::repeat(1e300)] });
+        scene.add(Fix { on: vec!["a".into()], directions: vec![Vec3::repeat(1e300)], ..Fix::default() });
         let velocity = Motion::Velocity(Vec3::x());
-        scene.add(MotionSet { on: vec!["b".into(), "b".into()], motion: velocity.clone() });
-        scene.add(MotionSet { on: vec!["b".into()], motion: velocity });
+        scene.add(MotionSet { on: vec!["b".into(), "b".into()], ..MotionSet::new("b", velocity.clone()) });
+        scene.add(MotionSet::new("b", velocity));
         let found = mistakes(scene);
         let places: Vec<_> = found.iter().map(|(table, index, key, _)| (*table, *index, *key)).collect();
         let wanted = [
@@ -1054,8 +1211,8 @@ mod tests {
             Arrangement::Grid { size: Vec3::repeat(1.0), count: [10, 10, 10] },
         ));
         let often = vec!["many".to_string(); 100_000];
-        scene.add(Fix { on: often.clone(), directions: Vec::new() });
-        scene.add(MappedPoints { name: "more".into(), of: often, at: Vec::new() });
+        scene.add(Fix { on: often.clone(), ..Fix::default() });
+        scene.add(MappedPoints { name: "more".into(), of: often, ..MappedPoints::default() });
         let found = mistakes(scene);
         assert!(found.len() == 1 && found[0].3.contains("names 100000000 points"), "{found:?}");
     }

@@ -1,12 +1,14 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
+use super::deformable::SoftBody;
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
 use crate::filters::Motion;
 use crate::forces::spatial::PairLaw;
 use crate::forces::unary::Attraction;
 use crate::forces::{Force, nary, unary};
 use crate::math::{Signal, Vec3};
+use crate::mesh::{Region, SurfaceMesh};
 use crate::model::PointSet;
 
 /// Masses of the particles of a set.
@@ -86,15 +88,19 @@ impl ParticleSet {
     }
 }
 
-/// A second name for points of other sets, or points fixed to a rigid body; with forces of its own.
+/// A second name for points of other sets, points fixed to a rigid or affine body, or points inside a soft solid; with
+/// forces of its own.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MappedPoints {
     /// Name, unique in the scene.
     pub name: String,
-    /// The points that carry them, sets of particles or points defined before; or one rigid body.
+    /// The points that carry them, sets of particles or other carried points; or one body; or several rigid bodies that
+    /// carry them together.
     pub of: Vec<String>,
-    /// Places in the frame of the rigid body \[m\]; its origin if empty.
+    /// Places in the frame of the body \[m\] (in the world for several rigid bodies); its origin if empty.
     pub at: Vec<Vec3>,
+    /// A surface in that frame, whose points come after `at` and whose triangles are drawn.
+    pub surface: Option<SurfaceMesh>,
 }
 
 /// Springs between neighbours of a set, or between given pairs of points.
@@ -183,10 +189,27 @@ pub struct PushSet {
     pub name: String,
     /// Points that feel it; all particles if empty.
     pub on: Vec<String>,
-    /// Force on each point \[N\].
+    /// Only those of them that start in this region.
+    pub inside: Region,
+    /// Force on each point \[N\], or
     pub force: Vec3,
+    /// on all of them together, divided evenly.
+    pub total: bool,
     /// Factor over time.
     pub signal: Signal,
+}
+
+impl Default for PushSet {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            on: Vec::new(),
+            inside: Region::All,
+            force: Vec3::zeros(),
+            total: false,
+            signal: Signal::Constant,
+        }
+    }
 }
 
 /// A fixed centre that attracts.
@@ -282,6 +305,8 @@ impl CustomForce {
 pub struct Fix {
     /// The points.
     pub on: Vec<String>,
+    /// Only those of them that start in this region.
+    pub inside: Region,
     /// Forbidden directions, of any length; all of them if empty.
     pub directions: Vec<Vec3>,
 }
@@ -289,12 +314,17 @@ pub struct Fix {
 impl Fix {
     /// Fixes points altogether.
     pub fn points(on: impl Into<String>) -> Self {
-        Self { on: vec![on.into()], directions: Vec::new() }
+        Self { on: vec![on.into()], ..Self::default() }
+    }
+
+    /// Fixes those of the points altogether that start in a region.
+    pub fn inside(on: impl Into<String>, region: Region) -> Self {
+        Self { on: vec![on.into()], inside: region, ..Self::default() }
     }
 
     /// Forbids one direction.
     pub fn direction(on: impl Into<String>, direction: [f64; 3]) -> Self {
-        Self { on: vec![on.into()], directions: vec![direction.into()] }
+        Self { on: vec![on.into()], directions: vec![direction.into()], ..Self::default() }
     }
 }
 
@@ -303,8 +333,17 @@ impl Fix {
 pub struct MotionSet {
     /// The points.
     pub on: Vec<String>,
+    /// Only those of them that start in this region.
+    pub inside: Region,
     /// How they move from where they start.
     pub motion: Motion,
+}
+
+impl MotionSet {
+    /// All of the named points move as told.
+    pub fn new(on: impl Into<String>, motion: Motion) -> Self {
+        Self { on: vec![on.into()], inside: Region::All, motion }
+    }
 }
 
 /// What must be true of a quantity when the scene has run (or after every step).
@@ -344,6 +383,7 @@ pub enum Item {
     Bead(Bead),
     Constraint(CustomConstraint),
     Generalized(GeneralizedBody),
+    Soft(SoftBody),
     Particles(ParticleSet),
     Points(MappedPoints),
     Springs(SpringSet),
@@ -375,6 +415,7 @@ items! {
     Bead: Bead,
     Constraint: CustomConstraint,
     Generalized: GeneralizedBody,
+    Soft: SoftBody,
     Particles: ParticleSet,
     Points: MappedPoints,
     Springs: SpringSet,

@@ -21,12 +21,15 @@
 
 mod arrange;
 mod build;
+mod build_deformable;
 mod build_mechanism;
+mod deformable;
 mod error;
 mod items;
 mod mechanism;
 
 pub use arrange::{Arrangement, Edges};
+pub use deformable::{AffineBody, Cloth, Elements, MassKind, Membrane, Rod, Sheet, SoftBody, Solid};
 pub use error::{BuildError, Place, SceneError};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
@@ -75,6 +78,8 @@ pub struct Scene {
     pub constraint: Vec<CustomConstraint>,
     /// Bodies with generalized coordinates.
     pub generalized: Vec<GeneralizedBody>,
+    /// Soft solids.
+    pub soft: Vec<SoftBody>,
     /// Sets of particles.
     pub particles: Vec<ParticleSet>,
     /// Points carried by other points.
@@ -118,6 +123,7 @@ impl Default for Scene {
             bead: Vec::new(),
             constraint: Vec::new(),
             generalized: Vec::new(),
+            soft: Vec::new(),
             particles: Vec::new(),
             points: Vec::new(),
             springs: Vec::new(),
@@ -149,6 +155,7 @@ impl Scene {
             Item::Bead(x) => self.bead.push(x),
             Item::Constraint(x) => self.constraint.push(x),
             Item::Generalized(x) => self.generalized.push(x),
+            Item::Soft(x) => self.soft.push(x),
             Item::Particles(x) => self.particles.push(x),
             Item::Points(x) => self.points.push(x),
             Item::Springs(x) => self.springs.push(x),

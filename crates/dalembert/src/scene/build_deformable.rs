@@ -1,0 +1,255 @@
+//! From soft things to particles, elements and surfaces: what [`build`](super::build) needs before it counts points.
+//!
+//! Each soft thing becomes a set of particles of its name and a force of its name between them. What only drawing and
+//! carried points ask for (its surface, its mesh at rest) is kept aside.
+
+use super::build::Notes;
+use super::deformable::{Elements, MassKind, SoftBody, Solid};
+use super::{Arrangement, CustomForce, Masses, ParticleSet, Scene, Velocities};
+use crate::forces::Force;
+use crate::forces::nary::{ElementError, Material, Tets};
+use crate::math::{Quat, Vec3};
+use crate::mesh::{GenerateError, HexMesh, SurfaceMesh, TetMesh};
+use crate::model::{Block, PointId, Surface};
+
+/// Where a set of particles came from, for messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
+    pub table: &'static str,
+    pub index: usize,
+    /// Its points are coordinates rather than places, and may have no mass.
+    pub coordinates: bool,
+}
+
+/// A mesh at rest, for points carried by it.
+#[derive(Debug, Clone)]
+pub(super) enum Rest {
+    Tets(TetMesh),
+    Hexes(HexMesh),
+    Surface(SurfaceMesh),
+    /// An affine body whose centre of mass is here in its own frame \[m\].
+    Affine {
+        center: Vec3,
+    },
+}
+
+/// What soft things leave behind besides particles and forces. Numbers of points count within the set.
+#[derive(Default)]
+pub(super) struct Expanded {
+    /// One per set of particles.
+    pub origins: Vec<Origin>,
+    /// Something was refused.
+    pub failed: bool,
+    /// Inertia that points of a set share.
+    pub shared: Vec<(usize, Vec<(u32, u32, f64)>)>,
+    /// Triangles to draw.
+    pub triangles: Vec<(usize, Vec<[u32; 3]>)>,
+    /// Lines to draw.
+    pub lines: Vec<(usize, Vec<[u32; 2]>)>,
+    /// Meshes at rest, in the frame of the body.
+    pub rest: Vec<(usize, Rest)>,
+}
+
+impl Expanded {
+    /// Inertia that points share, counted over all points. Sets of particles are the first blocks.
+    pub(super) fn shared_inertia(&self, blocks: &[Block]) -> Vec<(u32, u32, f64)> {
+        let mut all = Vec::new();
+        for (set, entries) in &self.shared {
+            let first = blocks[*set].points.start as u32;
+            all.extend(entries.iter().map(|&(i, j, m)| (first + i, first + j, m)));
+        }
+        all
+    }
+
+    /// What there is to look at: soft things, then carried meshes (name, places before the mesh, triangles).
+    pub(super) fn surfaces(
+        &self,
+        blocks: &[Block],
+        carried: &[(String, usize, Vec<[u32; 3]>)],
+    ) -> Vec<Surface> {
+        let mut out = Vec::new();
+        for (set, triangles) in &self.triangles {
+            let (name, first) = (blocks[*set].name.clone(), blocks[*set].points.start as u32);
+            let triangles = triangles.iter().map(|t| t.map(|i| first + i)).collect();
+            out.push(Surface { name, triangles, lines: Vec::new() });
+        }
+        for (set, lines) in &self.lines {
+            let (name, first) = (blocks[*set].name.clone(), blocks[*set].points.start as u32);
+            let lines = lines.iter().map(|t| t.map(|i| first + i)).collect();
+            out.push(Surface { name, triangles: Vec::new(), lines });
+        }
+        for (name, before, triangles) in carried {
+            let Some(block) = blocks.iter().find(|b| b.name == *name) else { continue };
+            let first = (block.points.start + before) as u32;
+            let triangles = triangles.iter().map(|t| t.map(|i| first + i)).collect();
+            out.push(Surface { name: name.clone(), triangles, lines: Vec::new() });
+        }
+        out
+    }
+}
+
+/// Adds particles and forces of all soft things to the scene.
+pub(super) fn expand(scene: &mut Scene, notes: &mut Notes) -> Expanded {
+    let mut out = Expanded::default();
+    let before = notes.found;
+    for index in 0..scene.particles.len() {
+        out.origins.push(Origin { table: "particles", index, coordinates: false });
+    }
+    for (index, body) in std::mem::take(&mut scene.soft).into_iter().enumerate() {
+        notes.at("soft", index, &body.name);
+        let origin = Origin { table: "soft", index, coordinates: false };
+        soft(&body, origin, scene, notes, &mut out);
+    }
+    out.failed = notes.found > before;
+    out
+}
+
+/// The elements of a solid.
+enum Mesh {
+    Tets(TetMesh),
+    Hexes(HexMesh),
+}
+
+/// Names the key of the scene that a generator complains about.
+fn generated<T>(notes: &mut Notes, key: &'static str, mesh: Result<T, GenerateError>) -> Option<T> {
+    mesh.map_err(|error| notes.error(key, error.to_string())).ok()
+}
+
+fn mesh_of(body: &SoftBody, notes: &mut Notes) -> Option<Mesh> {
+    let hexes = body.elements == Elements::Hexes;
+    Some(match &body.solid {
+        Solid::Tets(mesh) => Mesh::Tets(mesh.clone()),
+        Solid::Hexes(mesh) => Mesh::Hexes(mesh.clone()),
+        Solid::Box { size, cells } if hexes => {
+            Mesh::Hexes(generated(notes, "box", HexMesh::block(*size, *cells))?)
+        }
+        Solid::Box { size, cells } => Mesh::Tets(generated(notes, "box", TetMesh::block(*size, *cells))?),
+        Solid::Cylinder { radius, length, cells: [across, along] } => {
+            let mesh = generated(notes, "cylinder", HexMesh::cylinder(*radius, *length, *across, *along))?;
+            if hexes { Mesh::Hexes(mesh) } else { Mesh::Tets(mesh.to_tets()) }
+        }
+        Solid::Ball { radius, cells } => {
+            let mesh = generated(notes, "ball", HexMesh::ball(*radius, *cells))?;
+            if hexes { Mesh::Hexes(mesh) } else { Mesh::Tets(mesh.to_tets()) }
+        }
+        Solid::Torus { ring, tube, cells: [across, around] } => {
+            let mesh = generated(notes, "torus", HexMesh::torus(*ring, *tube, *across, *around))?;
+            if hexes { Mesh::Hexes(mesh) } else { Mesh::Tets(mesh.to_tets()) }
+        }
+    })
+}
+
+/// Where points of a body's frame are put, and how they move.
+struct Placement {
+    position: Vec3,
+    rotation: Quat,
+    velocity: Vec3,
+    angular_velocity: Vec3,
+}
+
+impl Placement {
+    fn check(&self, notes: &mut Notes) {
+        notes.finite3("position", &self.position);
+        notes.finite3("velocity", &self.velocity);
+        notes.finite3("angular_velocity", &self.angular_velocity);
+        if !self.rotation.coords.iter().all(|x| x.is_finite()) {
+            notes.error("rotation", "must be finite");
+        }
+    }
+
+    fn set(&self, name: &str, points: &[Vec3], masses: Vec<f64>) -> ParticleSet {
+        let arms: Vec<Vec3> = points.iter().map(|p| self.rotation * p).collect();
+        let velocities = arms.iter().map(|r| self.velocity + self.angular_velocity.cross(r)).collect();
+        ParticleSet {
+            name: name.to_string(),
+            arrangement: Arrangement::Positions(arms),
+            position: self.position,
+            mass: Masses::List(masses),
+            velocity: Velocities::List(velocities),
+        }
+    }
+}
+
+/// A force on the points of one set, made when the number of its first point is known.
+fn force_on(name: &str, make: impl FnOnce(usize) -> Box<dyn Force> + Send + 'static) -> CustomForce {
+    CustomForce {
+        name: name.to_string(),
+        on: vec![name.to_string()],
+        most: usize::MAX,
+        make: Box::new(move |points| make(points[0])),
+    }
+}
+
+/// Numbers of points as ids, `first` further on.
+fn ids<const N: usize>(elements: &[[u32; N]], first: usize) -> Vec<[PointId; N]> {
+    elements.iter().map(|e| e.map(|i| PointId(i + first as u32))).collect()
+}
+
+/// Places of all points up to the last of a set that begins at `first`; those before it are never asked for.
+fn shifted(points: &[Vec3], first: usize) -> Vec<Vec3> {
+    let mut all = vec![Vec3::zeros(); first];
+    all.extend_from_slice(points);
+    all
+}
+
+/// Says which element is wrong, under the key that caused it.
+fn refuse(notes: &mut Notes, error: &ElementError) {
+    let key = match error {
+        ElementError::Parameter { name: "young", .. } => "young",
+        ElementError::Parameter { name: "poisson", .. } => "poisson",
+        ElementError::Parameter { name: "density", .. } => "density",
+        ElementError::Parameter { name: "thickness", .. } => "thickness",
+        ElementError::Parameter { name: "radius", .. } => "radius",
+        _ => "",
+    };
+    notes.error(key, error.to_string());
+}
+
+fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, out: &mut Expanded) {
+    let placement = Placement {
+        position: body.position,
+        rotation: body.rotation,
+        velocity: body.velocity,
+        angular_velocity: body.angular_velocity,
+    };
+    placement.check(notes);
+    let density = notes.positive("density", body.density);
+    let Some(mesh) = mesh_of(body, notes) else { return };
+    let material = Material { law: body.law, young: body.young, poisson: body.poisson };
+    let set = scene.particles.len();
+    match mesh {
+        Mesh::Tets(mesh) => {
+            // Made once here to find what is wrong, and again when the number of the first point is known.
+            let trial = match Tets::new(&mesh.points, &ids(&mesh.tets, 0), material) {
+                Ok(tets) => tets,
+                Err(error) => return refuse(notes, &error),
+            };
+            if !density {
+                return;
+            }
+            let mut masses = vec![0.0; mesh.points.len()];
+            for (points, volume) in trial.elements() {
+                points.iter().for_each(|p| masses[p.index()] += 0.25 * body.density * volume);
+            }
+            if let Some(node) = masses.iter().position(|m| *m == 0.0) {
+                return notes.error("", format!("node {node} belongs to no tetrahedron, so it has no mass"));
+            }
+            scene.particles.push(placement.set(&body.name, &mesh.points, masses));
+            out.triangles.push((set, mesh.boundary().volume_triangles()));
+            let rest = mesh.clone();
+            scene.custom.push(force_on(&body.name, move |first| {
+                let elements = ids(&rest.tets, first);
+                match Tets::new(&shifted(&rest.points, first), &elements, material) {
+                    Ok(tets) => Box::new(tets) as Box<dyn Force>,
+                    Err(_) => Box::new(trial), // the same elements were accepted above
+                }
+            }));
+            out.rest.push((set, Rest::Tets(mesh)));
+        }
+        Mesh::Hexes(mesh) => {
+            out.rest.push((set, Rest::Hexes(mesh)));
+        }
+    }
+    out.origins.push(origin);
+    let _ = MassKind::Lumped;
+}
