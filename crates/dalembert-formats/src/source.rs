@@ -237,11 +237,17 @@ impl<'a> Loader<'a> {
             let message = format!("with {} the scene is larger than {} MiB", quote(&name), MAX_TOTAL >> 20);
             return Err(self.files.error(span, message));
         }
-        let mesh = crate::mesh::read(&name, &bytes)
-            .map_err(|reason| self.files.error(span, format!("cannot read {}: {reason}", quote(&name))))?;
+        let mesh = crate::mesh::read_surface(&name, &bytes).map_err(|error| {
+            let message = format!("cannot read {}: {}", quote(&name), error.reason());
+            let diagnostic = self.files.error(span, message);
+            match error.help {
+                Some(help) => diagnostic.with_help(help),
+                None => diagnostic,
+            }
+        })?;
         let node = |value: Value| Node { value, span };
         let row = |row: [Value; 3]| node(Value::List(row.into_iter().map(node).collect()));
-        let vertices = mesh.vertices.iter().map(|p| row(p.map(Value::Number))).collect();
+        let vertices = mesh.points.iter().map(|p| row([p.x, p.y, p.z].map(Value::Number))).collect();
         let triangles = mesh.triangles.iter().map(|t| row(t.map(|i| Value::Integer(i.into())))).collect();
         let key_span = entries[i].key_span;
         let entry =

@@ -1,5 +1,6 @@
 //! Bodies: they own coordinates, velocities and inertia.
 
+pub mod affine;
 pub mod generalized;
 pub mod mass_properties;
 pub mod mesh;
@@ -7,6 +8,7 @@ pub mod particles;
 pub mod rigid;
 pub mod shape;
 
+pub use affine::AffineMass;
 pub use generalized::{Coordinates, Generalized, PendulumChain, PointMap};
 pub use mass_properties::{MassError, MassProperties};
 pub use mesh::{MeshError, TriangleMesh};

@@ -6,7 +6,8 @@ use super::{self as check, Advance};
 use crate::bodies::Rigid;
 use crate::filters::{Filters, Motion};
 use crate::forces::nary::{
-    AngularSpring, AngularSprings, Law, Material, Spring, Springs, Tets, TupleClosure,
+    AffineBodies, AffineEnergy, AffineStiffness, AngularSpring, AngularSprings, Law, Material, Spring,
+    Springs, Tets, TupleClosure,
 };
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, PointClosure, Push};
@@ -70,6 +71,12 @@ pub fn forces() -> Vec<ForceSample> {
     let all = || (0..12u32).collect::<Vec<_>>();
     let id = |i: u32| PointId(i);
     let spring = |a, b, damping| Spring { ends: [id(a), id(b)], stiffness: 40.0, rest_length: 0.6, damping };
+    let affine = |columns: [u32; 3], energy| AffineStiffness {
+        columns: columns.map(id),
+        stiffness: 2.0,
+        volume: 0.4,
+        energy,
+    };
     let sample = |name, force: Box<dyn Force>, turns| ForceSample { name, force, turns };
     let mut all_forces = vec![
         sample("gravity", Box::new(Gravity { acceleration: Vec3::new(0.3, -1.0, -9.81) }), false),
@@ -157,6 +164,23 @@ pub fn forces() -> Vec<ForceSample> {
                     AngularSpring { points: [id(4), id(5), id(8)], stiffness: 1.0, rest_angle: 0.0 },
                 ],
             }),
+            true,
+        ),
+        sample(
+            "affine bodies",
+            Box::new(AffineBodies {
+                bodies: vec![
+                    // Turned the right way round, inside out, and flat.
+                    affine([1, 3, 6], AffineEnergy::Orthogonality),
+                    affine([8, 9, 4], AffineEnergy::Orthogonality),
+                    affine([0, 1, 2], AffineEnergy::Orthogonality),
+                ],
+            }),
+            true,
+        ),
+        sample(
+            "affine bodies, as rigid as possible",
+            Box::new(AffineBodies { bodies: vec![affine([1, 3, 6], AffineEnergy::AsRigidAsPossible)] }),
             true,
         ),
         sample(
