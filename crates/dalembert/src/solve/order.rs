@@ -86,7 +86,7 @@ pub fn nested_dissection(a: &BlockMatrix, positions: &[f64]) -> Vec<u32> {
 }
 
 /// Sorts the nodes along their longest extent and says where to cut: between two coordinates near the middle.
-fn divide(nodes: &mut [u32], positions: &[f64]) -> usize {
+pub(crate) fn divide(nodes: &mut [u32], positions: &[f64]) -> usize {
     let coordinate = |i: u32, axis: usize| positions[3 * i as usize + axis];
     let extent = |axis: usize| {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
