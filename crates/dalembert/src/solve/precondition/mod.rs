@@ -6,12 +6,15 @@
 //! |---|---|---|---|
 //! | [`BlockJacobi`] | diagonal blocks of A | a pass | very unequal masses and stiffnesses |
 //! | [`IncompleteCholesky`] | $L D L^T$ without fill | ten or so products with A | stiff neighbours |
+//! | [`TwoLevel`] | the same and a coarse matrix | twenty or so products with A | long bodies and large time steps |
 
 mod block_jacobi;
 mod incomplete_cholesky;
+mod two_level;
 
 pub use block_jacobi::BlockJacobi;
 pub use incomplete_cholesky::IncompleteCholesky;
+pub use two_level::TwoLevel;
 
 use crate::math::Mat3;
 
@@ -101,7 +104,10 @@ mod tests {
             let jacobi = run(&sample, |r, z| jacobi.apply(r, z)).iterations;
             let factor = IncompleteCholesky::new(&a);
             let cholesky = run(&sample, |r, z| factor.apply(r, z)).iterations;
-            println!("{cells:?}: {none} {jacobi} {cholesky}, shift {}", factor.shift());
+            let mut two = TwoLevel::new(&a, &sample.positions());
+            let two_level = run(&sample, |r, z| two.apply(r, z)).iterations;
+            println!("{cells:?}: {none} {jacobi} {cholesky} {two_level}, shift {}", factor.shift());
+            assert!(5 * two_level < none);
             assert!(jacobi < none && 5 * cholesky < 2 * none, "{cells:?}: {none} {jacobi} {cholesky}");
         }
     }
