@@ -356,7 +356,7 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             notes.not_negative("rayleigh_stiffness", e.rayleigh_stiffness);
         }
     }
-    let nothing = scene.particles.is_empty() && scene.soft.is_empty();
+    let nothing = scene.particles.is_empty() && scene.soft.is_empty() && scene.affine.is_empty();
     if nothing && scene.rigid.is_empty() && scene.generalized.is_empty() {
         notes.error("particles", "the scene is empty: it needs particles or bodies");
     }

@@ -4,13 +4,15 @@
 //! carried points ask for (its surface, its mesh at rest) is kept aside.
 
 use super::build::Notes;
-use super::deformable::{Elements, MassKind, SoftBody, Solid};
-use super::{Arrangement, CustomForce, Masses, ParticleSet, Scene, Velocities};
+use super::deformable::{AffineBody, Elements, MassKind, SoftBody, Solid};
+use super::{Arrangement, BodyMass, CustomForce, MappedPoints, Masses, ParticleSet, Scene, Velocities};
+use crate::bodies::{AffineMass, MassProperties};
 use crate::forces::Force;
-use crate::forces::nary::{ElementError, Material, Tets};
+use crate::forces::nary::{AffineBodies, AffineStiffness, ElementError, Material, Tets};
 use crate::math::{Quat, Vec3};
 use crate::mesh::{GenerateError, HexMesh, SurfaceMesh, TetMesh};
 use crate::model::{Block, PointId, Surface};
+use crate::step::Method;
 
 /// Where a set of particles came from, for messages.
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +101,12 @@ pub(super) fn expand(scene: &mut Scene, notes: &mut Notes) -> Expanded {
         notes.at("soft", index, &body.name);
         let origin = Origin { table: "soft", index, coordinates: false };
         soft(&body, origin, scene, notes, &mut out);
+    }
+    // Last, so that the columns of their deformations come after all places.
+    for (index, body) in std::mem::take(&mut scene.affine).into_iter().enumerate() {
+        notes.at("affine", index, &body.name);
+        let origin = Origin { table: "affine", index, coordinates: true };
+        affine(body, origin, scene, notes, &mut out);
     }
     out.failed = notes.found > before;
     out
@@ -252,4 +260,81 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
     }
     out.origins.push(origin);
     let _ = MassKind::Lumped;
+}
+
+/// Refuses what needs a mass matrix that is not diagonal.
+fn needs_implicit(what: &str, key: &'static str, scene: &Scene, notes: &mut Notes) {
+    if !matches!(scene.method, Method::Implicit(_)) {
+        let method = scene.method.name();
+        notes.error(key, format!("the method `{method}` does not take {what}; `implicit` does"));
+    }
+}
+
+fn affine(body: AffineBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, out: &mut Expanded) {
+    let placement = Placement {
+        position: body.position,
+        rotation: body.rotation,
+        velocity: body.velocity,
+        angular_velocity: body.angular_velocity,
+    };
+    placement.check(notes);
+    needs_implicit("affine bodies", "", scene, notes);
+    let stiff = notes.positive("stiffness", body.stiffness);
+    let volume = body.shape.volume();
+    let mass = match &body.mass {
+        BodyMass::Density(density) => AffineMass::from_shape(&body.shape, *density),
+        BodyMass::Mass(mass) => AffineMass::from_shape(&body.shape, mass / volume),
+        BodyMass::Given { mass, center, inertia } => {
+            MassProperties::new(*mass, *center, *inertia).map(|m| AffineMass::from_mass_properties(&m))
+        }
+    };
+    let mass = match mass {
+        Ok(mass) => mass,
+        Err(error) => return notes.error("mass", error.to_string()),
+    };
+    if !stiff {
+        return;
+    }
+    let center = mass.center();
+    let about = mass.about_center();
+    let R = *body.rotation.to_rotation_matrix().matrix();
+    let place = body.position + body.rotation * center;
+    let mut points = vec![place];
+    let mut velocities = vec![body.velocity];
+    for k in 0..3 {
+        points.push(R.column(k).into_owned());
+        velocities.push(body.angular_velocity.cross(&R.column(k)));
+    }
+    let set = scene.particles.len();
+    scene.particles.push(ParticleSet {
+        name: body.name.clone(),
+        arrangement: Arrangement::Positions(points),
+        position: Vec3::zeros(),
+        mass: Masses::List(vec![about.mass, 0.0, 0.0, 0.0]),
+        velocity: Velocities::List(velocities),
+    });
+    out.origins.push(origin);
+    let mut shared = Vec::new();
+    for i in 0..3 {
+        for j in i..3 {
+            if about.second[(i, j)] != 0.0 {
+                shared.push((i as u32 + 1, j as u32 + 1, about.second[(i, j)]));
+            }
+        }
+    }
+    out.shared.push((set, shared));
+    let (stiffness, energy) = (body.stiffness, body.energy);
+    scene.custom.push(force_on(&body.name, move |first| {
+        let columns = [1, 2, 3].map(|k| PointId((first + k) as u32));
+        Box::new(AffineBodies { bodies: vec![AffineStiffness { columns, stiffness, volume, energy }] })
+    }));
+    let skin = body.shape.triangles();
+    let surface = SurfaceMesh { points: skin.vertices().to_vec(), triangles: skin.triangles().to_vec() };
+    scene.points.push(MappedPoints {
+        name: format!("{} skin", body.name),
+        of: vec![body.name],
+        surface: Some(surface),
+        ..MappedPoints::default()
+    });
+    out.rest.push((set, Rest::Affine { center }));
 }

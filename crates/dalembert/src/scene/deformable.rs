@@ -4,7 +4,8 @@
 //! affine body is four points, of which the first is a place and the others are the columns of its deformation. So
 //! whatever takes points takes theirs: springs, `fix`, carried points.
 
-use crate::forces::nary::Law;
+use crate::bodies::Shape;
+use crate::forces::nary::{AffineEnergy, Law};
 use crate::math::{Quat, Vec3};
 use crate::mesh::{Diagonals, HexMesh, SurfaceMesh, TetMesh};
 
@@ -236,12 +237,14 @@ impl Rod {
 pub struct AffineBody {
     /// Name, unique in the scene; `NAME[0]` is its centre of mass.
     pub name: String,
-    /// Its surface in its own frame, closed.
-    pub surface: SurfaceMesh,
+    /// Its shape in its own frame.
+    pub shape: Shape,
     /// Mass or density.
     pub mass: BodyMass,
     /// Stiffness κ against deformation \[Pa\], > 0.
     pub stiffness: f64,
+    /// Which energy keeps it stiff.
+    pub energy: AffineEnergy,
     /// Where its own origin is put \[m\].
     pub position: Vec3,
     /// How it is turned.
@@ -250,4 +253,21 @@ pub struct AffineBody {
     pub velocity: Vec3,
     /// Angular velocity, world axes \[rad/s\].
     pub angular_velocity: Vec3,
+}
+
+impl AffineBody {
+    /// A body of 1000 kg/m³ and κ = 100 MPa, at rest.
+    pub fn new(name: impl Into<String>, shape: Shape) -> Self {
+        Self {
+            name: name.into(),
+            shape,
+            mass: BodyMass::Density(1000.0),
+            stiffness: 1e8,
+            energy: AffineEnergy::Orthogonality,
+            position: Vec3::zeros(),
+            rotation: Quat::identity(),
+            velocity: Vec3::zeros(),
+            angular_velocity: Vec3::zeros(),
+        }
+    }
 }

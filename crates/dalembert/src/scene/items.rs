@@ -1,7 +1,7 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
-use super::deformable::SoftBody;
+use super::deformable::{AffineBody, SoftBody};
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
 use crate::filters::Motion;
 use crate::forces::spatial::PairLaw;
@@ -384,6 +384,7 @@ pub enum Item {
     Constraint(CustomConstraint),
     Generalized(GeneralizedBody),
     Soft(SoftBody),
+    Affine(AffineBody),
     Particles(ParticleSet),
     Points(MappedPoints),
     Springs(SpringSet),
@@ -416,6 +417,7 @@ items! {
     Constraint: CustomConstraint,
     Generalized: GeneralizedBody,
     Soft: SoftBody,
+    Affine: AffineBody,
     Particles: ParticleSet,
     Points: MappedPoints,
     Springs: SpringSet,

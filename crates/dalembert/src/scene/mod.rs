@@ -80,6 +80,8 @@ pub struct Scene {
     pub generalized: Vec<GeneralizedBody>,
     /// Soft solids.
     pub soft: Vec<SoftBody>,
+    /// Affine bodies.
+    pub affine: Vec<AffineBody>,
     /// Sets of particles.
     pub particles: Vec<ParticleSet>,
     /// Points carried by other points.
@@ -124,6 +126,7 @@ impl Default for Scene {
             constraint: Vec::new(),
             generalized: Vec::new(),
             soft: Vec::new(),
+            affine: Vec::new(),
             particles: Vec::new(),
             points: Vec::new(),
             springs: Vec::new(),
@@ -156,6 +159,7 @@ impl Scene {
             Item::Constraint(x) => self.constraint.push(x),
             Item::Generalized(x) => self.generalized.push(x),
             Item::Soft(x) => self.soft.push(x),
+            Item::Affine(x) => self.affine.push(x),
             Item::Particles(x) => self.particles.push(x),
             Item::Points(x) => self.points.push(x),
             Item::Springs(x) => self.springs.push(x),
