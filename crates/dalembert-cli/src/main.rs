@@ -40,7 +40,7 @@ enum Command {
     Check(commands::check::Args),
     /// Run one scene under several methods and compare
     Compare(commands::compare::Args),
-    /// Tell what a recording holds
+    /// Tell what a recording or a mesh file holds
     Info(commands::info::Args),
     /// Go on where a recording ends, with the same bits as if it had never stopped
     Resume(commands::resume::Args),

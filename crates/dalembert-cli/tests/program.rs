@@ -431,6 +431,33 @@ fn a_recording_cut_off_at_any_place_is_read_as_far_as_it_goes() {
 }
 
 #[test]
+fn info_tells_what_a_mesh_file_holds_and_what_is_wrong_with_it() {
+    use dalembert::math::Vec3;
+    use dalembert::mesh::TetMesh;
+    use dalembert_formats::mesh::{write_gmsh, write_vtk};
+
+    let desk = Desk::new();
+    let mut block = TetMesh::block(Vec3::new(1.0, 2.0, 0.5), [2, 2, 2]).unwrap();
+    desk.write("block.msh", &write_gmsh(&(&block).into()));
+    let answer = desk.ok(&["info", "block.msh"]);
+    assert!(answer.out.contains("tetrahedra  48") && answer.out.contains("1 m³"), "{}", answer.out);
+    assert!(!answer.out.contains("problem"), "{}", answer.out);
+    let outside = block.boundary().surface;
+    desk.write("skin.vtk", &write_vtk(&(&outside).into()));
+    let answer = desk.ok(&["info", "skin.vtk"]);
+    assert!(answer.out.contains("closed    yes, around 1 m³"), "{}", answer.out);
+    block.tets[7].swap(0, 1);
+    desk.write("block.vtk", &write_vtk(&(&block).into()));
+    let object = desk.ok(&["info", "block.vtk", "--json"]).json();
+    assert_eq!(object["parts"][0]["inverted"], serde_json::json!([7]));
+    assert_eq!(object["parts"][0]["problems"][0], "a tetrahedron is inside out: 7");
+    desk.write("bad.obj", "v 0 0 0\nf 1 2 3\n");
+    let answer = desk.run(&["info", "bad.obj"]);
+    assert_eq!(answer.code, 5);
+    assert!(answer.err.contains("bad.obj:2: corner 2"), "{}", answer.err);
+}
+
+#[test]
 fn check_tells_what_is_in_a_scene() {
     let desk = Desk::new();
     let spring = "\n[[particles]]\nname = \"hook\"\n[[springs]]\nname = \"band\"\npairs = [[\"hook\", \"ball\"]]\nstiffness = 50\n[[fix]]\non = \"hook\"\n";

@@ -1,33 +1,39 @@
-//! `dalembert info`: what a recording holds.
+//! `dalembert info`: what a recording or a mesh file holds.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use dalembert_formats::mesh::is_mesh_name;
 use dalembert_formats::recording::{Recording, Scalars};
 use serde_json::{Map, Value, json};
 
+use super::mesh_info;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, count, number, safe};
 
 const EXAMPLES: &str = "\
 Examples:
   dalembert info run.mcap
-  dalembert info run.mcap --json | jq .frames";
+  dalembert info run.mcap --json | jq .frames
+  dalembert info part.msh";
 
 /// What `info` takes.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The recording; if only RECORDING.part exists, that is taken
-    #[arg(value_name = "RECORDING")]
-    recording: PathBuf,
+    /// The recording (if only FILE.part exists, that is taken), or a mesh (.obj, .stl, .ply, .msh, .vtk)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 pub(crate) fn command(args: Args) -> Outcome {
-    let recording = Recording::open(&args.recording)?;
+    if is_mesh_name(&args.file.to_string_lossy()) {
+        return mesh_info::command(&args.file, args.json);
+    }
+    let recording = Recording::open(&args.file)?;
     let count = recording.frame_count();
     let ends = match count {
         0 => None,

@@ -8,6 +8,7 @@ pub(crate) mod examples;
 pub(crate) mod export;
 pub(crate) mod info;
 pub(crate) mod man;
+mod mesh_info;
 pub(crate) mod plot;
 pub(crate) mod render;
 pub(crate) mod resume;
