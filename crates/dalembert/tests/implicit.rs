@@ -2,7 +2,7 @@
 
 use dalembert::check::observed_orders;
 use dalembert::prelude::*;
-use dalembert::solve::linear::LinearSolver;
+use dalembert::solve::linear::{LinearSolver, Preconditioner};
 
 fn implicit(scheme: Scheme, newton: u32) -> Implicit {
     Implicit { scheme, newton, tolerance: 1e-12, ..Implicit::default() }
@@ -209,7 +209,11 @@ fn conjugate_gradients_and_the_direct_solver_agree() {
         sim.state.q.clone()
     };
     let direct = run(LinearSolver::Direct);
-    let cg = run(LinearSolver::plain_cg(1e-13, 1000));
+    let cg = run(LinearSolver::Cg {
+        preconditioner: Preconditioner::None,
+        tolerance: 1e-13,
+        most_iterations: 1000,
+    });
     let worst = direct.iter().zip(&cg).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(worst < 1e-9, "{worst:e}");
 }

@@ -71,6 +71,9 @@ pub struct Model {
     pub constraints: Vec<NamedConstraint>,
     /// Directions that may not move, and prescribed motion.
     pub filters: Filters,
+    /// Where each free 3-vector was at the start \[m\], three numbers each: particles at their places, both of a rigid body
+    /// at its centre. For orders of elimination, which must not depend on what happened since.
+    pub start_places: Vec<f64>,
     /// What soft bodies and carried meshes look like.
     pub surfaces: Vec<Surface>,
 }

@@ -287,6 +287,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         constraints: joined.constraints,
         filters,
         surfaces,
+        start_places: start_places(&layout, &state.q),
     };
     model.settle(&mut state);
     model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -743,6 +744,15 @@ fn carried(
         out.push((parents, first));
     }
     (notes.found == before).then_some(out)
+}
+
+/// Where each free 3-vector is; empty if there are coordinates that are no such vectors.
+fn start_places(layout: &Layout, q: &[f64]) -> Vec<f64> {
+    if layout.points_q() != 7 * layout.rigid {
+        return Vec::new();
+    }
+    let rigid = q[..7 * layout.rigid].chunks_exact(7).flat_map(|q| [q[0], q[1], q[2], q[0], q[1], q[2]]);
+    rigid.chain(q[layout.points_q()..layout.nq].iter().copied()).collect()
 }
 
 /// Centre of mass and quaternion of a body at the start.

@@ -28,13 +28,16 @@
 //! (or, where forces have no energy, on the residual) keeps every iteration going down. `static` looks for f = 0
 //! in the same way, with neither mass nor velocity. Book: "Implicit Euler".
 
+use std::cell::RefCell;
+
 use super::tangent::{Factors, Linearization};
 use super::{StepError, StepReport, Workspace};
 use crate::bodies::Rigid;
 use crate::forces::Tangent;
-use crate::math::{Vec3, all_finite, dot, rotation, set_triple, triple};
+use crate::math::{Blocks, all_finite, dot, rotation, set_triple, triple};
 use crate::model::{Model, State};
-use crate::solve::linear::{Linear, LinearReport, LinearSolver, Stop};
+use crate::solve::cg::CgStop;
+use crate::solve::linear::{Linear, LinearError, LinearReport, LinearSolver, System};
 
 /// The implicit schemes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,7 +102,7 @@ impl Default for Implicit {
             scheme: Scheme::Euler,
             newton: 0,
             tolerance: 1e-9,
-            solver: LinearSolver::default(),
+            solver: LinearSolver::Automatic { tolerance: 1e-8 },
             rayleigh_mass: 0.0,
             rayleigh_stiffness: 0.0,
         }
@@ -133,8 +136,6 @@ pub(crate) struct ImplicitWork {
     product: Vec<f64>,
     /// 1/m of each unknown.
     weights: Vec<f64>,
-    /// Where an unknown 3-vector is, for preconditioners and orderings \[m\].
-    places: Vec<Vec3>,
     /// Coordinates and velocities at q_s ⊕ d u.
     q: Vec<f64>,
     v: Vec<f64>,
@@ -241,7 +242,6 @@ impl Implicit {
             }
         }
         w.here.weights(model, &mut w.weights);
-        places(model, &w.stage_q, &mut w.places);
         stage
     }
 
@@ -431,24 +431,30 @@ impl Implicit {
             (Tangent::Projected, self.solver),
             (Tangent::Projected, LinearSolver::Direct),
         ];
+        let mut last = None;
         for (attempt, (tangent, solver)) in attempts.into_iter().enumerate() {
             if attempt > 0 {
                 report.fallbacks += 1;
                 w.here.linearize(model, tangent);
             }
-            report.linear = w.solve_with(solver, model, factors);
-            report.linear_iterations += report.linear.iterations;
-            match report.linear.stop {
-                Stop::Converged => return Ok(()),
-                Stop::MostIterations => {
+            let done = w.solve_with(solver, model, factors)?;
+            report.linear = Some(done);
+            report.linear_iterations += done.iterations as u32;
+            match done.stop {
+                CgStop::Converged if done.positive_definite => return Ok(()),
+                CgStop::MostIterations => {
                     report.unfinished = true;
                     return Ok(());
                 }
-                _ => {}
+                _ => last = Some(done),
             }
         }
-        let LinearReport { stop, iterations, residual, .. } = report.linear;
-        Err(StepError::Linear { stop, iterations, residual, time: w.here.time })
+        match last {
+            Some(LinearReport { stop, iterations, residual, .. }) => {
+                Err(StepError::Linear { stop, iterations, residual, time: w.here.time })
+            }
+            None => Ok(()),
+        }
     }
 
     /// [`solve`](Self::solve) where nothing but stiffness holds the bodies: a stiffness that is singular gets some mass,
@@ -530,7 +536,6 @@ impl Implicit {
         w.v.fill(0.0);
         w.here.load_inertia(model, &w.q);
         w.here.weights(model, &mut w.weights);
-        places(model, &w.q, &mut w.places);
         w.momentum.clear();
         w.momentum.resize(nv, 0.0);
         let factors = Factors { stiffness: 1.0, ..Factors::default() };
@@ -655,49 +660,30 @@ impl ImplicitWork {
     }
 
     /// δ by one solver.
-    fn solve_with(&mut self, solver: LinearSolver, model: &Model, factors: Factors) -> LinearReport {
-        let n = model.layout.nv;
+    fn solve_with(
+        &mut self,
+        solver: LinearSolver,
+        model: &Model,
+        factors: Factors,
+    ) -> Result<LinearReport, LinearError> {
         self.delta.clear();
-        self.delta.resize(n, 0.0);
-        let mut stop = Stop::Converged;
-        if matches!(solver, LinearSolver::Cg { .. }) {
-            let mut r = self.b.clone();
-            let mut p = r.clone();
-            let mut ap = vec![0.0; n];
-            for _ in 0..1000 {
-                let rr = dot(&r, &r);
-                if rr < 1e-30 * dot(&self.b, &self.b) {
-                    break;
-                }
-                self.here.times(model, factors, &p, &mut ap);
-                model.filters.apply(0, &mut ap[model.layout.points_v()..]);
-                let a = rr / dot(&p, &ap);
-                for k in 0..n {
-                    self.delta[k] += a * p[k];
-                    r[k] -= a * ap[k];
-                }
-                let b = dot(&r, &r) / rr;
-                for k in 0..n {
-                    p[k] = r[k] + b * p[k];
-                }
-            }
-        } else {
-            let mut blocks = crate::math::Blocks::default();
-            self.here.blocks_into(model, factors, &mut blocks);
-            let mut A = nalgebra::DMatrix::zeros(n, n);
-            for (i, j, K) in &blocks.entries {
-                let mut v = A.fixed_view_mut::<3, 3>(3 * *i as usize, 3 * *j as usize);
-                v += K;
-            }
-            match A.cholesky() {
-                Some(c) => {
-                    let x = c.solve(&nalgebra::DVector::from_column_slice(&self.b));
-                    self.delta.copy_from_slice(x.as_slice());
-                }
-                None => stop = Stop::NegativeCurvature,
-            }
-        }
-        LinearReport { stop, ..LinearReport::default() }
+        self.delta.resize(model.layout.nv, 0.0);
+        let pv = model.layout.points_v();
+        // Products and blocks come from the same place, one after the other.
+        let here = RefCell::new(&mut self.here);
+        let mut apply = |y: &[f64], out: &mut [f64]| {
+            here.borrow_mut().times(model, factors, y, out);
+            model.filters.apply(0, &mut out[pv..]);
+        };
+        let mut assemble = |out: &mut Blocks| here.borrow_mut().blocks_into(model, factors, out);
+        let mut system = System {
+            apply: &mut apply,
+            assemble: Some(&mut assemble),
+            positions: Some(&model.start_places),
+            weights: Some(&self.weights),
+        };
+        self.linear.solver = solver;
+        self.linear.solve(&mut system, &self.b, &mut self.delta)
     }
 }
 
@@ -733,14 +719,4 @@ fn third_further(model: &Model, before: &[f64], q: &mut [f64]) {
     for k in 7 * n..model.layout.nq {
         q[k] += (q[k] - before[k]) / 3.0;
     }
-}
-
-/// Where each unknown 3-vector is: a particle at its place, both of a rigid body at its centre.
-fn places(model: &Model, q: &[f64], out: &mut Vec<Vec3>) {
-    out.clear();
-    for k in 0..model.layout.rigid {
-        out.extend([Rigid::position(q, k); 2]);
-    }
-    let x = &q[model.layout.points_q()..];
-    out.extend((0..model.layout.particles).map(|i| triple(x, i)));
 }

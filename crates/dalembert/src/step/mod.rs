@@ -21,7 +21,8 @@ pub use system::{RowCount, gaps, independent_rows, worst_gap};
 use std::sync::Arc;
 
 use crate::model::{Energy, Model, State};
-use crate::solve::linear::{LinearReport, Stop};
+use crate::solve::cg::CgStop;
+use crate::solve::linear::LinearReport;
 use crate::solve::ode::OdeWork;
 use implicit::ImplicitWork;
 use impulse::ImpulseWork;
@@ -52,8 +53,8 @@ pub struct StepReport {
     pub projections: u32,
     /// A solver gave up before it met its own rule.
     pub unfinished: bool,
-    /// How the last linear system was solved.
-    pub linear: LinearReport,
+    /// How the last linear system was solved, if there was one.
+    pub linear: Option<LinearReport>,
     /// Iterations of linear solvers, in all.
     pub linear_iterations: u32,
     /// Linear systems that had to be solved again with a projected tangent, or directly.
@@ -84,18 +85,21 @@ pub enum StepError {
     Adaptive(#[from] crate::solve::ode::OdeError),
     /// No linear solver could solve the system of an implicit step.
     #[error(
-        "no linear solver could take the implicit step from t = {time} s ({stop}, residual {residual:.1e} after {iterations} iterations); parts that nothing holds need a mass, and a smaller dt or softer forces would help"
+        "no linear solver could take the implicit step from t = {time} s ({stop:?}, residual {residual:.1e} after {iterations} iterations); parts that nothing holds need a mass, and a smaller dt or softer forces would help"
     )]
     Linear {
         /// What the last one met.
-        stop: Stop,
+        stop: CgStop,
         /// Its iterations.
-        iterations: u32,
+        iterations: usize,
         /// What was left, relative.
         residual: f64,
         /// Time of the forces \[s\].
         time: f64,
     },
+    /// There was no memory for the matrix of an implicit step, or its numbers were not finite.
+    #[error("the linear system of the implicit step could not be solved: {0}")]
+    Factor(#[from] crate::solve::linear::LinearError),
     /// The caller asked for a step that is none.
     #[error("the step size must be a positive, finite number of seconds, but is {0}")]
     BadStepSize(f64),
