@@ -9,7 +9,8 @@ use dalembert::scene::{
     AngularSpringSet, Arrangement, AttractorSet, DragSet, Edges, Expectation, Fix, MappedPoints, Masses,
     MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
 };
-use dalembert::step::{Explicit, Impulse, Integrator, Lagrange, Method, RowSolver};
+use dalembert::solve::linear::{LinearSolver, Preconditioner};
+use dalembert::step::{Explicit, Implicit, Impulse, Integrator, Lagrange, Method, RowSolver, Scheme};
 
 use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
 
@@ -150,7 +151,52 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
             problems.push(files.warning(t.key_span("sweeps"), message));
         }
     }
-    vec![Method::Explicit(explicit), Method::Lagrange(lagrange), Method::Impulse(impulse)]
+    let mut implicit = Implicit::default();
+    if let Some(t) = root.table("implicit") {
+        implicit.scheme = Scheme::from_name(t.text("scheme")).unwrap_or_default();
+        implicit.newton = u32::try_from(t.integer("newton")).unwrap_or(0);
+        implicit.tolerance = t.number("tolerance");
+        (implicit.rayleigh_mass, implicit.rayleigh_stiffness) =
+            (t.number("rayleigh_mass"), t.number("rayleigh_stiffness"));
+        implicit.solver = linear_solver(&t, files, problems);
+    }
+    vec![
+        Method::Explicit(explicit),
+        Method::Lagrange(lagrange),
+        Method::Impulse(impulse),
+        Method::Implicit(implicit),
+    ]
+}
+
+/// The linear solver that a table names; warns about settings that it does not use.
+fn linear_solver(t: &View<'_>, files: &Files, problems: &mut Problems) -> LinearSolver {
+    let tolerance = t.number("linear_tolerance");
+    let mut unused = |keys: &[&str]| {
+        for key in keys.iter().filter(|key| t.has(key)) {
+            let message = format!("`{key}` has no effect: the solver `{}` does not use it", t.text("solver"));
+            problems.push(files.warning(t.key_span(key), message));
+        }
+    };
+    match t.text("solver") {
+        "cg" => LinearSolver::Cg {
+            preconditioner: match t.text("preconditioner") {
+                "none" => Preconditioner::None,
+                "block_jacobi" => Preconditioner::BlockJacobi,
+                "incomplete_cholesky" => Preconditioner::IncompleteCholesky,
+                _ => Preconditioner::TwoLevel,
+            },
+            tolerance,
+            most_iterations: count(t.integer("iterations")),
+        },
+        "direct" => {
+            unused(&["preconditioner", "iterations", "linear_tolerance"]);
+            LinearSolver::Direct
+        }
+        _ => {
+            unused(&["preconditioner", "iterations"]);
+            LinearSolver::Automatic { tolerance }
+        }
+    }
 }
 
 /// The integrator that a table names; warns about settings that it does not use.

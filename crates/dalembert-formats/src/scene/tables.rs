@@ -216,7 +216,7 @@ static IMPLICIT: Table = Table::new(
         Field::default(
             "preconditioner",
             Kind::Word(&PRECONDITIONERS),
-            Literal::Text("block_jacobi"),
+            Literal::Text("two_level"),
             "",
             "What helps the solver `cg`.",
         ),
