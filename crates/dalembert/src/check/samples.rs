@@ -6,8 +6,8 @@ use super::{self as check, Advance};
 use crate::bodies::Rigid;
 use crate::filters::{Filters, Motion};
 use crate::forces::nary::{
-    AffineBodies, AffineEnergy, AffineStiffness, AngularSpring, AngularSprings, Law, Material, Spring,
-    Springs, Tets, TupleClosure,
+    AffineBodies, AffineEnergy, AffineStiffness, AngularSpring, AngularSprings, HexKind, Hexes, Law,
+    Material, QuadraticTets, Spring, Springs, TET_EDGES, Tets, TupleClosure,
 };
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, PointClosure, Push};
@@ -268,6 +268,35 @@ fn solids() -> Vec<ForceSample> {
     ] {
         let material = Material { law, young: 300.0, poisson: 0.35 };
         let force = Tets::new(&rest, &tets, material).expect("the sample mesh is sound");
+        list.push(ForceSample { name, force: Box::new(force), turns: law != Law::Linear });
+    }
+    let hexes = [[0, 1, 4, 3, 6, 7, 10, 9], [1, 2, 5, 4, 7, 8, 11, 10]].map(|h: [u32; 8]| h.map(PointId));
+    for (name, law, kind) in [
+        ("linear hexahedra", Law::Linear, HexKind::Plain),
+        ("corotated hexahedra", Law::Corotated, HexKind::Plain),
+        ("corotated hexahedra of mean dilatation", Law::Corotated, HexKind::MeanDilatation),
+        ("corotated hexahedra with incompatible modes", Law::Corotated, HexKind::IncompatibleModes),
+        ("StVenant-Kirchhoff hexahedra", Law::StVenantKirchhoff, HexKind::Plain),
+        ("stable neo-Hookean hexahedra", Law::StableNeoHookean, HexKind::Plain),
+    ] {
+        let material = Material { law, young: 300.0, poisson: 0.35 };
+        let force = Hexes::new(&rest, &hexes, material, kind).expect("the sample mesh is sound");
+        list.push(ForceSample { name, force: Box::new(force), turns: law != Law::Linear });
+    }
+    // Corners 0, 2, 9, 8 of a large tetrahedron; other points stand in for the middles of its edges.
+    let (mut rest, ten) = (rest, [0, 2, 9, 8, 1, 3, 4, 5, 6, 7]);
+    for (k, [i, j]) in TET_EDGES.into_iter().enumerate() {
+        rest[ten[4 + k]] = (rest[ten[i]] + rest[ten[j]]) * 0.5 + Vec3::new(0.02, -0.01, 0.03) * k as f64;
+    }
+    let ten = ten.map(|i| PointId(i as u32));
+    for (name, law) in [
+        ("linear quadratic tetrahedron", Law::Linear),
+        ("corotated quadratic tetrahedron", Law::Corotated),
+        ("StVenant-Kirchhoff quadratic tetrahedron", Law::StVenantKirchhoff),
+        ("stable neo-Hookean quadratic tetrahedron", Law::StableNeoHookean),
+    ] {
+        let material = Material { law, young: 300.0, poisson: 0.35 };
+        let force = QuadraticTets::new(&rest, &[ten], material).expect("the sample mesh is sound");
         list.push(ForceSample { name, force: Box::new(force), turns: law != Law::Linear });
     }
     list

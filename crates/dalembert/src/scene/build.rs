@@ -441,7 +441,7 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
         if let Some(i) = x[first..].iter().position(|x: &Vec3| !x.iter().all(|x| x.is_finite())) {
             notes.error("position", format!("moves particle {i} to where numbers overflow"));
         }
-        if origin.coordinates {
+        if origin.masses_known {
             // Checked where they were made; columns of a deformation weigh nothing.
             if let Masses::List(list) = &set.mass {
                 masses.extend(list);

@@ -4,11 +4,14 @@
 //! carried points ask for (its surface, its mesh at rest) is kept aside.
 
 use super::build::Notes;
-use super::deformable::{AffineBody, Elements, MassKind, SoftBody, Solid};
+use super::deformable::{AffineBody, Elements, SoftBody, Solid};
 use super::{Arrangement, BodyMass, CustomForce, MappedPoints, Masses, ParticleSet, Scene, Velocities};
 use crate::bodies::{AffineMass, MassProperties};
 use crate::forces::Force;
-use crate::forces::nary::{AffineBodies, AffineStiffness, ElementError, Material, Tets};
+use crate::forces::nary::{
+    AffineBodies, AffineStiffness, ElementError, HexKind, Hexes, MassKind, MassMatrix, Material,
+    QuadraticTets, Tets,
+};
 use crate::math::{Quat, Vec3};
 use crate::mesh::{GenerateError, HexMesh, SurfaceMesh, TetMesh};
 use crate::model::{Block, PointId, Surface};
@@ -19,8 +22,10 @@ use crate::step::Method;
 pub(super) struct Origin {
     pub table: &'static str,
     pub index: usize,
-    /// Its points are coordinates rather than places, and may have no mass.
+    /// Its points are coordinates rather than places.
     pub coordinates: bool,
+    /// Its masses were made here and need no check: they may be zero or, in a quadratic element, negative.
+    pub masses_known: bool,
 }
 
 /// A mesh at rest, for points carried by it.
@@ -95,17 +100,17 @@ pub(super) fn expand(scene: &mut Scene, notes: &mut Notes) -> Expanded {
     let mut out = Expanded::default();
     let before = notes.found;
     for index in 0..scene.particles.len() {
-        out.origins.push(Origin { table: "particles", index, coordinates: false });
+        out.origins.push(Origin { table: "particles", index, coordinates: false, masses_known: false });
     }
     for (index, body) in std::mem::take(&mut scene.soft).into_iter().enumerate() {
         notes.at("soft", index, &body.name);
-        let origin = Origin { table: "soft", index, coordinates: false };
+        let origin = Origin { table: "soft", index, coordinates: false, masses_known: false };
         soft(&body, origin, scene, notes, &mut out);
     }
     // Last, so that the columns of their deformations come after all places.
     for (index, body) in std::mem::take(&mut scene.affine).into_iter().enumerate() {
         notes.at("affine", index, &body.name);
-        let origin = Origin { table: "affine", index, coordinates: true };
+        let origin = Origin { table: "affine", index, coordinates: true, masses_known: true };
         affine(body, origin, scene, notes, &mut out);
     }
     out.failed = notes.found > before;
@@ -124,7 +129,7 @@ fn generated<T>(notes: &mut Notes, key: &'static str, mesh: Result<T, GenerateEr
 }
 
 fn mesh_of(body: &SoftBody, notes: &mut Notes) -> Option<Mesh> {
-    let hexes = body.elements == Elements::Hexes;
+    let hexes = matches!(body.elements, Elements::Hexes | Elements::BendingHexes);
     Some(match &body.solid {
         Solid::Tets(mesh) => Mesh::Tets(mesh.clone()),
         Solid::Hexes(mesh) => Mesh::Hexes(mesh.clone()),
@@ -213,6 +218,21 @@ fn refuse(notes: &mut Notes, error: &ElementError) {
     notes.error(key, error.to_string());
 }
 
+/// Mass matrix of a set, as weights (row sums, what gravity pulls at) and what is shared beyond them.
+fn spread(mass: MassMatrix) -> (Vec<f64>, Vec<(u32, u32, f64)>) {
+    let mut weight = mass.diagonal.clone();
+    for &(i, j, m) in &mass.off_diagonal {
+        weight[i as usize] += m;
+        weight[j as usize] += m;
+    }
+    let mut shared = mass.off_diagonal;
+    if !shared.is_empty() {
+        let own = mass.diagonal.iter().zip(&weight).enumerate();
+        shared.extend(own.map(|(i, (m, w))| (i as u32, i as u32, m - w)));
+    }
+    (weight, shared)
+}
+
 fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, out: &mut Expanded) {
     let placement = Placement {
         position: body.position,
@@ -222,44 +242,71 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
     };
     placement.check(notes);
     let density = notes.positive("density", body.density);
+    if body.mass == MassKind::Consistent {
+        needs_implicit("consistent masses", "mass", scene, notes);
+    }
     let Some(mesh) = mesh_of(body, notes) else { return };
     let material = Material { law: body.law, young: body.young, poisson: body.poisson };
+    let (kind, rho) = (body.mass, body.density);
     let set = scene.particles.len();
-    match mesh {
-        Mesh::Tets(mesh) => {
-            // Made once here to find what is wrong, and again when the number of the first point is known.
-            let trial = match Tets::new(&mesh.points, &ids(&mesh.tets, 0), material) {
-                Ok(tets) => tets,
-                Err(error) => return refuse(notes, &error),
+    // The force is made once here to find what is wrong, and again when the number of the first point is known.
+    type Make = Box<dyn Fn(usize) -> Result<Box<dyn Force>, ElementError> + Send>;
+    let (points, mass, triangles, make, rest): (_, _, _, Make, _) = match mesh {
+        Mesh::Tets(mesh) if body.elements == Elements::QuadraticTets => {
+            let fine = mesh.quadratic();
+            let mut mass = MassMatrix::new(fine.points.len());
+            mass.add_quadratic_tets(&fine.points, &ids(&fine.tets, 0), rho, kind);
+            let triangles = mesh.boundary().volume_triangles();
+            let points = fine.points.clone();
+            let make = move |first| -> Result<Box<dyn Force>, ElementError> {
+                let elements = ids(&fine.tets, first);
+                Ok(Box::new(QuadraticTets::new(&shifted(&fine.points, first), &elements, material)?))
             };
-            if !density {
-                return;
-            }
-            let mut masses = vec![0.0; mesh.points.len()];
-            for (points, volume) in trial.elements() {
-                points.iter().for_each(|p| masses[p.index()] += 0.25 * body.density * volume);
-            }
-            if let Some(node) = masses.iter().position(|m| *m == 0.0) {
-                return notes.error("", format!("node {node} belongs to no tetrahedron, so it has no mass"));
-            }
-            scene.particles.push(placement.set(&body.name, &mesh.points, masses));
-            out.triangles.push((set, mesh.boundary().volume_triangles()));
+            (points, mass, triangles, Box::new(make) as Make, Rest::Tets(mesh))
+        }
+        Mesh::Tets(mesh) => {
+            let mut mass = MassMatrix::new(mesh.points.len());
+            mass.add_tets(&mesh.points, &ids(&mesh.tets, 0), rho, kind);
+            let (points, triangles) = (mesh.points.clone(), mesh.boundary().volume_triangles());
             let rest = mesh.clone();
-            scene.custom.push(force_on(&body.name, move |first| {
-                let elements = ids(&rest.tets, first);
-                match Tets::new(&shifted(&rest.points, first), &elements, material) {
-                    Ok(tets) => Box::new(tets) as Box<dyn Force>,
-                    Err(_) => Box::new(trial), // the same elements were accepted above
-                }
-            }));
-            out.rest.push((set, Rest::Tets(mesh)));
+            let make = move |first| -> Result<Box<dyn Force>, ElementError> {
+                let elements = ids(&mesh.tets, first);
+                Ok(Box::new(Tets::new(&shifted(&mesh.points, first), &elements, material)?))
+            };
+            (points, mass, triangles, Box::new(make) as Make, Rest::Tets(rest))
         }
         Mesh::Hexes(mesh) => {
-            out.rest.push((set, Rest::Hexes(mesh)));
+            let mut mass = MassMatrix::new(mesh.points.len());
+            mass.add_hexes(&mesh.points, &ids(&mesh.hexes, 0), rho, kind);
+            let (points, triangles) = (mesh.points.clone(), mesh.boundary().volume_triangles());
+            let bends = body.elements == Elements::BendingHexes;
+            let hex = if bends { HexKind::IncompatibleModes } else { HexKind::Plain };
+            let rest = mesh.clone();
+            let make = move |first| -> Result<Box<dyn Force>, ElementError> {
+                let elements = ids(&mesh.hexes, first);
+                Ok(Box::new(Hexes::new(&shifted(&mesh.points, first), &elements, material, hex)?))
+            };
+            (points, mass, triangles, Box::new(make) as Make, Rest::Hexes(rest))
         }
+    };
+    let trial = match make(0) {
+        Ok(force) => force,
+        Err(error) => return refuse(notes, &error),
+    };
+    if let Some(node) = mass.diagonal.iter().position(|m| *m == 0.0) {
+        return notes.error("", format!("node {node} belongs to no element, so it has no mass"));
     }
-    out.origins.push(origin);
-    let _ = MassKind::Lumped;
+    if !density {
+        return;
+    }
+    let (weights, shared) = spread(mass);
+    scene.particles.push(placement.set(&body.name, &points, weights));
+    out.origins.push(Origin { masses_known: true, ..origin });
+    out.triangles.push((set, triangles));
+    out.shared.push((set, shared));
+    out.rest.push((set, rest));
+    // The same elements were accepted above, so making them again does not fail.
+    scene.custom.push(force_on(&body.name, move |first| make(first).unwrap_or(trial)));
 }
 
 /// Refuses what needs a mass matrix that is not diagonal.

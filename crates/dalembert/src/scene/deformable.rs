@@ -5,7 +5,7 @@
 //! whatever takes points takes theirs: springs, `fix`, carried points.
 
 use crate::bodies::Shape;
-use crate::forces::nary::{AffineEnergy, Law};
+use crate::forces::nary::{AffineEnergy, Law, MassKind};
 use crate::math::{Quat, Vec3};
 use crate::mesh::{Diagonals, HexMesh, SurfaceMesh, TetMesh};
 
@@ -21,6 +21,9 @@ pub enum Elements {
     QuadraticTets,
     /// Hexahedra with eight nodes.
     Hexes,
+    /// Hexahedra that bend freely and do not lock: incompatible modes and mean dilatation; for the laws `linear` and
+    /// `corotated`.
+    BendingHexes,
 }
 
 /// The space that a soft solid fills, in its own frame.
@@ -62,16 +65,6 @@ pub enum Solid {
     Tets(TetMesh),
     /// Hexahedra from elsewhere.
     Hexes(HexMesh),
-}
-
-/// How mass is spread over the nodes of elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MassKind {
-    /// All on the diagonal.
-    #[default]
-    Lumped,
-    /// ∫ρ NᵢNⱼ; under `implicit` only.
-    Consistent,
 }
 
 /// A soft solid.

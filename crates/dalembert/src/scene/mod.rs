@@ -29,7 +29,7 @@ mod items;
 mod mechanism;
 
 pub use arrange::{Arrangement, Edges};
-pub use deformable::{AffineBody, Cloth, Elements, MassKind, Membrane, Rod, Sheet, SoftBody, Solid};
+pub use deformable::{AffineBody, Cloth, Elements, Membrane, Rod, Sheet, SoftBody, Solid};
 pub use error::{BuildError, Place, SceneError};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,

@@ -81,6 +81,14 @@ pub enum ElementError {
         /// Number of points.
         count: usize,
     },
+    /// Two choices that do not go together.
+    #[error("{kind}: {reason}")]
+    Unsupported {
+        /// What was asked for.
+        kind: &'static str,
+        /// Why not.
+        reason: &'static str,
+    },
     /// A parameter outside its range.
     #[error("{name} is {value}; it must be {range}")]
     Parameter {

@@ -10,8 +10,7 @@
 //! The last stiffness term comes from the damper turning with the spring; it is the only unsymmetric one and
 //! vanishes at rest. Book: "n-ary forces".
 
-use rayon::prelude::*;
-
+use super::parts::Parts;
 use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::math::{Mat3, Vec3, across, add_triple, outer, triple};
 use crate::model::PointId;
@@ -29,32 +28,17 @@ pub struct Spring {
     pub damping: f64,
 }
 
-/// Points per part: springs inside one part touch nobody else's forces, so parts may run in parallel. The cut does
-/// not depend on the number of threads, hence neither does the order of any sum.
-const PART: usize = 16_384;
-
 /// All springs of one kind.
-///
-/// Springs are sorted by the part of the point array that they live in, those that cross parts last.
 #[derive(Debug, Clone, Default)]
 pub struct Springs {
     springs: Vec<Spring>,
-    /// `springs[parts[k]..parts[k + 1]]` live in part k; the rest, from the last entry on, cross parts.
-    parts: Vec<usize>,
+    parts: Parts,
 }
 
 impl Springs {
     /// Takes springs in any order.
     pub fn new(mut springs: Vec<Spring>) -> Self {
-        let part = |s: &Spring| {
-            let (a, b) = (s.ends[0].index() / PART, s.ends[1].index() / PART);
-            if a == b { a } else { usize::MAX }
-        };
-        springs.sort_by_key(part);
-        let inside = springs.partition_point(|s| part(s) < usize::MAX);
-        let count = springs[..inside].last().map_or(0, |s| part(s) + 1);
-        let mut parts: Vec<usize> = (0..count).map(|k| springs.partition_point(|s| part(s) < k)).collect();
-        parts.push(inside);
+        let parts = Parts::new(&mut springs, |s| s.ends);
         Self { springs, parts }
     }
 
@@ -98,19 +82,17 @@ impl Springs {
         outer(&n, &n) * s.damping
     }
 
-    fn add_pair_times(&self, p: &Points, y: &[f64], out: &mut [f64], block: fn(&Spring, &Points) -> Mat3) {
-        for s in &self.springs {
-            let [a, b] = s.ends.map(PointId::index);
-            let df = block(s, p) * (triple(y, b) - triple(y, a));
-            add_triple(out, b, &df);
-            add_triple(out, a, &-df);
-        }
+    /// out += B y, where `block` couples y_b − y_a to the change on b.
+    fn add_pair_times(&self, y: &[f64], out: &mut [f64], block: impl Fn(usize) -> Mat3 + Sync) {
+        self.parts.scatter(out, |range, first, out| {
+            for i in range {
+                let [a, b] = self.springs[i].ends.map(PointId::index);
+                let change = block(i) * (triple(y, b) - triple(y, a));
+                add_triple(out, b - first, &change);
+                add_triple(out, a - first, &-change);
+            }
+        });
     }
-}
-
-/// The nine numbers of a block, column by column.
-fn packed(block: &Mat3) -> [f64; 9] {
-    std::array::from_fn(|i| block.as_slice()[i])
 }
 
 /// Adds the forces of `springs` to `f`, whose first triple belongs to point `first`.
@@ -146,25 +128,16 @@ impl Force for Springs {
         let stretch = |s: &Spring| {
             (p.position(s.ends[1].index()) - p.position(s.ends[0].index())).norm() - s.rest_length
         };
-        self.springs.iter().map(|s| 0.5 * s.stiffness * stretch(s).powi(2)).sum()
+        let one = |s: &Spring| 0.5 * s.stiffness * stretch(s).powi(2);
+        self.parts.sum(|range| self.springs[range].iter().map(one).sum())
     }
 
     fn add_force(&self, p: &Points, f: &mut [f64]) {
-        let part = |k: usize| &self.springs[self.parts[k]..self.parts[k + 1]];
-        let inside = *self.parts.last().unwrap_or(&0);
-        if self.parts.len() > 2 {
-            f.par_chunks_mut(3 * PART)
-                .take(self.parts.len() - 1)
-                .enumerate()
-                .for_each(|(k, f)| add_forces(part(k), p, k * PART, f));
-        } else {
-            add_forces(&self.springs[..inside], p, 0, f);
-        }
-        add_forces(&self.springs[inside..], p, 0, f);
+        self.parts.scatter(f, |range, first, f| add_forces(&self.springs[range], p, first, f));
     }
 
     fn add_stiffness_times(&self, p: &Points, dx: &[f64], df: &mut [f64]) {
-        self.add_pair_times(p, dx, df, Self::stiffness);
+        self.add_pair_times(dx, df, |i| Self::stiffness(&self.springs[i], p));
     }
 
     fn add_stiffness_blocks(&self, p: &Points, out: &mut Blocks) {
@@ -174,7 +147,7 @@ impl Force for Springs {
     }
 
     fn add_damping_times(&self, p: &Points, dv: &[f64], df: &mut [f64]) {
-        self.add_pair_times(p, dv, df, Self::damping);
+        self.add_pair_times(dv, df, |i| Self::damping(&self.springs[i], p));
     }
 
     fn add_damping_blocks(&self, p: &Points, out: &mut Blocks) {
@@ -184,17 +157,13 @@ impl Force for Springs {
     }
 
     fn linearize(&self, p: &Points, tangent: Tangent, cache: &mut Vec<f64>) {
-        cache.clear();
-        cache.extend(self.springs.iter().flat_map(|s| packed(&Self::tangent(s, p, tangent))));
+        self.parts.fill(cache, self.springs.len(), 9, |i, out| {
+            out.copy_from_slice(Self::tangent(&self.springs[i], p, tangent).as_slice());
+        });
     }
 
     fn add_tangent_times(&self, _p: &Points, cache: &[f64], dx: &[f64], df: &mut [f64]) {
-        for (s, block) in self.springs.iter().zip(cache.chunks_exact(9)) {
-            let [a, b] = s.ends.map(PointId::index);
-            let change = Mat3::from_column_slice(block) * (triple(dx, b) - triple(dx, a));
-            add_triple(df, b, &change);
-            add_triple(df, a, &-change);
-        }
+        self.add_pair_times(dx, df, |i| Mat3::from_column_slice(&cache[9 * i..9 * i + 9]));
     }
 
     fn add_tangent_blocks(&self, p: &Points, tangent: Tangent, out: &mut Blocks) {
@@ -222,7 +191,7 @@ mod tests {
 
     #[test]
     fn parts_change_neither_the_set_of_springs_nor_the_force() {
-        let n = 3 * PART + 17;
+        let n = 60_017;
         let link = |i: usize, j: usize| Spring {
             ends: [PointId(i as u32), PointId(j as u32)],
             stiffness: 10.0 + (i % 7) as f64,
@@ -238,10 +207,15 @@ mod tests {
         add_forces(&springs, &p, 0, &mut plain);
         let batch = Springs::new(springs.clone());
         assert_eq!(batch.springs.len(), springs.len());
-        assert!(batch.parts.len() == 5 && batch.parts[4] < springs.len());
+        assert!(batch.parts.crossing() > 0 && batch.parts.crossing() < springs.len() / 2);
         batch.add_force(&p, &mut cut);
         for (a, b) in plain.iter().zip(&cut) {
             assert!((a - b).abs() <= 1e-11 * (1.0 + a.abs()));
         }
+        let (mut cache, mut cached, mut direct) = (Vec::new(), vec![0.0; 3 * n], vec![0.0; 3 * n]);
+        batch.linearize(&p, Tangent::Exact, &mut cache);
+        batch.add_tangent_times(&p, &cache, &v, &mut cached);
+        batch.add_stiffness_times(&p, &v, &mut direct);
+        assert_eq!(cached, direct);
     }
 }
