@@ -37,7 +37,7 @@ impl<'a> TetLocator<'a> {
 
     /// The tetrahedron that contains `p` \[m\], or else the nearest one; `None` if there is none with a volume.
     pub fn locate(&self, p: &Vec3) -> Option<Place<4>> {
-        let (element, distance) = self.tree.nearest(p, |t| {
+        let (element, distance) = self.tree.nearest(p, |t, _| {
             let x = corners(&self.mesh.points, &self.mesh.tets[t as usize]);
             match tet_weights(&x, p) {
                 Some(w) if w.iter().all(|w| *w >= -ROUNDING) => 0.0,
@@ -64,11 +64,16 @@ impl<'a> HexLocator<'a> {
 
     /// The hexahedron that contains `p` \[m\], or else the nearest one; `None` if there is none with a volume.
     pub fn locate(&self, p: &Vec3) -> Option<Place<8>> {
-        let (element, distance) = self.tree.nearest(p, |h| {
+        let (element, distance) = self.tree.nearest(p, |h, near| {
             let x = corners(&self.mesh.points, &self.mesh.hexes[h as usize]);
-            match hex_weights(&x, p) {
-                Some((_, true)) => 0.0,
-                Some((_, false)) => {
+            // Outside its box a point is outside the hexahedron: no need to invert the map.
+            let inside = match near {
+                true => hex_weights(&x, p).map(|(_, inside)| inside),
+                false => hex_jacobian(&x, &Vec3::zeros()).try_inverse().map(|_| false),
+            };
+            match inside {
+                Some(true) => 0.0,
+                Some(false) => {
                     let halves = HEX_FACES.map(|f| {
                         let [a, b, c, d] = f.map(|k| x[k]);
                         surface_distance_squared([[a, b, c], [a, c, d]], p)
@@ -98,7 +103,7 @@ impl<'a> SurfaceLocator<'a> {
     /// The point of the surface nearest to `p` \[m\]; `None` if there are no triangles.
     pub fn locate(&self, p: &Vec3) -> Option<Place<3>> {
         let x = |t: u32| corners(&self.mesh.points, &self.mesh.triangles[t as usize]);
-        let distance_squared = |t: u32| surface_distance_squared([x(t)], p);
+        let distance_squared = |t: u32, _: bool| surface_distance_squared([x(t)], p);
         let (element, distance) = self.tree.nearest(p, distance_squared)?;
         Some(Place { element, weights: nearest_on_triangle(&x(element), p), distance })
     }
@@ -209,6 +214,8 @@ struct Tree {
     nodes: Vec<Node>,
     /// Elements in the order of leaves.
     order: Vec<u32>,
+    /// Boxes of the elements, by their numbers.
+    boxes: Vec<Box3>,
 }
 
 struct Node {
@@ -223,11 +230,13 @@ struct Node {
 impl Tree {
     fn new(boxes: impl Iterator<Item = Box3>) -> Self {
         let boxes: Vec<Box3> = boxes.collect();
-        let mut tree = Self { nodes: Vec::new(), order: (0..boxes.len() as u32).collect() };
+        let order = (0..boxes.len() as u32).collect();
+        let mut tree = Self { nodes: Vec::new(), order, boxes: Vec::new() };
         if !boxes.is_empty() {
             let middles: Vec<Vec3> = boxes.iter().map(|(low, high)| low + high).collect();
             tree.split(&boxes, &middles, 0, boxes.len());
         }
+        tree.boxes = boxes;
         tree
     }
 
@@ -256,7 +265,8 @@ impl Tree {
     }
 
     /// The element with the least squared distance and the distance itself; `None` if no distance is finite.
-    fn nearest(&self, p: &Vec3, distance_squared: impl Fn(u32) -> f64) -> Option<(u32, f64)> {
+    /// `distance_squared` takes an element and whether `p` lies in its box.
+    fn nearest(&self, p: &Vec3, distance_squared: impl Fn(u32, bool) -> f64) -> Option<(u32, f64)> {
         let mut best = (u32::MAX, f64::INFINITY);
         let root = self.nodes.first()?;
         let mut open = vec![(box_distance_squared(&root.bounds, p), 0u32)];
@@ -267,7 +277,11 @@ impl Tree {
             let node = &self.nodes[number as usize];
             if node.second == 0 {
                 for &i in &self.order[node.first as usize..(node.first + node.count) as usize] {
-                    let d = distance_squared(i);
+                    let least = box_distance_squared(&self.boxes[i as usize], p);
+                    if !(least < best.1) {
+                        continue;
+                    }
+                    let d = distance_squared(i, least == 0.0);
                     if d < best.1 {
                         best = (i, d);
                     }
