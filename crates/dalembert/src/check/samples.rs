@@ -6,11 +6,14 @@ use super::{self as check, Advance};
 use crate::bodies::Rigid;
 use crate::filters::{Filters, Motion};
 use crate::forces::nary::{
-    AffineBodies, AffineEnergy, AffineStiffness, AngularSpring, AngularSprings, HexKind, Hexes, Law,
-    Material, QuadraticTets, Spring, Springs, TET_EDGES, Tets, TupleClosure,
+    AffineBodies, AffineEnergy, AffineStiffness, AngularSpring, AngularSprings, HexKind, Hexes, Hinges, Law,
+    Material, Membranes, QuadraticHinges, QuadraticTets, Spring, Springs, TET_EDGES, Tets, TupleClosure,
+    Weave, WovenCloth,
 };
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
-use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, PointClosure, Push};
+use crate::forces::unary::{
+    Attraction, Attractor, Drag, Gravity, Obstacle, ObstacleShape, Penalty, PointClosure, Push,
+};
 use crate::forces::{Force, Points};
 use crate::joints::{
     Axis, AxisRow, Body, Constraint, Coupler, Coupling, End, Equations, Holder, Joint, JointKind, Role,
@@ -232,6 +235,8 @@ pub fn forces() -> Vec<ForceSample> {
         ),
     ];
     all_forces.extend(solids());
+    all_forces.extend(sheets());
+    all_forces.extend(obstacles());
     all_forces
 }
 
@@ -300,6 +305,54 @@ fn solids() -> Vec<ForceSample> {
         list.push(ForceSample { name, force: Box::new(force), turns: law != Law::Linear });
     }
     list
+}
+
+/// One batch of every element of sheets, on eight triangles of the box that the points make.
+fn sheets() -> Vec<ForceSample> {
+    let rest = rest();
+    let triangles =
+        [[0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4], [3, 4, 10], [3, 10, 9], [4, 5, 11], [4, 11, 10]]
+            .map(|t: [u32; 3]| t.map(PointId));
+    let weave = |limit| Weave { stretch: [50.0, 30.0], shear: 20.0, limit };
+    let sound = "the sample mesh is sound";
+    let sample = |name, force: Box<dyn Force>| ForceSample { name, force, turns: true };
+    vec![
+        sample("membranes", Box::new(Membranes::sheet(&rest, &triangles, 2e4, 0.3, 0.01).expect(sound))),
+        sample(
+            "woven cloth",
+            Box::new(WovenCloth::cloth(&rest, &triangles, Vec3::x(), weave(None)).expect(sound)),
+        ),
+        sample(
+            "woven cloth with a limit",
+            Box::new(
+                WovenCloth::cloth(&rest, &triangles, Vec3::new(1.0, 0.3, 0.5), weave(Some((0.05, 900.0))))
+                    .expect(sound),
+            ),
+        ),
+        sample("hinges", Box::new(Hinges::sheet(&rest, &triangles, 0.5).expect(sound))),
+        sample("quadratic hinges", Box::new(QuadraticHinges::sheet(&rest, &triangles, 0.5).expect(sound))),
+    ]
+}
+
+/// Obstacles of every shape and penalty that some of the points have entered.
+fn obstacles() -> Vec<ForceSample> {
+    let obstacle = |shape, damping, penalty| {
+        let on = PointSet::new([0, 1, 2, 3, 5, 7, 11]);
+        Box::new(Obstacle { on, shape, radius: 0.3, stiffness: 70.0, damping, penalty })
+    };
+    let normal = Vec3::new(0.6, 0.0, 0.8);
+    let plane = ObstacleShape::Plane { point: Vec3::new(0.2, 0.1, 0.3), normal };
+    let sphere = ObstacleShape::Sphere { center: Vec3::new(0.5, -0.4, 0.3), radius: 0.9 };
+    let hollow = ObstacleShape::Hollow { center: Vec3::new(0.6, 0.4, 0.4), radius: 0.7 };
+    let sample = |name, force: Box<dyn Force>| ForceSample { name, force, turns: false };
+    vec![
+        sample("plane", obstacle(plane, 0.0, Penalty::Quadratic)),
+        sample("damped plane", obstacle(plane, 2.0, Penalty::Quadratic)),
+        sample("sphere", obstacle(sphere, 0.0, Penalty::Cubic { depth: 0.2 })),
+        sample("damped sphere", obstacle(sphere, 2.0, Penalty::Quadratic)),
+        sample("hollow sphere", obstacle(hollow, 0.0, Penalty::Quadratic)),
+        sample("damped hollow sphere", obstacle(hollow, 1.0, Penalty::Cubic { depth: 0.1 })),
+    ]
 }
 
 /// A mapping with the layout it lives in.

@@ -94,6 +94,32 @@ pub(crate) fn add_blocks<const N: usize>(H: &Hessian<N>, points: [PointId; N], o
     }
 }
 
+/// The Hessian of an element that depends on x_i − x_0 only, from its blocks with i, j ≥ 1.
+pub(crate) fn from_offsets<const N: usize>(block: impl Fn(usize, usize) -> Mat3) -> Hessian<N> {
+    let mut H = [[Mat3::zeros(); N]; N];
+    for i in 1..N {
+        for j in 1..N {
+            let b = block(i, j);
+            H[i][j] = b;
+            H[i][0] -= b;
+            H[0][j] -= b;
+            H[0][0] += b;
+        }
+    }
+    H
+}
+
+/// The gradient of an element that depends on x_i − x_0 only, from its parts with i ≥ 1.
+pub(crate) fn gradient_from_offsets<const N: usize>(part: impl Fn(usize) -> Vec3) -> [Vec3; N] {
+    let mut g = [Vec3::zeros(); N];
+    for i in 1..N {
+        g[i] = part(i);
+        let gi = g[i];
+        g[0] -= gi;
+    }
+    g
+}
+
 /// Writes the blocks with 1 ≤ i ≤ j of an internal element, or all of them.
 pub(crate) fn pack<const N: usize>(H: &Hessian<N>, internal: bool, out: &mut [f64]) {
     let mut at = out.chunks_exact_mut(9);

@@ -109,7 +109,6 @@ impl ElementError {
     }
 
     /// `Ok` if `value` ≥ 0 and finite.
-    #[allow(dead_code)]
     pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<(), Self> {
         let good = value >= 0.0 && value.is_finite();
         if good { Ok(()) } else { Err(Self::Parameter { name, value, range: "zero or positive" }) }

@@ -2,11 +2,13 @@
 
 mod affine;
 mod angular_spring;
+mod bending;
 mod closure;
 mod element;
 mod hex;
 mod mass;
 mod material;
+mod membrane;
 mod parts;
 mod quadratic_tet;
 mod solid;
@@ -15,11 +17,13 @@ mod tet;
 
 pub use affine::{AffineBodies, AffineEnergy, AffineStiffness};
 pub use angular_spring::{AngularSpring, AngularSprings};
+pub use bending::{Hinge, Hinges, QuadraticHinge, QuadraticHinges, inner_edges, plate_stiffness};
 pub use closure::{MOST_TUPLE, TupleClosure};
 pub use element::{Element, Elements, Hessian};
 pub use hex::{HexKind, Hexes};
 pub use mass::{MassKind, MassMatrix};
 pub use material::{ElementError, Law, Material};
+pub use membrane::{Membrane, Membranes, Weave, WovenCloth, WovenTriangle};
 pub use parts::Parts;
 pub use quadratic_tet::{EDGES as TET_EDGES, QuadraticTets};
 pub use solid::Solids;
