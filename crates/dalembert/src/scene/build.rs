@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::ObstacleItem;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
 use super::{
@@ -17,7 +18,7 @@ use crate::filters::{Filters, Motion};
 use crate::forces::Force;
 use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs};
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
-use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, Push};
+use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, Obstacle, ObstacleShape, Penalty, Push};
 use crate::joints::Body;
 use crate::mapping::{GeneralizedPoints, Identity, Mapping, RigidPoints, Skinning, Subset, Weighted};
 use crate::math::rotation::set_quaternion;
@@ -357,7 +358,8 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             notes.not_negative("rayleigh_stiffness", e.rayleigh_stiffness);
         }
     }
-    let nothing = scene.particles.is_empty() && scene.soft.is_empty() && scene.affine.is_empty();
+    let soft = scene.soft.len() + scene.cloth.len() + scene.affine.len();
+    let nothing = scene.particles.is_empty() && soft == 0;
     if nothing && scene.rigid.is_empty() && scene.generalized.is_empty() {
         notes.error("particles", "the scene is empty: it needs particles or bodies");
     }
@@ -901,6 +903,31 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
             );
         }
         push(notes, "attractor", &set.name, Box::new(Attractor { on, center: set.center, law: set.law }));
+    }
+    for (k, set) in scene.obstacle.iter().enumerate() {
+        notes.at("obstacle", k, &set.name);
+        notes.positive("stiffness", set.stiffness);
+        notes.not_negative("damping", set.damping);
+        notes.not_negative("radius", set.radius);
+        let mut shape = set.shape;
+        match &mut shape {
+            ObstacleShape::Plane { point, normal } => {
+                notes.finite3("plane", point);
+                match normal.try_normalize(1e-300) {
+                    Some(unit) if unit.iter().all(|x| x.is_finite()) => *normal = unit,
+                    _ => notes.error("plane", "its normal is no direction"),
+                }
+            }
+            ObstacleShape::Sphere { center, radius } | ObstacleShape::Hollow { center, radius } => {
+                notes.finite3("sphere", center);
+                notes.positive("sphere", *radius);
+            }
+        }
+        let on = names.set(notes, "on", &set.on);
+        let ObstacleItem { radius, stiffness, damping, .. } = *set;
+        let penalty = Penalty::Quadratic;
+        let force = Obstacle { on, shape, radius, stiffness, damping, penalty };
+        push(notes, "obstacle", &set.name, Box::new(force));
     }
     for (k, set) in scene.push.iter().enumerate() {
         notes.at("push", k, &set.name);

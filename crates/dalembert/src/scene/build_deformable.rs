@@ -4,13 +4,13 @@
 //! carried points ask for (its surface, its mesh at rest) is kept aside.
 
 use super::build::Notes;
-use super::deformable::{AffineBody, Elements, SoftBody, Solid};
+use super::deformable::{AffineBody, Cloth, Elements, Membrane, Sheet, SoftBody, Solid};
 use super::{Arrangement, BodyMass, CustomForce, MappedPoints, Masses, ParticleSet, Scene, Velocities};
 use crate::bodies::{AffineMass, MassProperties};
 use crate::forces::Force;
 use crate::forces::nary::{
-    AffineBodies, AffineStiffness, ElementError, HexKind, Hexes, MassKind, MassMatrix, Material,
-    QuadraticTets, Tets,
+    AffineBodies, AffineStiffness, ElementError, HexKind, Hexes, Hinges, MassKind, MassMatrix, Material,
+    Membranes, QuadraticTets, Tets, Weave, WovenCloth, plate_stiffness,
 };
 use crate::math::{Quat, Vec3};
 use crate::mesh::{GenerateError, HexMesh, SurfaceMesh, TetMesh};
@@ -106,6 +106,11 @@ pub(super) fn expand(scene: &mut Scene, notes: &mut Notes) -> Expanded {
         notes.at("soft", index, &body.name);
         let origin = Origin { table: "soft", index, coordinates: false, masses_known: false };
         soft(&body, origin, scene, notes, &mut out);
+    }
+    for (index, body) in std::mem::take(&mut scene.cloth).into_iter().enumerate() {
+        notes.at("cloth", index, &body.name);
+        let origin = Origin { table: "cloth", index, coordinates: false, masses_known: true };
+        cloth(&body, origin, scene, notes, &mut out);
     }
     // Last, so that the columns of their deformations come after all places.
     for (index, body) in std::mem::take(&mut scene.affine).into_iter().enumerate() {
@@ -307,6 +312,75 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
     out.rest.push((set, rest));
     // The same elements were accepted above, so making them again does not fail.
     scene.custom.push(force_on(&body.name, move |first| make(first).unwrap_or(trial)));
+}
+
+fn cloth(body: &Cloth, origin: Origin, scene: &mut Scene, notes: &mut Notes, out: &mut Expanded) {
+    let placement = Placement {
+        position: body.position,
+        rotation: body.rotation,
+        velocity: body.velocity,
+        angular_velocity: Vec3::zeros(),
+    };
+    placement.check(notes);
+    let solid = notes.positive("density", body.density) && notes.positive("thickness", body.thickness);
+    let mesh = match &body.sheet {
+        Sheet::Surface(mesh) => mesh.clone(),
+        Sheet::Grid { size, cells, diagonals } => {
+            match generated(notes, "size", SurfaceMesh::grid(*size, *cells, *diagonals)) {
+                Some(mesh) => mesh,
+                None => return,
+            }
+        }
+    };
+    if let Some(edge) = mesh.crowded_edges().first() {
+        return notes
+            .error("", format!("edge {:?} belongs to {} triangles", edge.corners, edge.elements.len()));
+    }
+    let Cloth { membrane, young, poisson, thickness, strain_limit, .. } = *body;
+    if let Some(limit) = strain_limit {
+        notes.positive("strain_limit", limit);
+    }
+    let bending = body.bending.unwrap_or_else(|| plate_stiffness(young, poisson, thickness));
+    type Make = Box<dyn Fn(usize) -> Result<Box<dyn Force>, ElementError> + Send>;
+    let rest = mesh.clone();
+    let stretch: Make = Box::new(move |first| {
+        let (points, triangles) = (shifted(&rest.points, first), ids(&rest.triangles, first));
+        Ok(match membrane {
+            Membrane::Stvk => Box::new(Membranes::sheet(&points, &triangles, young, poisson, thickness)?),
+            Membrane::BaraffWitkin => {
+                let k = young * thickness;
+                let shear = 0.5 * k / (1.0 + poisson);
+                let weave = Weave { stretch: [k, k], shear, limit: strain_limit.map(|s| (s, 10.0 * k)) };
+                Box::new(WovenCloth::cloth(&points, &triangles, Vec3::x(), weave)?)
+            }
+        })
+    });
+    let rest = mesh.clone();
+    let bend: Make = Box::new(move |first| {
+        let (points, triangles) = (shifted(&rest.points, first), ids(&rest.triangles, first));
+        Ok(Box::new(Hinges::sheet(&points, &triangles, bending)?))
+    });
+    let (trial, bend_trial) = match (stretch(0), bend(0)) {
+        (Ok(stretch), Ok(bend)) => (stretch, bend),
+        (Err(error), _) | (_, Err(error)) => return refuse(notes, &error),
+    };
+    let mut mass = MassMatrix::new(mesh.points.len());
+    mass.add_triangles(&mesh.points, &ids(&mesh.triangles, 0), body.density * thickness, MassKind::Lumped);
+    if let Some(node) = mass.diagonal.iter().position(|m| *m == 0.0) {
+        return notes.error("", format!("node {node} belongs to no triangle, so it has no mass"));
+    }
+    if !solid {
+        return;
+    }
+    let set = scene.particles.len();
+    scene.particles.push(placement.set(&body.name, &mesh.points, mass.diagonal));
+    out.origins.push(origin);
+    out.triangles.push((set, mesh.triangles.clone()));
+    out.rest.push((set, Rest::Surface(mesh)));
+    scene.custom.push(force_on(&body.name, move |first| stretch(first).unwrap_or(trial)));
+    let mut bending = force_on(&body.name, move |first| bend(first).unwrap_or(bend_trial));
+    bending.name = format!("{} bending", body.name);
+    scene.custom.push(bending);
 }
 
 /// Refuses what needs a mass matrix that is not diagonal.

@@ -6,6 +6,7 @@
 
 use crate::bodies::Shape;
 use crate::forces::nary::{AffineEnergy, Law, MassKind};
+use crate::forces::unary::ObstacleShape;
 use crate::math::{Quat, Vec3};
 use crate::mesh::{Diagonals, HexMesh, SurfaceMesh, TetMesh};
 
@@ -161,7 +162,7 @@ pub struct Cloth {
     pub density: f64,
     /// Bending stiffness \[N·m\]; that of a plate, E t³/12(1 − ν²), if none is given.
     pub bending: Option<f64>,
-    /// Strain above which it stiffens; none if it does not.
+    /// Strain above which it stiffens tenfold; none if it does not. For [`Membrane::BaraffWitkin`].
     pub strain_limit: Option<f64>,
     /// Where its own origin is put \[m\].
     pub position: Vec3,
@@ -261,6 +262,37 @@ impl AffineBody {
             rotation: Quat::identity(),
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
+        }
+    }
+}
+
+/// A fixed thing that pushes points away, without friction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObstacleItem {
+    /// Name, for energies by term.
+    pub name: String,
+    /// Points that feel it; all particles if empty.
+    pub on: Vec<String>,
+    /// The shape.
+    pub shape: ObstacleShape,
+    /// Radius of the points \[m\], ≥ 0: contact begins that far outside.
+    pub radius: f64,
+    /// Stiffness k \[N/m\], > 0.
+    pub stiffness: f64,
+    /// Damping while in contact \[N·s/m\], ≥ 0.
+    pub damping: f64,
+}
+
+impl ObstacleItem {
+    /// The ground: pushes everything up that comes below z = 0, with 1000 N/m per point.
+    pub fn ground() -> Self {
+        Self {
+            name: String::new(),
+            on: Vec::new(),
+            shape: ObstacleShape::Plane { point: Vec3::zeros(), normal: Vec3::z() },
+            radius: 0.0,
+            stiffness: 1e3,
+            damping: 0.0,
         }
     }
 }

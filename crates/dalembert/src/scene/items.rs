@@ -1,7 +1,7 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
-use super::deformable::{AffineBody, SoftBody};
+use super::deformable::{AffineBody, Cloth, ObstacleItem, SoftBody};
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
 use crate::filters::Motion;
 use crate::forces::spatial::PairLaw;
@@ -384,7 +384,9 @@ pub enum Item {
     Constraint(CustomConstraint),
     Generalized(GeneralizedBody),
     Soft(SoftBody),
+    Cloth(Cloth),
     Affine(AffineBody),
+    Obstacle(ObstacleItem),
     Particles(ParticleSet),
     Points(MappedPoints),
     Springs(SpringSet),
@@ -417,7 +419,9 @@ items! {
     Constraint: CustomConstraint,
     Generalized: GeneralizedBody,
     Soft: SoftBody,
+    Cloth: Cloth,
     Affine: AffineBody,
+    Obstacle: ObstacleItem,
     Particles: ParticleSet,
     Points: MappedPoints,
     Springs: SpringSet,

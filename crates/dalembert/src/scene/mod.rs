@@ -29,7 +29,7 @@ mod items;
 mod mechanism;
 
 pub use arrange::{Arrangement, Edges};
-pub use deformable::{AffineBody, Cloth, Elements, Membrane, Rod, Sheet, SoftBody, Solid};
+pub use deformable::{AffineBody, Cloth, Elements, Membrane, ObstacleItem, Rod, Sheet, SoftBody, Solid};
 pub use error::{BuildError, Place, SceneError};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
@@ -80,6 +80,8 @@ pub struct Scene {
     pub generalized: Vec<GeneralizedBody>,
     /// Soft solids.
     pub soft: Vec<SoftBody>,
+    /// Cloth and shells.
+    pub cloth: Vec<Cloth>,
     /// Affine bodies.
     pub affine: Vec<AffineBody>,
     /// Sets of particles.
@@ -96,6 +98,8 @@ pub struct Scene {
     pub push: Vec<PushSet>,
     /// Fixed centres of attraction.
     pub attractor: Vec<AttractorSet>,
+    /// Fixed things that push points away.
+    pub obstacle: Vec<ObstacleItem>,
     /// Forces between near or all points.
     pub pair_force: Vec<PairForce>,
     /// Forces that the user wrote in Rust.
@@ -126,6 +130,7 @@ impl Default for Scene {
             constraint: Vec::new(),
             generalized: Vec::new(),
             soft: Vec::new(),
+            cloth: Vec::new(),
             affine: Vec::new(),
             particles: Vec::new(),
             points: Vec::new(),
@@ -134,6 +139,7 @@ impl Default for Scene {
             drag: Vec::new(),
             push: Vec::new(),
             attractor: Vec::new(),
+            obstacle: Vec::new(),
             pair_force: Vec::new(),
             custom: Vec::new(),
             fix: Vec::new(),
@@ -159,6 +165,8 @@ impl Scene {
             Item::Constraint(x) => self.constraint.push(x),
             Item::Generalized(x) => self.generalized.push(x),
             Item::Soft(x) => self.soft.push(x),
+            Item::Cloth(x) => self.cloth.push(x),
+            Item::Obstacle(x) => self.obstacle.push(x),
             Item::Affine(x) => self.affine.push(x),
             Item::Particles(x) => self.particles.push(x),
             Item::Points(x) => self.points.push(x),
