@@ -12,6 +12,7 @@ mod kepler;
 mod linkages;
 mod oscillator;
 mod pendulums;
+mod solids;
 mod spring_chain;
 mod tops;
 
@@ -173,6 +174,30 @@ const CASES: &[Case] = &[
         about: "momenta of eleven jointed bodies in space",
         run: joints::floating,
     },
+    Case {
+        name: "implicit_recurrence",
+        about: "implicit Euler on a spring, step by step",
+        run: solids::recurrence,
+    },
+    Case {
+        name: "spring_pendulum",
+        about: "where each implicit scheme takes a pendulum on a spring",
+        run: solids::spring_pendulum,
+    },
+    Case { name: "cantilever", about: "a beam under its own weight", run: solids::cantilever },
+    Case {
+        name: "cantilever_linear_and_modes",
+        about: "a slender beam: tip and frequencies",
+        run: solids::linear_beam,
+    },
+    Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
+    Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },
+    Case {
+        name: "cylinder_traction",
+        about: "a cylinder, pulled and pressed",
+        run: solids::cylinder_traction,
+    },
+    Case { name: "affine_patch", about: "the inside follows an affine outside", run: solids::patch },
     Case {
         name: "observed_orders",
         about: "error against step size for each integrator",
