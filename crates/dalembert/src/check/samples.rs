@@ -6,9 +6,9 @@ use super::{self as check, Advance};
 use crate::bodies::Rigid;
 use crate::filters::{Filters, Motion};
 use crate::forces::nary::{
-    AffineBodies, AffineEnergy, AffineStiffness, AngularSpring, AngularSprings, HexKind, Hexes, Hinges, Law,
-    Material, Membranes, QuadraticHinges, QuadraticTets, Spring, Springs, TET_EDGES, Tets, TupleClosure,
-    Weave, WovenCloth,
+    AffineBodies, AffineEnergy, AffineStiffness, AngularSpring, AngularSprings, BendLaw, EdgeMoment, HexKind,
+    Hexes, Hinges, Law, Material, Membranes, Pressure, QuadraticHinges, QuadraticTets, RodBends, RodJoints,
+    Spring, Springs, TET_EDGES, Tets, Traction, TupleClosure, Weave, WovenCloth, rod_markers, rod_stretch,
 };
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{
@@ -236,6 +236,8 @@ pub fn forces() -> Vec<ForceSample> {
     ];
     all_forces.extend(solids());
     all_forces.extend(sheets());
+    all_forces.extend(rods());
+    all_forces.extend(loads());
     all_forces.extend(obstacles());
     all_forces
 }
@@ -331,6 +333,52 @@ fn sheets() -> Vec<ForceSample> {
         ),
         sample("hinges", Box::new(Hinges::sheet(&rest, &triangles, 0.5).expect(sound))),
         sample("quadratic hinges", Box::new(QuadraticHinges::sheet(&rest, &triangles, 0.5).expect(sound))),
+    ]
+}
+
+/// One batch of every part of a rod: a chain of six points, and markers beside its edges.
+fn rods() -> Vec<ForceSample> {
+    let rest = rest();
+    let chain = [0, 1, 2, 5, 4, 3].map(PointId);
+    let markers = [6, 7, 8, 11, 10].map(PointId);
+    let sound = "the sample rod is sound";
+    let sample = |name, force: Box<dyn Force>| ForceSample { name, force, turns: true };
+    vec![
+        sample("stretch of a rod", Box::new(rod_stretch(&rest, &chain, 40.0, 0.0).expect(sound))),
+        sample("markers of a rod", Box::new(rod_markers(&rest, &chain, &markers, 30.0).expect(sound))),
+        sample(
+            "bend of a rod by angle",
+            Box::new(RodBends::chain(&rest, &chain, 2.0, BendLaw::Angle).expect(sound)),
+        ),
+        sample(
+            "bend of a rod by tangent",
+            Box::new(RodBends::chain(&rest, &chain, 2.0, BendLaw::Tangent).expect(sound)),
+        ),
+        sample(
+            "bend and twist of a rod",
+            Box::new(RodJoints::chain(&rest, &chain, &markers, [2.0, 3.0], 1.5).expect(sound)),
+        ),
+    ]
+}
+
+/// One of every load on a surface or an edge.
+fn loads() -> Vec<ForceSample> {
+    let triangles = [[0, 1, 4], [0, 4, 3], [1, 2, 5], [7, 8, 11]].map(|t: [u32; 3]| t.map(PointId));
+    let traction = Traction::on_triangles(&rest(), &triangles, Vec3::new(1.0, -2.0, 0.5));
+    let moment = EdgeMoment {
+        chain: [0, 1, 2, 5].map(PointId).to_vec(),
+        normal: Vec3::new(0.6, 0.0, 0.8),
+        axis: Vec3::new(0.8, 0.0, -0.6),
+        moment: 3.0,
+    };
+    vec![
+        ForceSample { name: "pressure", force: Box::new(Pressure::uniform(&triangles, 12.0)), turns: true },
+        ForceSample {
+            name: "traction",
+            force: Box::new(traction.expect("the sample mesh is sound")),
+            turns: false,
+        },
+        ForceSample { name: "moment on an edge", force: Box::new(moment), turns: false },
     ]
 }
 

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod eigen;
+mod hyper;
 mod jet;
 mod lanes;
 mod pose;
@@ -15,6 +16,7 @@ pub mod svd;
 
 pub use blocks::Blocks;
 pub use eigen::{positive_part, symmetric_eigen};
+pub use hyper::Hyper;
 pub use jet::{Jet, Scalar};
 pub use lanes::Lanes;
 pub use pose::Pose;

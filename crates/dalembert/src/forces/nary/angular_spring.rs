@@ -12,10 +12,13 @@
 //! with φ = π − θ, $W' = k\varphi/\sin\varphi \to k$ and $W'' \to k/3$; series take over for small φ.
 //! For any other θ₀ the energy has a true corner at θ = π, where the direction of the force is undefined and the
 //! force is taken as zero.
+//!
+//! The projected tangent is $k\,\nabla\theta\nabla\theta^T$; at a straight or folded rest angle, where ∇θ has no direction, it
+//! is $k\tfrac{\varphi}{\sin\varphi}\lVert\delta\hat u \pm \delta\hat w\rVert^2$, which is exact at rest.
 
 use nalgebra::Matrix3;
 
-use crate::forces::{Blocks, Force, Points};
+use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::math::{Mat3, Vec3, across, add_triple, outer, triple};
 use crate::model::PointId;
 
@@ -110,6 +113,47 @@ impl Bend {
         let mixed = across(&self.u) * across(&self.w) / (self.lu * self.lw);
         (uu, outer(&gu, &gw) * second + mixed * first, ww)
     }
+
+    /// The blocks of the tangent: `hessian`, or its projection.
+    fn tangent(&self, s: &AngularSpring, tangent: Tangent) -> (Mat3, Mat3, Mat3) {
+        if tangent == Tangent::Exact {
+            return self.hessian(s);
+        }
+        let straight = (s.rest_angle - std::f64::consts::PI).abs() < 1e-12;
+        if straight || s.rest_angle < 1e-12 {
+            let k = self.slopes(s).0.abs();
+            let (P, Q) = (across(&self.u) / self.lu, across(&self.w) / self.lw);
+            let sign = if straight { k } else { -k };
+            return (P * P * k, P * Q * sign, Q * Q * k);
+        }
+        let sin = self.theta.sin();
+        if sin < 1e-12 {
+            return Default::default();
+        }
+        let (gu, gw) = self.gradient();
+        let k = s.stiffness / (sin * sin);
+        (outer(&gu, &gu) * k, outer(&gu, &gw) * k, outer(&gw, &gw) * k)
+    }
+}
+
+impl AngularSprings {
+    /// Blocks uu, uw, ww of the tangent of one spring; zero where an arm has no length.
+    fn blocks(s: &AngularSpring, p: &Points, tangent: Tangent) -> (Mat3, Mat3, Mat3) {
+        Bend::new(s, p).map_or_else(Default::default, |bend| bend.tangent(s, tangent))
+    }
+
+    /// df += H dx, with the blocks of spring i from `blocks`.
+    fn add_times(&self, dx: &[f64], df: &mut [f64], blocks: impl Fn(usize) -> (Mat3, Mat3, Mat3)) {
+        for (i, s) in self.springs.iter().enumerate() {
+            let (uu, uw, ww) = blocks(i);
+            let [a, b, c] = s.points.map(PointId::index);
+            let (du, dw) = (triple(dx, a) - triple(dx, b), triple(dx, c) - triple(dx, b));
+            let (fu, fw) = (uu * du + uw * dw, uw.transpose() * du + ww * dw);
+            add_triple(df, a, &fu);
+            add_triple(df, c, &fw);
+            add_triple(df, b, &-(fu + fw));
+        }
+    }
 }
 
 impl Force for AngularSprings {
@@ -137,22 +181,29 @@ impl Force for AngularSprings {
     }
 
     fn add_stiffness_times(&self, p: &Points, dx: &[f64], df: &mut [f64]) {
-        for s in &self.springs {
-            let Some(bend) = Bend::new(s, p) else { continue };
-            let (uu, uw, ww) = bend.hessian(s);
-            let [a, b, c] = s.points.map(PointId::index);
-            let (du, dw) = (triple(dx, a) - triple(dx, b), triple(dx, c) - triple(dx, b));
-            let (fu, fw) = (uu * du + uw * dw, uw.transpose() * du + ww * dw);
-            add_triple(df, a, &fu);
-            add_triple(df, c, &fw);
-            add_triple(df, b, &-(fu + fw));
-        }
+        self.add_times(dx, df, |i| Self::blocks(&self.springs[i], p, Tangent::Exact));
     }
 
     fn add_stiffness_blocks(&self, p: &Points, out: &mut Blocks) {
+        self.add_tangent_blocks(p, Tangent::Exact, out);
+    }
+
+    fn linearize(&self, p: &Points, tangent: Tangent, cache: &mut Vec<f64>) {
+        cache.clear();
         for s in &self.springs {
-            let Some(bend) = Bend::new(s, p) else { continue };
-            let (uu, uw, ww) = bend.hessian(s);
+            let (uu, uw, ww) = Self::blocks(s, p, tangent);
+            [uu, uw, ww].iter().for_each(|block| cache.extend_from_slice(block.as_slice()));
+        }
+    }
+
+    fn add_tangent_times(&self, _p: &Points, cache: &[f64], dx: &[f64], df: &mut [f64]) {
+        let block = |k: usize| Mat3::from_column_slice(&cache[9 * k..9 * k + 9]);
+        self.add_times(dx, df, |i| (block(3 * i), block(3 * i + 1), block(3 * i + 2)));
+    }
+
+    fn add_tangent_blocks(&self, p: &Points, tangent: Tangent, out: &mut Blocks) {
+        for s in &self.springs {
+            let (uu, uw, ww) = Self::blocks(s, p, tangent);
             let wu = uw.transpose();
             let [a, b, c] = s.points.map(PointId::index);
             for (i, j, block) in [
@@ -169,6 +220,10 @@ impl Force for AngularSprings {
                 out.add(i, j, block);
             }
         }
+    }
+
+    fn has_projection(&self) -> bool {
+        true
     }
 
     fn is_internal(&self) -> bool {
