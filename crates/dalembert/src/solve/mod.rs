@@ -7,6 +7,7 @@ pub mod block_matrix;
 pub mod cg;
 pub mod direct;
 pub mod kkt;
+pub mod linear;
 pub mod newton;
 pub mod ode;
 pub mod order;
