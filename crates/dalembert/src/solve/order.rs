@@ -134,7 +134,7 @@ fn minimum_degree(a: &BlockMatrix) -> Option<Vec<u32>> {
 }
 
 fn minimum_degree_of(start: &[usize], columns: &[usize]) -> Option<Vec<usize>> {
-    let n = start.len() - 1;
+    let n = start.len().saturating_sub(1);
     if n == 0 {
         return Some(vec![]);
     }
