@@ -22,6 +22,8 @@
 //! dropped: its multiplier is zero. The result is a basic solution. If the system is consistent all equations hold,
 //! and x is the unique one. For the multiplier of least norm use [`Kkt::solve_refined`]. Book: "Solvers".
 
+use std::sync::Arc;
+
 mod order;
 
 #[cfg(test)]
@@ -31,7 +33,7 @@ mod tests;
 pub type Block = [f64; 36];
 
 /// The primal nodes that one dual node couples.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coupling {
     /// Primal nodes, each at most once. The world is no node.
     pub nodes: Vec<u32>,
@@ -95,11 +97,10 @@ struct Link {
     touched: bool,
 }
 
-/// Factorisation of K for one graph of nodes. See the [module](self).
-#[derive(Clone, Debug)]
-pub struct Kkt {
-    /// A dual pivot below this times what its row was given means a dependent row. Initially 1e-10.
-    pub relative: f64,
+/// Order of elimination and place of every block, for one graph of nodes. Holds no numbers, so that equal graphs can
+/// share it.
+#[derive(Clone, Debug, Default)]
+pub struct Pattern {
     primal: usize,
     couplings: Vec<Coupling>,
     coupling_start: Vec<u32>,
@@ -107,13 +108,24 @@ pub struct Kkt {
     links: Vec<Link>,
     /// Where the products HᵤᵀH_w of a pivot go, u ≤ w; the lowest bit says that this is the first to arrive.
     targets: Vec<u32>,
+    /// Numbers of the factor, and of a vector.
+    data: usize,
+    work: usize,
+}
+
+/// Factorisation of K for one graph of nodes. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Kkt {
+    /// A dual pivot below this times what its row was given means a dependent row. Initially 1e-10.
+    pub relative: f64,
+    pattern: Arc<Pattern>,
     data: Vec<f64>,
     work: Vec<f64>,
     given: Vec<f64>,
     residual: Vec<f64>,
 }
 
-impl Kkt {
+impl Pattern {
     /// Finds the order of elimination and the place of every block.
     ///
     /// # Panics
@@ -204,19 +216,7 @@ impl Kkt {
             }
             pivots[i].targets_end = targets.len() as u32;
         }
-        Self {
-            relative: 1e-10,
-            primal,
-            couplings: couplings.to_vec(),
-            coupling_start,
-            pivots,
-            links,
-            targets,
-            data: vec![0.0; data],
-            work: vec![0.0; work],
-            given: vec![0.0; work],
-            residual: Vec::new(),
-        }
+        Self { primal, couplings: couplings.to_vec(), coupling_start, pivots, links, targets, data, work }
     }
 
     /// Number of primal nodes.
@@ -232,6 +232,40 @@ impl Kkt {
     /// Number of blocks off the diagonal of the factor. A tree has as many as couplings.
     pub fn fill(&self) -> usize {
         self.links.len()
+    }
+}
+
+impl Kkt {
+    /// For one graph of nodes: see [`Pattern::new`].
+    pub fn new(primal: usize, couplings: &[Coupling]) -> Self {
+        Self::of(&Arc::new(Pattern::new(primal, couplings)))
+    }
+
+    /// For a graph that may be shared.
+    pub fn of(pattern: &Arc<Pattern>) -> Self {
+        let vector = || vec![0.0; pattern.work];
+        Self {
+            relative: 1e-10,
+            pattern: pattern.clone(),
+            data: vec![0.0; pattern.data],
+            work: vector(),
+            given: vector(),
+            residual: Vec::new(),
+        }
+    }
+
+    /// Turns to another graph. Factors are lost; memory is kept.
+    pub fn adopt(&mut self, pattern: &Arc<Pattern>) {
+        self.pattern = pattern.clone();
+        let grow = |list: &mut Vec<f64>, n: usize| list.resize(list.len().max(n), 0.0);
+        grow(&mut self.data, pattern.data);
+        grow(&mut self.work, pattern.work);
+        grow(&mut self.given, pattern.work);
+    }
+
+    /// The graph that it works for.
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
     }
 
     /// Factors K. `mass` gives the block of each primal node, `jacobian` has one per coupled pair in the order of the
@@ -269,17 +303,17 @@ impl Kkt {
     ) -> FactorReport {
         assert_eq!(
             jacobian.len(),
-            self.coupling_start[self.couplings.len()] as usize,
+            self.pattern.coupling_start[self.pattern.couplings.len()] as usize,
             "one block per coupling"
         );
-        assert_eq!(regularization.len(), self.couplings.len(), "one regularization per dual node");
+        assert_eq!(regularization.len(), self.pattern.couplings.len(), "one regularization per dual node");
         let mut report =
             FactorReport { weak_rows: 0, early_rows: 0, smallest_pivot_ratio: 1.0, bad_pivots: 0 };
-        self.given.fill(0.0);
+        self.given[..self.pattern.work].fill(0.0);
         let (mut links, mut targets) = (0, 0);
-        for p in &self.pivots {
-            let own_links = &self.links[links..p.links_end as usize];
-            let own_targets = &self.targets[targets..p.targets_end as usize];
+        for p in &self.pattern.pivots {
+            let own_links = &self.pattern.links[links..p.links_end as usize];
+            let own_targets = &self.pattern.targets[targets..p.targets_end as usize];
             (links, targets) = (p.links_end as usize, p.targets_end as usize);
             let (head, later) = self.data.split_at_mut(p.end as usize);
             let own = &mut head[p.start as usize..];
@@ -292,7 +326,8 @@ impl Kkt {
                     forwards::<6>(p, own, own_links, &mut self.work);
                 }
             } else {
-                let range = self.coupling_start[node] as usize..self.coupling_start[node + 1] as usize;
+                let range = self.pattern.coupling_start[node] as usize
+                    ..self.pattern.coupling_start[node + 1] as usize;
                 let blocks = &jacobian[range];
                 let given = &self.given[p.slot as usize..];
                 if p.wide {
@@ -321,8 +356,8 @@ impl Kkt {
     pub fn solve(&mut self, x: &mut [f64], y: &mut [f64]) {
         self.load_sides(x, y);
         let mut links = 0;
-        for p in &self.pivots {
-            let own_links = &self.links[links..p.links_end as usize];
+        for p in &self.pattern.pivots {
+            let own_links = &self.pattern.links[links..p.links_end as usize];
             links = p.links_end as usize;
             let own = &self.data[p.start as usize..p.end as usize];
             match p.wide {
@@ -335,9 +370,9 @@ impl Kkt {
 
     /// Right-hand sides into `work`, in the order of elimination.
     fn load_sides(&mut self, x: &[f64], y: &[f64]) {
-        assert_eq!(x.len(), 6 * self.primal, "six numbers per primal node");
-        assert_eq!(y.len(), 6 * self.couplings.len(), "six numbers per dual node");
-        for p in &self.pivots {
+        assert_eq!(x.len(), 6 * self.pattern.primal, "six numbers per primal node");
+        assert_eq!(y.len(), 6 * self.pattern.couplings.len(), "six numbers per dual node");
+        for p in &self.pattern.pivots {
             let (slot, node) = (p.slot as usize, 6 * p.node as usize);
             let from = if p.primal { &x[node..node + 6] } else { &y[node..node + 6] };
             if p.wide {
@@ -350,9 +385,9 @@ impl Kkt {
 
     /// The second half of [`solve`](Self::solve): from the last node back to the first.
     fn solve_backwards(&mut self, x: &mut [f64], y: &mut [f64]) {
-        for (i, p) in self.pivots.iter().enumerate().rev() {
-            let first = if i == 0 { 0 } else { self.pivots[i - 1].links_end as usize };
-            let own_links = &self.links[first..p.links_end as usize];
+        for (i, p) in self.pattern.pivots.iter().enumerate().rev() {
+            let first = if i == 0 { 0 } else { self.pattern.pivots[i - 1].links_end as usize };
+            let own_links = &self.pattern.links[first..p.links_end as usize];
             let own = &self.data[p.start as usize..p.end as usize];
             match p.wide {
                 true => backwards::<6>(p, own, own_links, &mut self.work),
@@ -371,12 +406,12 @@ impl Kkt {
 
     /// Diagonal of $A M^{-1} A^T$: the scale of each dual row, in which a regularization is a pure number.
     pub fn row_scales(&self, mass: impl Fn(usize) -> Block, jacobian: &[Block], scales: &mut [[f64; 6]]) {
-        for (j, c) in self.couplings.iter().enumerate() {
+        for (j, c) in self.pattern.couplings.iter().enumerate() {
             scales[j] = [0.0; 6];
             for (k, &b) in c.nodes.iter().enumerate() {
                 let mut w = *rows::<6, 6>(&mass(b as usize));
                 inverse_cholesky_primal(&mut w, false);
-                let a = rows::<6, 6>(&jacobian[self.coupling_start[j] as usize + k]);
+                let a = rows::<6, 6>(&jacobian[self.pattern.coupling_start[j] as usize + k]);
                 for i in 0..c.rows {
                     for l in 0..6 {
                         let z = (0..=l).fold(0.0, |s, m| fma(w[l][m], a[i][m], s));
@@ -443,17 +478,17 @@ impl Kkt {
         f: &mut [f64],
         g: &mut [f64],
     ) {
-        for b in 0..self.primal {
+        for b in 0..self.pattern.primal {
             let m = mass(b);
             for i in 0..6 {
                 f[6 * b + i] -= dot6(&rows::<6, 6>(&m)[i], &x[6 * b..6 * b + 6]);
             }
         }
-        for (j, c) in self.couplings.iter().enumerate() {
+        for (j, c) in self.pattern.couplings.iter().enumerate() {
             let g = &mut g[6 * j..6 * j + 6];
             g[c.rows..].fill(0.0);
             for (k, &b) in c.nodes.iter().enumerate() {
-                let a = rows::<6, 6>(&jacobian[self.coupling_start[j] as usize + k]);
+                let a = rows::<6, 6>(&jacobian[self.pattern.coupling_start[j] as usize + k]);
                 let b = 6 * b as usize;
                 for i in 0..c.rows {
                     g[i] -= dot6(&a[i], &x[b..b + 6]);

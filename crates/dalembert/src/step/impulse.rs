@@ -11,10 +11,12 @@
 //! link then gapes by about r(ωh)²/2; a mass-weighted projection closes it. Swings of light links between heavy
 //! ones that are too fast for the step are damped (see `System::stiffen`). Book: "Impulse".
 
-use super::system::System;
+use std::ops::Range;
+
+use super::system::{Island, System};
 use super::{StepError, StepReport, Workspace};
-use crate::joints::{Ask, Role, Softness};
-use crate::math::{all_finite, set_triple, triple};
+use crate::joints::{Ask, Holder, Role, Softness};
+use crate::math::{Vec3, all_finite, norm, set_triple, triple};
 use crate::model::{Hold, Model, NamedConstraint, State};
 
 /// How the rows are solved.
@@ -69,10 +71,12 @@ struct Bounded {
     stand: Stand,
 }
 
-/// Buffers of the method.
+/// Buffers of the method. Islands are solved one after the other with the same numbers.
 #[derive(Debug, Default)]
 pub(crate) struct ImpulseWork {
-    pub(crate) system: System,
+    system: System,
+    islands: Vec<Island>,
+    loose: Loose,
     bounded: Vec<Bounded>,
     /// Target rate of each row.
     target: Vec<[f64; 6]>,
@@ -82,10 +86,22 @@ pub(crate) struct ImpulseWork {
     kept: Vec<[f64; 36]>,
     /// hλ, six per constraint.
     impulse: Vec<f64>,
-    /// Forces that stiffen.
+    /// λ of the step before, then of this one.
     lambda: Vec<f64>,
-    /// Positions before a step of the projection.
-    before: Vec<f64>,
+    /// Forces that stiffen.
+    trial: Vec<f64>,
+    /// Coordinates of the nodes before a step of the projection.
+    before: Vec<[f64; 7]>,
+}
+
+/// What no constraint holds.
+#[derive(Debug, Default)]
+struct Loose {
+    /// Numbers of constraints and velocities of the model that this was made for.
+    made_for: Option<[usize; 2]>,
+    rigid: Vec<usize>,
+    /// Velocities of particles and generalized bodies.
+    others: Vec<Range<usize>>,
 }
 
 /// More rounds than this mean that bounds and rows contradict each other.
@@ -144,27 +160,21 @@ impl Impulse {
         f.resize(model.layout.len_v(), 0.0);
         model.forces_into(state.time, &state.q, &state.v, &state.applied, f);
 
-        own.system.prepare(model);
-        own.system.load_bodies(model, &state.q, &state.v);
-        own.gather_momentum(f, h);
-        own.system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian);
-        own.choose_rows(model, state, h, self.projection);
-        match self.solver {
-            RowSolver::Direct => own.solve_stiffened(model, state, h, report),
-            RowSolver::Pgs { sweeps } => own.solve_sweeps(model, h, sweeps, report),
+        own.prepare(model);
+        let mut all = StepReport::default();
+        for i in 0..own.islands.len() {
+            let mut one = StepReport::default();
+            own.enter(i);
+            own.step_island(self, model, state, f, h, &mut one);
+            own.enter(i);
+            all.weak_rows += one.weak_rows;
+            all.add_worst(&one);
         }
-
-        // v + h M⁻¹ F of what no joint holds; the others have their v⁺ already.
-        own.system.loose.iter().for_each(|k| model.rigid.solve_mass_of(&state.q, f, *k));
-        model.point_accelerations(f);
-        super::kick(model, &mut state.v, f, h);
-        own.system.scatter(&own.system.x, &mut state.v);
-        own.store_forces(model, state, h);
+        report.weak_rows = report.weak_rows.max(all.weak_rows);
+        report.projections += all.projections;
+        report.add_worst(&StepReport { projections: 0, ..all });
+        own.loose.step(model, state, f, h);
         state.time += h;
-        super::drift(model, &mut state.q, &mut state.v, h);
-        if self.projection {
-            own.project(model, state, h, report);
-        }
         model.settle(state);
         model.update_turns(&state.q, &state.v, &mut state.turns);
         if !all_finite(&state.q) || !all_finite(&state.v) {
@@ -181,21 +191,127 @@ impl Impulse {
     }
 }
 
+impl StepReport {
+    /// The larger of all numbers of the constraint solver.
+    fn add_worst(&mut self, other: &StepReport) {
+        self.iterations = self.iterations.max(other.iterations);
+        self.residual = self.residual.max(other.residual);
+        self.gap = self.gap.max(other.gap);
+        self.projections = self.projections.max(other.projections);
+        self.unfinished |= other.unfinished;
+    }
+}
+
+impl Loose {
+    fn new(model: &Model, islands: &[Island]) -> Self {
+        let layout = &model.layout;
+        let mut free = vec![true; layout.len_v()];
+        for node in islands.iter().flat_map(|island| &island.nodes) {
+            free[node.v..node.v + node.dofs].fill(false);
+        }
+        let rigid = (0..layout.rigid).filter(|k| free[6 * k]).collect();
+        let mut others: Vec<Range<usize>> = Vec::new();
+        for i in (6 * layout.rigid..layout.nv).filter(|i| free[*i]) {
+            match others.last_mut() {
+                Some(last) if last.end == i => last.end += 1,
+                _ => others.push(i..i + 1),
+            }
+        }
+        Self { made_for: Some([layout.constraints, layout.nv]), rigid, others }
+    }
+
+    /// v += h M⁻¹ F, then q moves along v.
+    fn step(&self, model: &Model, state: &mut State, f: &mut [f64], h: f64) {
+        let State { q, v, .. } = state;
+        for &k in &self.rigid {
+            model.rigid.solve_mass_of(q, f, k);
+            (6 * k..6 * k + 6).for_each(|i| v[i] += h * f[i]);
+            model.rigid.free_flight_of(q, v, k, h);
+        }
+        model.point_accelerations(f);
+        // Beyond rigid bodies there is one coordinate for each velocity.
+        for i in self.others.iter().cloned().flatten() {
+            v[i] += h * f[i];
+            q[i + model.layout.rigid] += h * v[i];
+        }
+    }
+}
+
 impl ImpulseWork {
+    /// Finds the islands, once.
+    fn prepare(&mut self, model: &Model) {
+        if self.loose.made_for != Some([model.layout.constraints, model.layout.nv]) {
+            self.islands = Island::all(model);
+            self.loose = Loose::new(model, &self.islands);
+        }
+    }
+
+    /// Turns to island i; a second time, puts it back.
+    fn enter(&mut self, i: usize) {
+        let island = std::mem::take(&mut self.islands[i]);
+        self.islands[i] = self.system.enter(island);
+    }
+
+    /// A whole step of one island.
+    fn step_island(
+        &mut self,
+        settings: &Impulse,
+        model: &Model,
+        state: &mut State,
+        f: &[f64],
+        h: f64,
+        report: &mut StepReport,
+    ) {
+        self.load_forces(state);
+        self.system.load_bodies(model, &state.q, &state.v);
+        self.gather_momentum(f, h);
+        self.system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian);
+        self.choose_rows(model, state, h, settings.projection);
+        match settings.solver {
+            RowSolver::Direct => self.solve_stiffened(model, state, h, report),
+            RowSolver::Pgs { sweeps } => self.solve_sweeps(h, sweeps, report),
+        }
+        self.system.scatter(&self.system.x, &mut state.v);
+        self.store_forces(model, state, h);
+        self.drift(model, state, h);
+        if settings.projection {
+            self.project(model, state, h, report);
+        }
+    }
+
+    /// λ of the step before.
+    fn load_forces(&mut self, state: &State) {
+        self.lambda.clear();
+        for &c in &self.system.island.members {
+            self.lambda.extend_from_slice(&state.lambda[6 * c as usize..6 * c as usize + 6]);
+        }
+    }
+
+    /// Moves the bodies along their velocities for h seconds.
+    fn drift(&self, model: &Model, state: &mut State, h: f64) {
+        let State { q, v, .. } = state;
+        for node in &self.system.island.nodes {
+            match node.holder {
+                Holder::Rigid(k) => model.rigid.free_flight_of(q, v, k as usize, h),
+                _ => (node.v..node.v + node.dofs).for_each(|i| q[i + model.layout.rigid] += h * v[i]),
+            }
+        }
+    }
+
     /// M v + h F of the bodies that joints hold.
     fn gather_momentum(&mut self, f: &[f64], h: f64) {
         let s = &self.system;
         self.momentum.resize(s.x.len(), 0.0);
-        for (n, (node, p)) in s.nodes.iter().zip(self.momentum.chunks_exact_mut(6)).enumerate() {
+        for (n, (node, p)) in s.island.nodes.iter().zip(self.momentum.chunks_exact_mut(6)).enumerate() {
             let (body, inertia) = (&s.bodies[n], &s.inertia[n]);
             let f = &f[node.v..node.v + node.dofs];
             let mut linear = inertia.linear * body.v + h * triple(f, 0);
-            if node.dofs == 6 {
-                set_triple(p, 1, &(inertia.angular * body.w + h * triple(f, 1)));
-            }
+            let turning = node.dofs == 6;
+            let angular = if turning { inertia.angular * body.w + h * triple(f, 1) } else { Vec3::zeros() };
+            set_triple(p, 1, &angular);
             // A filtered particle moves only where it may; the rest of its velocity is not an unknown.
             if let Some(filter) = node.filter {
-                linear = s.filters[filter as usize] * linear;
+                linear = s.island.filters[filter as usize] * linear;
             }
             set_triple(p, 0, &linear);
         }
@@ -203,10 +319,11 @@ impl ImpulseWork {
 
     /// Target rate, softness r/h and bounds of every row.
     fn choose_rows(&mut self, model: &Model, state: &State, h: f64, projection: bool) {
-        self.target.resize(model.constraints.len(), [0.0; 6]);
+        self.target.resize(self.system.violation.len(), [0.0; 6]);
         self.bounded.clear();
-        for (c, entry) in model.constraints.iter().enumerate() {
+        for c in 0..self.target.len() {
             let s = &mut self.system;
+            let entry = s.island.entry(model, c);
             let (violation, drift) = (s.violation[c], s.drift[c]);
             // A row of a broken joint, or none at all: no Jacobian, multiplier 0.
             s.softness[c] = [1.0; 6];
@@ -214,12 +331,12 @@ impl ImpulseWork {
             if state.broken[entry.joint] {
                 continue;
             }
-            for row in 0..s.row_count[c] as usize {
+            for row in 0..s.island.row_count[c] as usize {
                 let rule = row_rule(entry, violation[row], || s.row_rate(c, row), h, projection);
                 self.target[c][row] = rule.target - drift[row];
                 s.softness[c][row] = rule.regularization / h;
                 if rule.low > f64::NEG_INFINITY || rule.high < f64::INFINITY {
-                    let last = state.lambda[6 * c];
+                    let last = self.lambda[6 * c];
                     let stand = if last <= rule.low || rule.low == rule.high {
                         Stand::Low
                     } else if last >= rule.high {
@@ -239,7 +356,7 @@ impl ImpulseWork {
     fn keep_bounded(&mut self) {
         self.kept.clear();
         for b in &self.bounded {
-            self.kept.extend(&self.system.jacobian[self.system.blocks(b.constraint)]);
+            self.kept.extend(&self.system.jacobian[self.system.island.blocks(b.constraint)]);
         }
     }
 
@@ -247,7 +364,7 @@ impl ImpulseWork {
     fn show_bounded(&mut self, stand: impl Fn(&Bounded) -> bool) {
         let mut at = 0;
         for b in &self.bounded {
-            for k in self.system.blocks(b.constraint) {
+            for k in self.system.island.blocks(b.constraint) {
                 self.system.jacobian[k] = if stand(b) { self.kept[at] } else { [0.0; 36] };
                 at += 1;
             }
@@ -257,19 +374,19 @@ impl ImpulseWork {
     /// Solves with masses that hold against turning forces: those of the step before, and those found now where they
     /// are much larger, as when a slack chain becomes taut.
     fn solve_stiffened(&mut self, model: &Model, state: &State, h: f64, report: &mut StepReport) {
-        self.system.stiffen(model, &state.lambda, &state.broken, h);
+        self.system.stiffen(model, &self.lambda, &state.broken, h);
         self.solve_direct(h, report);
-        let mut before = crate::math::norm(&state.lambda);
+        let mut before = norm(&self.lambda);
         for _ in 0..STIFFER {
-            let now = crate::math::norm(&self.impulse) / h;
+            let now = norm(&self.impulse) / h;
             if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
-            self.lambda.clear();
-            self.lambda.extend(self.impulse.iter().map(|i| i / h));
+            self.trial.clear();
+            self.trial.extend(self.impulse.iter().map(|i| i / h));
             self.system.load_inertia(model);
-            if !self.system.stiffen(model, &self.lambda, &state.broken, h) {
+            if !self.system.stiffen(model, &self.trial, &state.broken, h) {
                 break;
             }
             self.solve_direct(h, report);
@@ -380,7 +497,7 @@ impl ImpulseWork {
     }
 
     /// Projected Gauss–Seidel on D λ = d, row by row.
-    fn solve_sweeps(&mut self, model: &Model, h: f64, sweeps: u32, report: &mut StepReport) {
+    fn solve_sweeps(&mut self, h: f64, sweeps: u32, report: &mut StepReport) {
         let n = self.target.len();
         self.impulse.clear();
         self.impulse.resize(6 * n, 0.0);
@@ -393,7 +510,7 @@ impl ImpulseWork {
         for _ in 0..sweeps {
             worst = 0.0;
             for c in 0..n {
-                for row in 0..model.constraints[c].constraint.rows() {
+                for row in 0..s.island.row_count[c] as usize {
                     let diagonal = s.row_diagonal(c, row) + s.softness[c][row];
                     if diagonal <= 0.0 {
                         continue;
@@ -417,31 +534,55 @@ impl ImpulseWork {
 
     /// λ into the state; joints that were pulled too hard break.
     fn store_forces(&mut self, model: &Model, state: &mut State, h: f64) {
-        for (l, i) in state.lambda.iter_mut().zip(&self.impulse) {
-            *l = i / h;
+        let island = &self.system.island;
+        let impulses = self.impulse.as_chunks::<6>().0;
+        for ((&c, now), impulse) in island.members.iter().zip(self.lambda.as_chunks_mut().0).zip(impulses) {
+            *now = impulse.map(|i| i / h);
+            state.lambda[6 * c as usize..6 * c as usize + 6].copy_from_slice(now);
         }
-        for &(c, limit) in &self.system.breakable {
-            if crate::math::norm(&state.lambda[6 * c..6 * c + 6]) > limit {
-                state.broken[model.constraints[c].joint] = true;
+        for &(c, limit) in &island.breakable {
+            if norm(&self.lambda[6 * c..6 * c + 6]) > limit {
+                state.broken[island.entry(model, c).joint] = true;
             }
+        }
+    }
+
+    /// Keeps the coordinates of the bodies.
+    fn keep_coordinates(&mut self, model: &Model, q: &[f64]) {
+        self.before.clear();
+        for node in &self.system.island.nodes {
+            let mut kept = [0.0; 7];
+            let place = model.coordinates_of(node.holder);
+            kept[..place.len()].copy_from_slice(&q[place]);
+            self.before.push(kept);
+        }
+    }
+
+    /// Puts them back.
+    fn restore_coordinates(&self, model: &Model, q: &mut [f64]) {
+        for (node, kept) in self.system.island.nodes.iter().zip(&self.before) {
+            let place = model.coordinates_of(node.holder);
+            let n = place.len();
+            q[place].copy_from_slice(&kept[..n]);
         }
     }
 
     /// Moves bodies by the smallest mass-weighted steps onto C = 0: Newton's method, with the cheapest factors that serve.
     fn project(&mut self, model: &Model, state: &mut State, h: f64, report: &mut StepReport) {
-        if !self.system.has_exact() {
+        if !self.system.island.has_exact() {
             return;
         }
-        let State { time, q, v, turns, broken, lambda, .. } = state;
-        let mut gap = self.system.measure(model, *time, q, turns, broken);
+        let State { time, q, v, turns, broken, .. } = state;
+        let t = *time + h;
+        let mut gap = self.system.measure(model, t, q, turns, broken);
         let small = h * self.system.fastest_turn(v) < SMALL_TURN;
         let mut factors = if small { Factors::AtHand } else { Factors::New };
         while gap > CLOSED && report.projections < MOST_PROJECTIONS {
             report.projections += 1;
-            self.before.clone_from(q);
+            self.keep_coordinates(model, q);
             if factors != Factors::AtHand {
                 self.system.load_inertia(model);
-                self.system.evaluate(model, *time, turns, broken, Ask::Jacobian);
+                self.system.evaluate(model, t, turns, broken, Ask::Jacobian);
                 self.system.keep_exact(model, broken);
             }
             match factors {
@@ -450,7 +591,7 @@ impl ImpulseWork {
                     self.system.solve();
                 }
                 Factors::New => {
-                    self.system.stiffen(model, lambda, broken, h);
+                    self.system.stiffen(model, &self.lambda, broken, h);
                     self.system.load_gaps();
                     self.system.factor_and_solve();
                 }
@@ -459,12 +600,12 @@ impl ImpulseWork {
             let mut part = 1.0;
             let left = loop {
                 self.system.nudge_all(model, part, q);
-                let left = self.system.measure(model, *time, q, turns, broken);
+                let left = self.system.measure(model, t, q, turns, broken);
                 // Newton's direction leads downhill, if not always by a whole step.
                 if left < (1.0 - 0.1 * part) * gap || factors != Factors::Stiff || part < SHORTEST {
                     break left;
                 }
-                q.copy_from_slice(&self.before);
+                self.restore_coordinates(model, q);
                 part *= 0.5;
             };
             let enough = if factors == Factors::Stiff { gap } else { 0.5 * gap };
@@ -474,7 +615,7 @@ impl ImpulseWork {
                 gap = left;
                 continue;
             }
-            q.copy_from_slice(&self.before);
+            self.restore_coordinates(model, q);
             self.system.load_poses(model, q);
             factors = match factors {
                 Factors::AtHand => Factors::New,
@@ -494,15 +635,15 @@ impl ImpulseWork {
         for _ in 0..STIFFER {
             self.system.load_gaps();
             self.system.factor_and_solve();
-            let now = crate::math::norm(&self.system.y);
+            let now = norm(&self.system.y);
             if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
-            self.lambda.clear();
-            self.lambda.extend(self.system.y.iter().map(|y| -y));
+            self.trial.clear();
+            self.trial.extend(self.system.y.iter().map(|y| -y));
             self.system.load_inertia(model);
-            if !self.system.stiffen(model, &self.lambda, broken, 1.0) {
+            if !self.system.stiffen(model, &self.trial, broken, 1.0) {
                 break;
             }
         }

@@ -300,7 +300,7 @@ fn hard_and_soft_rows_mix() {
 
 #[test]
 fn trees_have_no_fill() {
-    let blocks = |n: usize, c: &[Coupling]| Kkt::new(n, c).fill();
+    let blocks = |n: usize, c: &[Coupling]| Pattern::new(n, c).fill();
     let star: Vec<_> = (1..=1000).map(|i| Coupling::new([0, i], 5)).collect();
     assert_eq!(blocks(1001, &star), 2000);
     for rows in [3, 5] {

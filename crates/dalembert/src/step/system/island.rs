@@ -1,0 +1,203 @@
+//! Islands: bodies that constraints hold together, directly or through other bodies. The world joins none.
+//!
+//! Nothing that happens in one island reaches another within a step, so each is solved by itself: its numbers stay in
+//! the processor's cache for the whole step, and its motion has the same bits whatever else is in the scene. Islands of
+//! equal structure share one pattern of elimination.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::joints::{Holder, MOST_HOLDERS};
+use crate::math::Mat3;
+use crate::model::{Model, NamedConstraint};
+use crate::solve::kkt::{Coupling, Pattern};
+
+pub(super) const NONE: u8 = u8::MAX;
+
+/// One body that constraints hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Node {
+    pub holder: Holder,
+    /// Where its velocities begin in v.
+    pub v: usize,
+    /// Rigid bodies have 6 of them, particles 3.
+    pub dofs: usize,
+    /// Which of the filters holds a particle that may not move freely.
+    pub filter: Option<u32>,
+}
+
+/// Bodies and constraints that are solved together.
+#[derive(Debug, Default)]
+pub(crate) struct Island {
+    pub nodes: Vec<Node>,
+    pub filters: Vec<Mat3>,
+    /// Number in the model of each constraint.
+    pub members: Vec<u32>,
+    /// Per constraint: its rows, and whether it must hold exactly.
+    pub row_count: Vec<u8>,
+    pub exact: Vec<bool>,
+    /// Constraints whose joint may break, and at what.
+    pub breakable: Vec<(usize, f64)>,
+    /// For each constraint, for each of its holders: place in its list of nodes, or `NONE` for the world.
+    pub(super) slots: Vec<[u8; MOST_HOLDERS]>,
+    /// Blocks of constraint c: `first[c]..first[c + 1]`, one for each of its distinct nodes.
+    pub(super) first: Vec<u32>,
+    /// Node of each block.
+    pub(super) block_node: Vec<u32>,
+    /// Order of elimination; none if the island is only looked at.
+    pub(super) pattern: Option<Arc<Pattern>>,
+}
+
+impl Island {
+    /// All bodies and constraints of a model, in the model's order.
+    pub(crate) fn whole(model: &Model) -> Self {
+        let (mut island, couplings) = Self::of(model, (0..model.constraints.len() as u32).collect());
+        island.pattern = Some(Arc::new(Pattern::new(island.nodes.len(), &couplings)));
+        island
+    }
+
+    /// The same without an order of elimination: to be looked at, not solved.
+    pub(super) fn unsolved(model: &Model) -> Self {
+        Self::of(model, (0..model.constraints.len() as u32).collect()).0
+    }
+
+    /// True if this is [`whole`](Self::whole) of that model.
+    pub(super) fn is_whole(&self, model: &Model) -> bool {
+        self.pattern.is_some() && self.members.len() == model.constraints.len()
+    }
+
+    /// The islands of a model, in the order of their first constraints.
+    pub(crate) fn all(model: &Model) -> Vec<Self> {
+        let mut patterns: HashMap<(usize, Vec<Coupling>), Arc<Pattern>> = HashMap::new();
+        let islands = components(model).into_iter().map(|members| {
+            let (mut island, couplings) = Self::of(model, members);
+            let key = (island.nodes.len(), couplings);
+            let pattern = patterns.entry(key).or_insert_with_key(|(n, c)| Arc::new(Pattern::new(*n, c)));
+            island.pattern = Some(pattern.clone());
+            island
+        });
+        islands.collect()
+    }
+
+    /// An island of some constraints and the bodies they hold.
+    fn of(model: &Model, members: Vec<u32>) -> (Self, Vec<Coupling>) {
+        let entries = || members.iter().map(|c| &model.constraints[*c as usize]);
+        let mut holders: Vec<Holder> = entries().flat_map(held).collect();
+        holders.sort_unstable();
+        holders.dedup();
+        let mut island = Self { first: vec![0], ..Self::default() };
+        for &holder in &holders {
+            let node = match holder {
+                Holder::Particle(i) => {
+                    let block = model.filters.block(i as usize);
+                    island.filters.extend(block);
+                    let filter = block.map(|_| island.filters.len() as u32 - 1);
+                    Node { holder, v: model.layout.points_v() + 3 * i as usize, dofs: 3, filter }
+                }
+                Holder::Rigid(k) => Node { holder, v: 6 * k as usize, dofs: 6, filter: None },
+                Holder::World => Node { holder, v: 0, dofs: 0, filter: None },
+            };
+            island.nodes.push(node);
+        }
+        let mut couplings = Vec::with_capacity(members.len());
+        for (c, entry) in entries().enumerate() {
+            let mut slots = [NONE; MOST_HOLDERS];
+            let mut list: Vec<u32> = Vec::new();
+            for (slot, h) in entry.constraint.holders().iter().enumerate() {
+                if *h == Holder::World {
+                    continue;
+                }
+                let node = holders.binary_search(h).unwrap_or(0) as u32;
+                let place = list.iter().position(|n| *n == node).unwrap_or_else(|| {
+                    list.push(node);
+                    list.len() - 1
+                });
+                slots[slot] = place as u8;
+            }
+            island.row_count.push(entry.constraint.rows() as u8);
+            island.exact.push(entry.is_exact());
+            island.breakable.extend(entry.breaks_at.map(|limit| (c, limit)));
+            island.slots.push(slots);
+            island.block_node.extend(&list);
+            island.first.push(island.block_node.len() as u32);
+            // A particle has three directions only, and fewer under a filter: let the solver wait for all bodies.
+            let whole = list.iter().all(|n| island.nodes[*n as usize].dofs == 6);
+            let pivot_after_one = whole && entry.constraint.pivots_on_one();
+            couplings.push(Coupling { nodes: list, rows: entry.constraint.rows(), pivot_after_one });
+        }
+        island.members = members;
+        (island, couplings)
+    }
+
+    /// A constraint by its number in the island.
+    #[inline]
+    pub(crate) fn entry<'a>(&self, model: &'a Model, c: usize) -> &'a NamedConstraint {
+        &model.constraints[self.members[c] as usize]
+    }
+
+    /// All constraints, in the order of the island.
+    #[inline]
+    pub(crate) fn entries<'a>(&'a self, model: &'a Model) -> impl Iterator<Item = &'a NamedConstraint> {
+        self.members.iter().map(|c| &model.constraints[*c as usize])
+    }
+
+    /// The blocks of one constraint.
+    #[inline]
+    pub(crate) fn blocks(&self, c: usize) -> Range<usize> {
+        self.first[c] as usize..self.first[c + 1] as usize
+    }
+
+    /// True if there is a constraint that must hold exactly.
+    pub(crate) fn has_exact(&self) -> bool {
+        self.exact.contains(&true)
+    }
+}
+
+/// What a constraint holds, without the world.
+fn held(entry: &NamedConstraint) -> impl Iterator<Item = Holder> {
+    entry.constraint.holders().iter().copied().filter(|h| *h != Holder::World)
+}
+
+/// Numbers of the constraints of each island.
+fn components(model: &Model) -> Vec<Vec<u32>> {
+    // Trees of bodies that point towards a root: rigid bodies, then points (Galler and Fischer 1964).
+    let mut up: Vec<u32> = (0..(model.layout.rigid + model.layout.points) as u32).collect();
+    let index = |h: Holder| match h {
+        Holder::Rigid(k) => k,
+        Holder::Particle(i) => model.layout.rigid as u32 + i,
+        Holder::World => 0,
+    };
+    fn root(up: &mut [u32], mut n: u32) -> u32 {
+        while up[n as usize] != n {
+            up[n as usize] = up[up[n as usize] as usize];
+            n = up[n as usize];
+        }
+        n
+    }
+    for entry in &model.constraints {
+        let mut bodies = held(entry).map(index);
+        let Some(first) = bodies.next() else { continue };
+        let a = root(&mut up, first);
+        for other in bodies {
+            let b = root(&mut up, other);
+            up[b as usize] = a;
+        }
+    }
+    let mut islands: Vec<Vec<u32>> = Vec::new();
+    let mut of_root = vec![u32::MAX; up.len()];
+    for (c, entry) in model.constraints.iter().enumerate() {
+        // A constraint that holds nothing but the world is an island of its own.
+        let mut new = u32::MAX;
+        let place = match held(entry).next() {
+            Some(h) => &mut of_root[root(&mut up, index(h)) as usize],
+            None => &mut new,
+        };
+        if *place == u32::MAX {
+            *place = islands.len() as u32;
+            islands.push(Vec::new());
+        }
+        islands[*place as usize].push(c as u32);
+    }
+    islands
+}
