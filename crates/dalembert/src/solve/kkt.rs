@@ -22,6 +22,7 @@
 //! dropped: its multiplier is zero. The result is a basic solution. If the system is consistent all equations hold,
 //! and x is the unique one. For the multiplier of least norm use [`Kkt::solve_refined`]. Book: "Solvers".
 
+use std::ops::Range;
 use std::sync::Arc;
 
 mod order;
@@ -65,6 +66,12 @@ pub struct FactorReport {
     pub bad_pivots: usize,
 }
 
+impl Default for FactorReport {
+    fn default() -> Self {
+        Self { weak_rows: 0, early_rows: 0, smallest_pivot_ratio: 1.0, bad_pivots: 0 }
+    }
+}
+
 const NONE: u32 = u32::MAX;
 
 /// One elimination. Its numbers lie together: W, then the blocks H of its later neighbours.
@@ -72,7 +79,7 @@ const NONE: u32 = u32::MAX;
 struct Pivot {
     start: u32,
     end: u32,
-    /// Place of its 4 or 6 numbers in the work vector.
+    /// Place in `given`.
     slot: u32,
     /// Primal or dual number.
     node: u32,
@@ -89,7 +96,10 @@ struct Pivot {
 /// Block between a pivot and a later neighbour.
 #[derive(Clone, Copy, Debug)]
 struct Link {
+    /// Place in `given`.
     slot: u32,
+    /// Primal or dual number.
+    node: u32,
     /// Index of the coupling block, or `NONE` for fill.
     source: u32,
     primal: bool,
@@ -108,9 +118,37 @@ pub struct Pattern {
     links: Vec<Link>,
     /// Where the products HᵤᵀH_w of a pivot go, u ≤ w; the lowest bit says that this is the first to arrive.
     targets: Vec<u32>,
-    /// Numbers of the factor, and of a vector.
+    /// Numbers of the factor, and of the rows with padding.
     data: usize,
-    work: usize,
+    given: usize,
+    chunks: Vec<Chunk>,
+}
+
+/// Some consecutive eliminations, with the nodes and couplings that none before them has read.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Chunk {
+    pivots: Range<usize>,
+    /// Where its links and targets begin.
+    links: usize,
+    targets: usize,
+    /// Primal nodes to be ready before it begins.
+    pub nodes: Range<usize>,
+    /// Couplings to be ready before it begins.
+    pub couplings: Range<usize>,
+}
+
+/// Eliminations in one [`Chunk`]: their numbers fit into a second-level cache.
+const CHUNK: usize = 512;
+
+/// A pattern that has numbered the nodes anew, in the order in which the elimination comes upon them.
+#[derive(Clone, Debug)]
+pub struct Sorted {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// The old number of each primal node.
+    pub nodes: Vec<u32>,
+    /// The old number of each coupling.
+    pub couplings: Vec<u32>,
 }
 
 /// Factorisation of K for one graph of nodes. See the [module](self).
@@ -120,7 +158,6 @@ pub struct Kkt {
     pub relative: f64,
     pattern: Arc<Pattern>,
     data: Vec<f64>,
-    work: Vec<f64>,
     given: Vec<f64>,
     residual: Vec<f64>,
 }
@@ -131,24 +168,72 @@ impl Pattern {
     /// # Panics
     /// If a coupling names a node that does not exist or one twice, or has no rows or more than 6.
     pub fn new(primal: usize, couplings: &[Coupling]) -> Self {
-        for (j, c) in couplings.iter().enumerate() {
-            assert!((1..=6).contains(&c.rows), "dual node {j} has {} rows, not 1 to 6", c.rows);
-            for (k, b) in c.nodes.iter().enumerate() {
-                assert!(!c.nodes[..k].contains(b), "dual node {j} names primal node {b} twice");
-            }
+        check(couplings);
+        let mut pattern = Self::build(primal, couplings, order::minimum_degree(primal, couplings));
+        let (pivots, nodes, couplings) = (0..pattern.pivots.len(), 0..primal, 0..couplings.len());
+        pattern.chunks = vec![Chunk { pivots, nodes, couplings, ..Chunk::default() }];
+        pattern
+    }
+
+    /// The same with nodes and couplings numbered anew, so that memory is passed through once, chunk by chunk.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn sorted(primal: usize, couplings: &[Coupling]) -> Sorted {
+        check(couplings);
+        let mut order = order::minimum_degree(primal, couplings);
+        let (nodes, duals) = order.first_reads(primal, couplings);
+        let sorted = |reads: &[u32]| {
+            let mut list: Vec<u32> = (0..reads.len() as u32).collect();
+            list.sort_by_key(|&v| reads[v as usize]);
+            list
+        };
+        let (old_nodes, old_duals) = (sorted(&nodes), sorted(&duals));
+        let mut new = vec![0; primal + couplings.len()];
+        for (i, &v) in old_nodes.iter().enumerate() {
+            new[v as usize] = i as u32;
         }
-        let order = order::minimum_degree(primal, couplings);
+        for (i, &j) in old_duals.iter().enumerate() {
+            new[primal + j as usize] = (primal + i) as u32;
+        }
+        order.rename(&new);
+        let renamed = |j: &u32| {
+            let old = &couplings[*j as usize];
+            Coupling { nodes: old.nodes.iter().map(|b| new[*b as usize]).collect(), ..old.clone() }
+        };
+        let renamed: Vec<Coupling> = old_duals.iter().map(renamed).collect();
+        let mut pattern = Self::build(primal, &renamed, order);
+        let mut last = Chunk::default();
+        for start in (0..pattern.pivots.len()).step_by(CHUNK) {
+            let end = (start + CHUNK).min(pattern.pivots.len());
+            let until = |from: usize, list: &[u32], reads: &[u32]| {
+                from + list[from..].iter().take_while(|v| (reads[**v as usize] as usize) < end).count()
+            };
+            let before = start.checked_sub(1).map(|i| &pattern.pivots[i]);
+            last = Chunk {
+                pivots: start..end,
+                links: before.map_or(0, |p| p.links_end as usize),
+                targets: before.map_or(0, |p| p.targets_end as usize),
+                nodes: last.nodes.end..until(last.nodes.end, &old_nodes, &nodes),
+                couplings: last.couplings.end..until(last.couplings.end, &old_duals, &duals),
+            };
+            pattern.chunks.push(last.clone());
+        }
+        Sorted { pattern, nodes: old_nodes, couplings: old_duals }
+    }
+
+    fn build(primal: usize, couplings: &[Coupling], order: order::Order) -> Self {
         let n = order.sequence.len();
         let wide = |v: u32| (v as usize) < primal || couplings[v as usize - primal].rows > 4;
         let size = |v: u32| if wide(v) { 6 } else { 4 };
 
         // Places of nodes and blocks.
         let (mut start, mut slot) = (vec![0u32; n + 1], vec![0u32; n]);
-        let (mut data, mut work) = (0usize, 0usize);
+        let (mut data, mut given) = (0usize, 0usize);
         for (i, &v) in order.sequence.iter().enumerate() {
-            (start[i], slot[i]) = (data as u32, work as u32);
+            (start[i], slot[i]) = (data as u32, given as u32);
             data += size(v) * (size(v) + order.later[v as usize].iter().map(|&u| size(u)).sum::<usize>());
-            work += size(v);
+            given += size(v);
         }
         assert!(data <= u32::MAX as usize, "the factor needs {data} numbers");
         start[n] = data as u32;
@@ -174,6 +259,7 @@ impl Pattern {
             for &u in &order.later[v as usize] {
                 links.push(Link {
                     slot: slot[order.place[u as usize] as usize],
+                    node: if (u as usize) < primal { u } else { u - primal as u32 },
                     source: source(v, u),
                     primal: (u as usize) < primal,
                     wide: wide(u),
@@ -216,7 +302,19 @@ impl Pattern {
             }
             pivots[i].targets_end = targets.len() as u32;
         }
-        Self { primal, couplings: couplings.to_vec(), coupling_start, pivots, links, targets, data, work }
+        let couplings = couplings.to_vec();
+        let chunks = Vec::new();
+        Self { primal, couplings, coupling_start, pivots, links, targets, data, given, chunks }
+    }
+
+    /// The eliminations in pieces.
+    pub fn chunks(&self) -> &[Chunk] {
+        &self.chunks
+    }
+
+    /// The primal nodes that a chunk eliminates.
+    pub fn eliminated(&self, chunk: &Chunk) -> impl Iterator<Item = usize> {
+        self.pivots[chunk.pivots.clone()].iter().filter(|p| p.primal).map(|p| p.node as usize)
     }
 
     /// Number of primal nodes.
@@ -243,13 +341,11 @@ impl Kkt {
 
     /// For a graph that may be shared.
     pub fn of(pattern: &Arc<Pattern>) -> Self {
-        let vector = || vec![0.0; pattern.work];
         Self {
             relative: 1e-10,
             pattern: pattern.clone(),
             data: vec![0.0; pattern.data],
-            work: vector(),
-            given: vector(),
+            given: vec![0.0; pattern.given],
             residual: Vec::new(),
         }
     }
@@ -259,12 +355,11 @@ impl Kkt {
         self.pattern = pattern.clone();
         let grow = |list: &mut Vec<f64>, n: usize| list.resize(list.len().max(n), 0.0);
         grow(&mut self.data, pattern.data);
-        grow(&mut self.work, pattern.work);
-        grow(&mut self.given, pattern.work);
+        grow(&mut self.given, pattern.given);
     }
 
     /// The graph that it works for.
-    pub fn pattern(&self) -> &Pattern {
+    pub fn pattern(&self) -> &Arc<Pattern> {
         &self.pattern
     }
 
@@ -276,7 +371,12 @@ impl Kkt {
         jacobian: &[Block],
         regularization: &[[f64; 6]],
     ) -> FactorReport {
-        self.sweep::<false>(mass, jacobian, regularization)
+        let mut report = FactorReport::default();
+        for chunk in self.pattern.clone().chunks() {
+            let (x, y) = (&mut [], &mut []);
+            self.eliminate_chunk::<false>(chunk, &mass, jacobian, regularization, x, y, &mut report);
+        }
+        report
     }
 
     /// [`factor`](Self::factor), then [`solve`](Self::solve), with one pass less over the memory.
@@ -288,30 +388,45 @@ impl Kkt {
         x: &mut [f64],
         y: &mut [f64],
     ) -> FactorReport {
-        self.load_sides(x, y);
-        let report = self.sweep::<true>(mass, jacobian, regularization);
+        let mut report = FactorReport::default();
+        for chunk in self.pattern.clone().chunks() {
+            self.eliminate_chunk::<true>(chunk, &mass, jacobian, regularization, x, y, &mut report);
+        }
         self.solve_backwards(x, y);
         report
     }
 
-    /// Eliminates all nodes; if `SOLVE`, takes the right-hand sides in `work` along.
-    fn sweep<const SOLVE: bool>(
+    /// Part of [`factor_and_solve`](Self::factor_and_solve): numbers of nodes and couplings beyond those of this chunk and the
+    /// ones before are not read. After the last chunk comes [`solve_backwards`](Self::solve_backwards).
+    pub fn factor_chunk(
         &mut self,
+        chunk: &Chunk,
         mass: impl Fn(usize) -> Block,
         jacobian: &[Block],
         regularization: &[[f64; 6]],
-    ) -> FactorReport {
-        assert_eq!(
-            jacobian.len(),
-            self.pattern.coupling_start[self.pattern.couplings.len()] as usize,
-            "one block per coupling"
-        );
+        x: &mut [f64],
+        y: &mut [f64],
+        report: &mut FactorReport,
+    ) {
+        self.eliminate_chunk::<true>(chunk, &mass, jacobian, regularization, x, y, report);
+    }
+
+    /// Eliminates the nodes of a chunk; if `SOLVE`, takes the right-hand sides along.
+    fn eliminate_chunk<const SOLVE: bool>(
+        &mut self,
+        chunk: &Chunk,
+        mass: &impl Fn(usize) -> Block,
+        jacobian: &[Block],
+        regularization: &[[f64; 6]],
+        x: &mut [f64],
+        y: &mut [f64],
+        report: &mut FactorReport,
+    ) {
+        let blocks = self.pattern.coupling_start[self.pattern.couplings.len()] as usize;
+        assert_eq!(jacobian.len(), blocks, "one block per coupling");
         assert_eq!(regularization.len(), self.pattern.couplings.len(), "one regularization per dual node");
-        let mut report =
-            FactorReport { weak_rows: 0, early_rows: 0, smallest_pivot_ratio: 1.0, bad_pivots: 0 };
-        self.given[..self.pattern.work].fill(0.0);
-        let (mut links, mut targets) = (0, 0);
-        for p in &self.pattern.pivots {
+        let (mut links, mut targets) = (chunk.links, chunk.targets);
+        for p in &self.pattern.pivots[chunk.pivots.clone()] {
             let own_links = &self.pattern.links[links..p.links_end as usize];
             let own_targets = &self.pattern.targets[targets..p.targets_end as usize];
             (links, targets) = (p.links_end as usize, p.targets_end as usize);
@@ -319,11 +434,11 @@ impl Kkt {
             let own = &mut head[p.start as usize..];
             let node = p.node as usize;
             if p.primal {
-                pivot_primal(p, own, &mass(node), &mut report);
+                pivot_primal(p, own, &mass(node), report);
                 load::<6>(own, own_links, jacobian, true);
                 eliminate::<6>(p, own, own_links, own_targets, later, &mut self.given);
                 if SOLVE {
-                    forwards::<6>(p, own, own_links, &mut self.work);
+                    forwards::<6>(p, own, own_links, x, y);
                 }
             } else {
                 let range = self.pattern.coupling_start[node] as usize
@@ -333,73 +448,50 @@ impl Kkt {
                 if p.wide {
                     load::<6>(own, own_links, jacobian, false);
                     let r = &regularization[node];
-                    pivot_dual::<6>(p, own, r, given, own_links, blocks, self.relative, &mut report);
+                    pivot_dual::<6>(p, own, r, given, own_links, blocks, self.relative, report);
                     eliminate::<6>(p, own, own_links, own_targets, later, &mut self.given);
                     if SOLVE {
-                        forwards::<6>(p, own, own_links, &mut self.work);
+                        forwards::<6>(p, own, own_links, x, y);
                     }
                 } else {
                     load::<4>(own, own_links, jacobian, false);
                     let r = &regularization[node];
-                    pivot_dual::<4>(p, own, r, given, own_links, blocks, self.relative, &mut report);
+                    pivot_dual::<4>(p, own, r, given, own_links, blocks, self.relative, report);
                     eliminate::<4>(p, own, own_links, own_targets, later, &mut self.given);
                     if SOLVE {
-                        forwards::<4>(p, own, own_links, &mut self.work);
+                        forwards::<4>(p, own, own_links, x, y);
                     }
                 }
             }
         }
-        report
     }
 
     /// Solves K (x, y) = (f, g): right-hand sides in, solution out, six numbers per node.
     pub fn solve(&mut self, x: &mut [f64], y: &mut [f64]) {
-        self.load_sides(x, y);
+        assert_eq!(x.len(), 6 * self.pattern.primal, "six numbers per primal node");
+        assert_eq!(y.len(), 6 * self.pattern.couplings.len(), "six numbers per dual node");
         let mut links = 0;
         for p in &self.pattern.pivots {
             let own_links = &self.pattern.links[links..p.links_end as usize];
             links = p.links_end as usize;
             let own = &self.data[p.start as usize..p.end as usize];
             match p.wide {
-                true => forwards::<6>(p, own, own_links, &mut self.work),
-                false => forwards::<4>(p, own, own_links, &mut self.work),
+                true => forwards::<6>(p, own, own_links, x, y),
+                false => forwards::<4>(p, own, own_links, x, y),
             }
         }
         self.solve_backwards(x, y);
     }
 
-    /// Right-hand sides into `work`, in the order of elimination.
-    fn load_sides(&mut self, x: &[f64], y: &[f64]) {
-        assert_eq!(x.len(), 6 * self.pattern.primal, "six numbers per primal node");
-        assert_eq!(y.len(), 6 * self.pattern.couplings.len(), "six numbers per dual node");
-        for p in &self.pattern.pivots {
-            let (slot, node) = (p.slot as usize, 6 * p.node as usize);
-            let from = if p.primal { &x[node..node + 6] } else { &y[node..node + 6] };
-            if p.wide {
-                self.work[slot..slot + 6].copy_from_slice(from);
-            } else {
-                self.work[slot..slot + 4].copy_from_slice(&from[..4]);
-            }
-        }
-    }
-
     /// The second half of [`solve`](Self::solve): from the last node back to the first.
-    fn solve_backwards(&mut self, x: &mut [f64], y: &mut [f64]) {
+    pub fn solve_backwards(&mut self, x: &mut [f64], y: &mut [f64]) {
         for (i, p) in self.pattern.pivots.iter().enumerate().rev() {
             let first = if i == 0 { 0 } else { self.pattern.pivots[i - 1].links_end as usize };
             let own_links = &self.pattern.links[first..p.links_end as usize];
             let own = &self.data[p.start as usize..p.end as usize];
             match p.wide {
-                true => backwards::<6>(p, own, own_links, &mut self.work),
-                false => backwards::<4>(p, own, own_links, &mut self.work),
-            }
-            let (slot, node) = (p.slot as usize, 6 * p.node as usize);
-            let to = if p.primal { &mut x[node..node + 6] } else { &mut y[node..node + 6] };
-            if p.wide {
-                to.copy_from_slice(&self.work[slot..slot + 6]);
-            } else {
-                to[..4].copy_from_slice(&self.work[slot..slot + 4]);
-                to[4..].fill(0.0);
+                true => backwards::<6>(p, own, own_links, x, y),
+                false => backwards::<4>(p, own, own_links, x, y),
             }
         }
     }
@@ -500,6 +592,15 @@ impl Kkt {
             for i in 0..c.rows {
                 g[i] = fma(regularization[j][i], y[6 * j + i], g[i]);
             }
+        }
+    }
+}
+
+fn check(couplings: &[Coupling]) {
+    for (j, c) in couplings.iter().enumerate() {
+        assert!((1..=6).contains(&c.rows), "dual node {j} has {} rows, not 1 to 6", c.rows);
+        for (k, b) in c.nodes.iter().enumerate() {
+            assert!(!c.nodes[..k].contains(b), "dual node {j} names primal node {b} twice");
         }
     }
 }
@@ -642,7 +743,7 @@ fn pivot_dual<const N: usize>(
     for i in 0..N {
         if i < m {
             s[i][i] += regularization[i];
-            scale[i] = given[i] + regularization[i];
+            scale[i] = if p.touched { given[i] } else { 0.0 } + regularization[i];
         } else {
             for c in 0..N {
                 (s[i][c], s[c][i]) = (0.0, 0.0);
@@ -806,8 +907,14 @@ fn eliminate<const N: usize>(
             let sum = product::<N, 4, 4>(h_u, h_u, to, diagonal, first);
             (0..4).for_each(|c| squares[c] = sum[c][c]);
         }
-        if p.primal && !u.primal {
-            given[u.slot as usize..u.slot as usize + n].iter_mut().zip(squares).for_each(|(g, s)| *g += s);
+        if !u.primal {
+            let given = &mut given[u.slot as usize..u.slot as usize + n];
+            if first {
+                given.fill(0.0);
+            }
+            if p.primal {
+                given.iter_mut().zip(squares).for_each(|(g, s)| *g += s);
+            }
         }
         t += 1;
         at += N * n;
@@ -883,25 +990,31 @@ fn product<const K: usize, const E: usize, const L: usize>(
     sum
 }
 
+/// The six numbers of a node.
 #[inline(always)]
-fn forwards<const N: usize>(p: &Pivot, own: &[f64], links: &[Link], work: &mut [f64]) {
+fn side<'a>(primal: bool, node: u32, x: &'a mut [f64], y: &'a mut [f64]) -> &'a mut [f64; 6] {
+    let list = if primal { x } else { y };
+    &mut list.as_chunks_mut::<6>().0[node as usize]
+}
+
+#[inline(always)]
+fn forwards<const N: usize>(p: &Pivot, own: &[f64], links: &[Link], x: &mut [f64], y: &mut [f64]) {
     let (w, mut blocks) = own.split_at(N * N);
     let w = rows::<N, N>(w);
-    let (mine, later) = work[p.slot as usize..].split_at_mut(N);
+    let mine = side(p.primal, p.node, x, y);
     let mut z = [0.0; N];
     for k in 0..N {
         for l in 0..=k {
             z[k] = fma(w[k][l], mine[l], z[k]);
         }
     }
-    mine.copy_from_slice(&z);
+    mine[..N].copy_from_slice(&z);
     let sign = if p.primal { -1.0 } else { 1.0 };
     for k in 0..N {
         z[k] *= sign;
     }
-    let base = p.slot as usize + N;
     for link in links {
-        let to = &mut later[link.slot as usize - base..];
+        let to = side(link.primal, link.node, x, y);
         if link.wide {
             add_transposed::<N, 6>(blocks, &z, to);
             blocks = &blocks[6 * N..];
@@ -925,15 +1038,13 @@ fn add_transposed<const N: usize, const C: usize>(h: &[f64], z: &[f64; N], to: &
 }
 
 #[inline(always)]
-fn backwards<const N: usize>(p: &Pivot, own: &[f64], links: &[Link], work: &mut [f64]) {
+fn backwards<const N: usize>(p: &Pivot, own: &[f64], links: &[Link], x: &mut [f64], y: &mut [f64]) {
     let (w, mut blocks) = own.split_at(N * N);
     let w = rows::<N, N>(w);
-    let (mine, later) = work[p.slot as usize..].split_at_mut(N);
     let mut z = [0.0; N];
-    z.copy_from_slice(mine);
-    let base = p.slot as usize + N;
+    z.copy_from_slice(&side(p.primal, p.node, x, y)[..N]);
     for link in links {
-        let from = &later[link.slot as usize - base..];
+        let from = side(link.primal, link.node, x, y);
         if link.wide {
             subtract_times::<N, 6>(blocks, from, &mut z);
             blocks = &blocks[6 * N..];
@@ -943,15 +1054,17 @@ fn backwards<const N: usize>(p: &Pivot, own: &[f64], links: &[Link], work: &mut 
         }
     }
     let sign = if p.primal { 1.0 } else { -1.0 };
-    let mut x = [0.0; N];
+    let mut solution = [0.0; N];
     for k in 0..N {
         for c in 0..N {
-            x[c] = fma(w[k][c], z[k], x[c]);
+            solution[c] = fma(w[k][c], z[k], solution[c]);
         }
     }
+    let mine = side(p.primal, p.node, x, y);
     for c in 0..N {
-        mine[c] = sign * x[c];
+        mine[c] = sign * solution[c];
     }
+    mine[N..].fill(0.0);
 }
 
 /// z −= H x.

@@ -18,6 +18,7 @@ use super::{StepError, StepReport, Workspace};
 use crate::joints::{Ask, Holder, Role, Softness};
 use crate::math::{Vec3, all_finite, norm, set_triple, triple};
 use crate::model::{Hold, Model, NamedConstraint, State};
+use crate::solve::kkt::FactorReport;
 
 /// How the rows are solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,6 +93,16 @@ pub(crate) struct ImpulseWork {
     trial: Vec<f64>,
     /// Coordinates of the nodes before a step of the projection.
     before: Vec<[f64; 7]>,
+}
+
+/// What a step begins with.
+#[derive(Clone, Copy)]
+struct Start<'a> {
+    model: &'a Model,
+    state: &'a State,
+    f: &'a [f64],
+    h: f64,
+    projection: bool,
 }
 
 /// What no constraint holds.
@@ -263,13 +274,14 @@ impl ImpulseWork {
         report: &mut StepReport,
     ) {
         self.load_forces(state);
-        self.system.load_bodies(model, &state.q, &state.v);
-        self.gather_momentum(f, h);
-        self.system.evaluate(model, state.time, &state.turns, &state.broken, Ask::Jacobian);
-        self.choose_rows(model, state, h, settings.projection);
+        let start = Start { model, state, f, h, projection: settings.projection };
         match settings.solver {
-            RowSolver::Direct => self.solve_stiffened(model, state, h, report),
-            RowSolver::Pgs { sweeps } => self.solve_sweeps(h, sweeps, report),
+            RowSolver::Direct => self.solve_stiffened(&start, report),
+            RowSolver::Pgs { sweeps } => {
+                self.load(&start, 0..self.system.bodies.len(), 0..self.system.violation.len());
+                self.free_bounded(h);
+                self.solve_sweeps(h, sweeps, report);
+            }
         }
         self.system.scatter(&self.system.x, &mut state.v);
         self.store_forces(model, state, h);
@@ -279,8 +291,13 @@ impl ImpulseWork {
         }
     }
 
-    /// λ of the step before.
+    /// λ of the step before, and room for what follows.
     fn load_forces(&mut self, state: &State) {
+        self.bounded.clear();
+        self.kept.clear();
+        self.target.resize(self.system.violation.len(), [0.0; 6]);
+        self.momentum.resize(self.system.x.len(), 0.0);
+        self.impulse.resize(self.system.y.len(), 0.0);
         self.lambda.clear();
         for &c in &self.system.island.members {
             self.lambda.extend_from_slice(&state.lambda[6 * c as usize..6 * c as usize + 6]);
@@ -298,42 +315,56 @@ impl ImpulseWork {
         }
     }
 
-    /// M v + h F of the bodies that joints hold.
-    fn gather_momentum(&mut self, f: &[f64], h: f64) {
-        let s = &self.system;
-        self.momentum.resize(s.x.len(), 0.0);
-        for (n, (node, p)) in s.island.nodes.iter().zip(self.momentum.chunks_exact_mut(6)).enumerate() {
-            let (body, inertia) = (&s.bodies[n], &s.inertia[n]);
+    /// Everything about some bodies and constraints at the start of the step. Constraints need their bodies loaded, now or
+    /// before.
+    fn load(&mut self, start: &Start, nodes: Range<usize>, constraints: Range<usize>) {
+        let Start { model, state, .. } = *start;
+        let (turns, broken) = (&state.turns, &state.broken);
+        self.system.load_some(model, nodes.clone(), &state.q, &state.v);
+        self.load_momentum(start, nodes);
+        self.system.evaluate_some(model, constraints.clone(), state.time, turns, broken, Ask::Jacobian);
+        self.choose_rows(start, constraints);
+    }
+
+    /// M v + h F of some bodies.
+    fn load_momentum(&mut self, start: &Start, nodes: Range<usize>) {
+        let Start { f, h, .. } = *start;
+        let s = &mut self.system;
+        for n in nodes {
+            let (node, body, inertia) = (&s.island.nodes[n], &s.bodies[n], &s.inertia[n]);
             let f = &f[node.v..node.v + node.dofs];
             let mut linear = inertia.linear * body.v + h * triple(f, 0);
             let turning = node.dofs == 6;
             let angular = if turning { inertia.angular * body.w + h * triple(f, 1) } else { Vec3::zeros() };
-            set_triple(p, 1, &angular);
             // A filtered particle moves only where it may; the rest of its velocity is not an unknown.
             if let Some(filter) = node.filter {
                 linear = s.island.filters[filter as usize] * linear;
             }
-            set_triple(p, 0, &linear);
+            set_triple(&mut self.momentum, 2 * n, &linear);
+            set_triple(&mut self.momentum, 2 * n + 1, &angular);
+            s.x[6 * n..6 * n + 6].copy_from_slice(&self.momentum[6 * n..6 * n + 6]);
         }
     }
 
-    /// Target rate, softness r/h and bounds of every row.
-    fn choose_rows(&mut self, model: &Model, state: &State, h: f64, projection: bool) {
-        self.target.resize(self.system.violation.len(), [0.0; 6]);
-        self.bounded.clear();
-        for c in 0..self.target.len() {
+    /// Target rate, softness r/h and bounds of the rows of some constraints.
+    fn choose_rows(&mut self, start: &Start, constraints: Range<usize>) {
+        let Start { model, state, h, projection, .. } = *start;
+        let first = self.bounded.len();
+        for c in constraints {
             let s = &mut self.system;
             let entry = s.island.entry(model, c);
             let (violation, drift) = (s.violation[c], s.drift[c]);
             // A row of a broken joint, or none at all: no Jacobian, multiplier 0.
             s.softness[c] = [1.0; 6];
             self.target[c] = [0.0; 6];
+            s.y[6 * c..6 * c + 6].fill(0.0);
             if state.broken[entry.joint] {
                 continue;
             }
             for row in 0..s.island.row_count[c] as usize {
                 let rule = row_rule(entry, violation[row], || s.row_rate(c, row), h, projection);
                 self.target[c][row] = rule.target - drift[row];
+                s.y[6 * c + row] = self.target[c][row];
                 s.softness[c][row] = rule.regularization / h;
                 if rule.low > f64::NEG_INFINITY || rule.high < f64::INFINITY {
                     let last = self.lambda[6 * c];
@@ -349,23 +380,34 @@ impl ImpulseWork {
                 }
             }
         }
-        self.keep_bounded();
+        for b in &self.bounded[first..] {
+            self.kept.extend(&self.system.jacobian[self.system.island.blocks(b.constraint)]);
+        }
+        self.take_stands(first, h);
     }
 
-    /// Keeps the Jacobians of bounded rows, as evaluated last.
-    fn keep_bounded(&mut self) {
-        self.kept.clear();
-        for b in &self.bounded {
-            self.kept.extend(&self.system.jacobian[self.system.island.blocks(b.constraint)]);
+    /// A bounded row that does not hold, from number `first` on, becomes a known force.
+    fn take_stands(&mut self, first: usize, h: f64) {
+        let s = &mut self.system;
+        for b in self.bounded[first..].iter().filter(|b| b.stand != Stand::Free) {
+            let force = if b.stand == Stand::Low { b.low } else { b.high };
+            let mut x = std::mem::take(&mut s.x);
+            s.add_row_force(b.constraint, 0, h * force, &mut x);
+            s.x = x;
+            s.y[6 * b.constraint] = 0.0;
+            s.softness[b.constraint][0] = 1.0;
+            let blocks = s.island.blocks(b.constraint);
+            s.jacobian[blocks].fill([0.0; 36]);
         }
     }
 
-    /// Switches the Jacobians of bounded rows on or off.
-    fn show_bounded(&mut self, stand: impl Fn(&Bounded) -> bool) {
+    /// Makes all bounded rows hold again, as [`take_stands`](Self::take_stands) found them.
+    fn free_bounded(&mut self, h: f64) {
         let mut at = 0;
         for b in &self.bounded {
+            self.system.softness[b.constraint][0] = b.regularization / h;
             for k in self.system.island.blocks(b.constraint) {
-                self.system.jacobian[k] = if stand(b) { self.kept[at] } else { [0.0; 36] };
+                self.system.jacobian[k] = self.kept[at];
                 at += 1;
             }
         }
@@ -373,9 +415,10 @@ impl ImpulseWork {
 
     /// Solves with masses that hold against turning forces: those of the step before, and those found now where they
     /// are much larger, as when a slack chain becomes taut.
-    fn solve_stiffened(&mut self, model: &Model, state: &State, h: f64, report: &mut StepReport) {
-        self.system.stiffen(model, &self.lambda, &state.broken, h);
-        self.solve_direct(h, report);
+    fn solve_stiffened(&mut self, start: &Start, report: &mut StepReport) {
+        let Start { model, state, h, .. } = *start;
+        report.weak_rows = self.load_and_solve(start);
+        self.find_stands(h, report);
         let mut before = norm(&self.lambda);
         for _ in 0..STIFFER {
             let now = norm(&self.impulse) / h;
@@ -389,40 +432,54 @@ impl ImpulseWork {
             if !self.system.stiffen(model, &self.trial, &state.broken, h) {
                 break;
             }
-            self.solve_direct(h, report);
+            report.weak_rows = self.solve_again(h);
+            self.find_stands(h, report);
         }
     }
 
-    /// Active-set iteration over the bounded rows, each round a direct solve.
-    fn solve_direct(&mut self, h: f64, report: &mut StepReport) {
-        self.impulse.resize(self.system.y.len(), 0.0);
+    /// Loads and eliminates chunk by chunk, so that numbers are used while they are in the cache; then v⁺ and hλ.
+    fn load_and_solve(&mut self, start: &Start) -> u32 {
+        let Start { model, state, h, .. } = *start;
+        let pattern = self.system.pattern();
+        let mut report = FactorReport::default();
+        for chunk in pattern.chunks() {
+            self.load(start, chunk.nodes.clone(), chunk.couplings.clone());
+            self.system.clear_stiffness(chunk.nodes.clone());
+            self.system.add_stiffness(model, chunk.couplings.clone(), &self.lambda, &state.broken);
+            for n in pattern.eliminated(chunk) {
+                self.system.stiffen_node(n, h);
+            }
+            self.system.factor_chunk(chunk, &mut report);
+        }
+        self.system.solve_backwards();
+        self.take_impulses();
+        report.weak_rows as u32
+    }
+
+    /// The same with other stands or masses.
+    fn solve_again(&mut self, h: f64) -> u32 {
+        self.free_bounded(h);
+        self.system.x.copy_from_slice(&self.momentum);
+        self.system.y.copy_from_slice(self.target.as_flattened());
+        self.take_stands(0, h);
+        let weak_rows = self.system.factor_and_solve();
+        self.take_impulses();
+        weak_rows
+    }
+
+    fn take_impulses(&mut self) {
+        for (i, y) in self.impulse.iter_mut().zip(&self.system.y) {
+            *i = -y;
+        }
+    }
+
+    /// Active-set iteration over the bounded rows, each round a direct solve; the first is done.
+    fn find_stands(&mut self, h: f64, report: &mut StepReport) {
         let mut fewest = usize::MAX;
         let mut patience = 4;
-        let mut round = 0;
+        let mut round = 1;
         loop {
-            round += 1;
-            self.show_bounded(|_| true);
-            self.system.x.copy_from_slice(&self.momentum);
-            for b in self.bounded.iter().filter(|b| b.stand != Stand::Free) {
-                let force = if b.stand == Stand::Low { b.low } else { b.high };
-                let mut x = std::mem::take(&mut self.system.x);
-                self.system.add_row_force(b.constraint, 0, h * force, &mut x);
-                self.system.x = x;
-            }
-            self.show_bounded(|b| b.stand == Stand::Free);
-            self.system.y.copy_from_slice(self.target.as_flattened());
-            for b in &self.bounded {
-                let free = b.stand == Stand::Free;
-                self.system.softness[b.constraint][0] = if free { b.regularization / h } else { 1.0 };
-                if !free {
-                    self.system.y[6 * b.constraint] = 0.0;
-                }
-            }
-            report.weak_rows = self.system.factor_and_solve();
-            for (i, y) in self.impulse.iter_mut().zip(&self.system.y) {
-                *i = -y;
-            }
-            self.show_bounded(|_| true);
+            self.free_bounded(h);
             let wrong = self.wrong_stands(h);
             if wrong.0 == 0 || round >= MOST_ROUNDS {
                 report.iterations = round;
@@ -438,6 +495,8 @@ impl ImpulseWork {
                 patience > 0
             };
             self.flip(h, if all { None } else { Some(wrong.1) });
+            report.weak_rows = self.solve_again(h);
+            round += 1;
         }
         for b in self.bounded.iter().filter(|b| b.stand != Stand::Free) {
             let force = if b.stand == Stand::Low { b.low } else { b.high };

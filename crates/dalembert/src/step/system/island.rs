@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::joints::{Holder, MOST_HOLDERS};
 use crate::math::Mat3;
 use crate::model::{Model, NamedConstraint};
-use crate::solve::kkt::{Coupling, Pattern};
+use crate::solve::kkt::{Coupling, Pattern, Sorted};
 
 pub(super) const NONE: u8 = u8::MAX;
 
@@ -52,14 +52,19 @@ pub(crate) struct Island {
 impl Island {
     /// All bodies and constraints of a model, in the model's order.
     pub(crate) fn whole(model: &Model) -> Self {
-        let (mut island, couplings) = Self::of(model, (0..model.constraints.len() as u32).collect());
+        let (mut island, couplings) = Self::of_all(model);
         island.pattern = Some(Arc::new(Pattern::new(island.nodes.len(), &couplings)));
         island
     }
 
     /// The same without an order of elimination: to be looked at, not solved.
     pub(super) fn unsolved(model: &Model) -> Self {
-        Self::of(model, (0..model.constraints.len() as u32).collect()).0
+        Self::of_all(model).0
+    }
+
+    fn of_all(model: &Model) -> (Self, Vec<Coupling>) {
+        let members: Vec<u32> = (0..model.constraints.len() as u32).collect();
+        Self::of(model, holders(model, &members), members)
     }
 
     /// True if this is [`whole`](Self::whole) of that model.
@@ -69,23 +74,26 @@ impl Island {
 
     /// The islands of a model, in the order of their first constraints.
     pub(crate) fn all(model: &Model) -> Vec<Self> {
-        let mut patterns: HashMap<(usize, Vec<Coupling>), Arc<Pattern>> = HashMap::new();
+        let mut patterns: HashMap<(usize, Vec<Coupling>), (Arc<Pattern>, [Vec<u32>; 2])> = HashMap::new();
         let islands = components(model).into_iter().map(|members| {
-            let (mut island, couplings) = Self::of(model, members);
-            let key = (island.nodes.len(), couplings);
-            let pattern = patterns.entry(key).or_insert_with_key(|(n, c)| Arc::new(Pattern::new(*n, c)));
-            island.pattern = Some(pattern.clone());
-            island
+            let holders = holders(model, &members);
+            let (island, couplings) = Self::of(model, holders.clone(), members);
+            let (pattern, [nodes, duals]) =
+                patterns.entry((holders.len(), couplings)).or_insert_with_key(|(n, c)| {
+                    let Sorted { pattern, nodes, couplings } = Pattern::sorted(*n, c);
+                    (Arc::new(pattern), [nodes, couplings])
+                });
+            let holders = nodes.iter().map(|n| holders[*n as usize]).collect();
+            let members = duals.iter().map(|c| island.members[*c as usize]).collect();
+            Self { pattern: Some(pattern.clone()), ..Self::of(model, holders, members).0 }
         });
         islands.collect()
     }
 
-    /// An island of some constraints and the bodies they hold.
-    fn of(model: &Model, members: Vec<u32>) -> (Self, Vec<Coupling>) {
-        let entries = || members.iter().map(|c| &model.constraints[*c as usize]);
-        let mut holders: Vec<Holder> = entries().flat_map(held).collect();
-        holders.sort_unstable();
-        holders.dedup();
+    /// An island of these bodies and constraints, in this order.
+    fn of(model: &Model, holders: Vec<Holder>, members: Vec<u32>) -> (Self, Vec<Coupling>) {
+        let number: HashMap<Holder, u32> = holders.iter().copied().zip(0..).collect();
+        let entries = members.iter().map(|c| &model.constraints[*c as usize]);
         let mut island = Self { first: vec![0], ..Self::default() };
         for &holder in &holders {
             let node = match holder {
@@ -101,14 +109,14 @@ impl Island {
             island.nodes.push(node);
         }
         let mut couplings = Vec::with_capacity(members.len());
-        for (c, entry) in entries().enumerate() {
+        for (c, entry) in entries.enumerate() {
             let mut slots = [NONE; MOST_HOLDERS];
             let mut list: Vec<u32> = Vec::new();
             for (slot, h) in entry.constraint.holders().iter().enumerate() {
                 if *h == Holder::World {
                     continue;
                 }
-                let node = holders.binary_search(h).unwrap_or(0) as u32;
+                let node = number.get(h).copied().unwrap_or(0);
                 let place = list.iter().position(|n| *n == node).unwrap_or_else(|| {
                     list.push(node);
                     list.len() - 1
@@ -157,6 +165,14 @@ impl Island {
 /// What a constraint holds, without the world.
 fn held(entry: &NamedConstraint) -> impl Iterator<Item = Holder> {
     entry.constraint.holders().iter().copied().filter(|h| *h != Holder::World)
+}
+
+/// What some constraints hold, sorted.
+fn holders(model: &Model, members: &[u32]) -> Vec<Holder> {
+    let mut list: Vec<Holder> = members.iter().flat_map(|c| held(&model.constraints[*c as usize])).collect();
+    list.sort_unstable();
+    list.dedup();
+    list
 }
 
 /// Numbers of the constraints of each island.

@@ -16,10 +16,13 @@
 
 mod island;
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::joints::{Ask, Block, Body, GeometricStiffness, Holder, MOST_HOLDERS, Rows};
 use crate::math::{Mat3, Vec3, symmetric_eigen, triple};
 use crate::model::{Model, State};
-use crate::solve::kkt::Kkt;
+use crate::solve::kkt::{Chunk, FactorReport, Kkt, Pattern};
 pub(crate) use island::Island;
 use island::NONE;
 
@@ -114,10 +117,16 @@ impl System {
 
     /// Poses, velocities and masses of the bodies.
     pub(crate) fn load_bodies(&mut self, model: &Model, q: &[f64], v: &[f64]) {
-        for (node, body) in self.island.nodes.iter().zip(&mut self.bodies) {
-            *body = model.body(node.holder, q, v);
+        self.load_some(model, 0..self.island.nodes.len(), q, v);
+    }
+
+    /// The same for some of them.
+    pub(crate) fn load_some(&mut self, model: &Model, nodes: Range<usize>, q: &[f64], v: &[f64]) {
+        for n in nodes {
+            let holder = self.island.nodes[n].holder;
+            self.bodies[n] = model.body(holder, q, v);
+            self.inertia[n] = inertia(model, holder, &self.bodies[n].R);
         }
-        self.load_inertia(model);
     }
 
     /// Poses only.
@@ -130,23 +139,29 @@ impl System {
     /// Masses, and inertias in the poses loaded last.
     pub(crate) fn load_inertia(&mut self, model: &Model) {
         for ((node, body), inertia) in self.island.nodes.iter().zip(&self.bodies).zip(&mut self.inertia) {
-            let (mass, angular) = match node.holder {
-                Holder::Rigid(k) => {
-                    let k = k as usize;
-                    (model.rigid.mass[k], body.R * model.rigid.inertia[k] * body.R.transpose())
-                }
-                Holder::Particle(i) => (model.particles.mass[i as usize], Mat3::identity()),
-                Holder::World => (1.0, Mat3::identity()),
-            };
-            *inertia = Inertia { linear: Mat3::from_diagonal_element(mass), angular };
+            *inertia = self::inertia(model, node.holder, &body.R);
         }
     }
 
     /// C and as much else as is asked for of every constraint that is not broken, at the bodies loaded last.
     pub(crate) fn evaluate(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool], ask: Ask) {
+        self.evaluate_some(model, 0..self.island.members.len(), t, turns, broken, ask);
+    }
+
+    /// The same for some constraints.
+    pub(crate) fn evaluate_some(
+        &mut self,
+        model: &Model,
+        constraints: Range<usize>,
+        t: f64,
+        turns: &[f64],
+        broken: &[bool],
+        ask: Ask,
+    ) {
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
         self.rows.ask = ask;
-        for (c, entry) in self.island.entries(model).enumerate() {
+        for c in constraints {
+            let entry = self.island.entry(model, c);
             let first = self.island.first[c] as usize;
             let blocks = &mut self.jacobian[first..self.island.first[c + 1] as usize];
             if broken[entry.joint] {
@@ -218,11 +233,32 @@ impl System {
     ///
     /// Returns true if it added anything.
     pub(crate) fn stiffen(&mut self, model: &Model, lambda: &[f64], broken: &[bool], h: f64) -> bool {
-        self.stiffness.clear();
+        self.clear_stiffness(0..self.island.nodes.len());
+        self.add_stiffness(model, 0..self.island.members.len(), lambda, broken);
+        let mut added = false;
+        for n in 0..self.island.nodes.len() {
+            added |= self.stiffen_node(n, h);
+        }
+        added
+    }
+
+    /// K ← 0 for some nodes.
+    pub(crate) fn clear_stiffness(&mut self, nodes: Range<usize>) {
         self.stiffness.resize(self.island.nodes.len(), GeometricStiffness::default());
+        self.stiffness[nodes].fill(GeometricStiffness::default());
+    }
+
+    /// Adds the stiffness of some constraints to K of their nodes.
+    pub(crate) fn add_stiffness(
+        &mut self,
+        model: &Model,
+        constraints: Range<usize>,
+        lambda: &[f64],
+        broken: &[bool],
+    ) {
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
-        let mut found = false;
-        for (c, entry) in self.island.entries(model).enumerate() {
+        for c in constraints {
+            let entry = self.island.entry(model, c);
             let lambda = &lambda[6 * c..6 * c + 6];
             if broken[entry.joint] || lambda.iter().all(|l| *l == 0.0) {
                 continue;
@@ -235,7 +271,6 @@ impl System {
             if !entry.constraint.geometric_stiffness(&bodies[..n], lambda, &mut out[..n]) {
                 continue;
             }
-            found = true;
             for slot in 0..n {
                 if let Some(node) = self.node_at(c, slot) {
                     self.stiffness[node].linear += out[slot].linear;
@@ -243,14 +278,14 @@ impl System {
                 }
             }
         }
-        let mut added = false;
-        if found {
-            for ((node, K), inertia) in self.island.nodes.iter().zip(&self.stiffness).zip(&mut self.inertia) {
-                added |= add_excess(&mut inertia.linear, &(h * h * K.linear));
-                added |= node.dofs == 6 && add_excess(&mut inertia.angular, &(h * h * K.angular));
-            }
-        }
-        added
+    }
+
+    /// Adds E of one node, whose K is complete, to its mass; false if it is zero.
+    pub(crate) fn stiffen_node(&mut self, n: usize, h: f64) -> bool {
+        let (K, inertia) = (&self.stiffness[n], &mut self.inertia[n]);
+        let linear = add_excess(&mut inertia.linear, &(h * h * K.linear));
+        let turning = self.island.nodes[n].dofs == 6;
+        linear | (turning && add_excess(&mut inertia.angular, &(h * h * K.angular)))
     }
 
     /// The node that a constraint holds with one of its slots.
@@ -271,6 +306,24 @@ impl System {
     pub(crate) fn factor_and_solve(&mut self) -> u32 {
         let Self { kkt: Some(kkt), inertia, jacobian, softness, x, y, .. } = self else { return 0 };
         kkt.factor_and_solve(|n| inertia[n].block(), jacobian, softness, x, y).weak_rows as u32
+    }
+
+    /// The pattern of elimination.
+    pub(crate) fn pattern(&self) -> Arc<Pattern> {
+        self.island.pattern.clone().unwrap_or_default()
+    }
+
+    /// [`factor`](Self::factor) for one chunk of the pattern, with the first half of [`solve`](Self::solve).
+    pub(crate) fn factor_chunk(&mut self, chunk: &Chunk, report: &mut FactorReport) {
+        let Self { kkt: Some(kkt), inertia, jacobian, softness, x, y, .. } = self else { return };
+        kkt.factor_chunk(chunk, |n| inertia[n].block(), jacobian, softness, x, y, report);
+    }
+
+    /// The second half of [`solve`](Self::solve).
+    pub(crate) fn solve_backwards(&mut self) {
+        if let Some(kkt) = &mut self.kkt {
+            kkt.solve_backwards(&mut self.x, &mut self.y);
+        }
     }
 
     /// Solves for x and −λ from the right-hand sides in `x` and `y`.
@@ -488,6 +541,18 @@ impl System {
             model.nudge(node.holder, &x.map(|x| scale * x), q);
         }
     }
+}
+
+/// Mass and inertia of a holder that is turned by R.
+fn inertia(model: &Model, holder: Holder, R: &Mat3) -> Inertia {
+    let (mass, angular) = match holder {
+        Holder::Rigid(k) => {
+            (model.rigid.mass[k as usize], R * model.rigid.inertia[k as usize] * R.transpose())
+        }
+        Holder::Particle(i) => (model.particles.mass[i as usize], Mat3::identity()),
+        Holder::World => (1.0, Mat3::identity()),
+    };
+    Inertia { linear: Mat3::from_diagonal_element(mass), angular }
 }
 
 /// Adds the positive part of S − M, in the metric of M, to M; false if there is none.
