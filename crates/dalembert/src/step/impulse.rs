@@ -175,9 +175,9 @@ impl Impulse {
         let mut all = StepReport::default();
         for i in 0..own.islands.len() {
             let mut one = StepReport::default();
-            own.enter(i);
+            own.system.enter(std::mem::take(&mut own.islands[i]));
             own.step_island(self, model, state, f, h, &mut one);
-            own.enter(i);
+            own.islands[i] = own.system.leave();
             all.weak_rows += one.weak_rows;
             all.add_worst(&one);
         }
@@ -255,12 +255,6 @@ impl ImpulseWork {
             self.islands = Island::all(model);
             self.loose = Loose::new(model, &self.islands);
         }
-    }
-
-    /// Turns to island i; a second time, puts it back.
-    fn enter(&mut self, i: usize) {
-        let island = std::mem::take(&mut self.islands[i]);
-        self.islands[i] = self.system.enter(island);
     }
 
     /// A whole step of one island.

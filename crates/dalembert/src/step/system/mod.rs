@@ -94,8 +94,8 @@ impl System {
         }
     }
 
-    /// Turns to another island; returns the one before.
-    pub(crate) fn enter(&mut self, island: Island) -> Island {
+    /// Turns to an island.
+    pub(crate) fn enter(&mut self, island: Island) {
         let (nodes, constraints) = (island.nodes.len(), island.members.len());
         self.bodies.resize(nodes, Body::WORLD);
         self.inertia.resize(nodes, Inertia { linear: Mat3::zeros(), angular: Mat3::zeros() });
@@ -112,7 +112,12 @@ impl System {
                 None => self.kkt = Some(Kkt::of(pattern)),
             }
         }
-        std::mem::replace(&mut self.island, island)
+        self.island = island;
+    }
+
+    /// Gives the island back.
+    pub(crate) fn leave(&mut self) -> Island {
+        std::mem::take(&mut self.island)
     }
 
     /// Poses, velocities and masses of the bodies.
@@ -560,9 +565,10 @@ fn add_excess(M: &mut Mat3, S: &Mat3) -> bool {
     if *S == Mat3::zeros() {
         return false;
     }
-    // trace(M⁻¹) ≥ 1/(smallest eigenvalue), and the norm bounds the largest of S: most bodies stop here.
-    let Some(inverse) = M.try_inverse() else { return false };
-    if S.norm() * inverse.trace() <= 1.0 {
+    // Most bodies stop here: M − S is positive (its leading minors are), so there is nothing to add.
+    let D = *M - S;
+    let minor = D.m11 * D.m22 - D.m12 * D.m21;
+    if D.m11 > 0.0 && minor > 0.0 && D.determinant() > 0.0 {
         return false;
     }
     let Some(factor) = nalgebra::Cholesky::new(*M) else { return false };
