@@ -258,7 +258,7 @@ fn project_positions(
     loop {
         s.load_bodies(model, q, v);
         s.evaluate(model, t, turns, broken, Ask::Bias);
-        let worst = s.worst_gap(model, broken);
+        let worst = s.worst_gap();
         if worst < 1e-14 || k == MOST_PROJECTIONS || worst > 0.5 * last || worst.is_nan() {
             return (worst, k);
         }

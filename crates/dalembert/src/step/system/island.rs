@@ -74,17 +74,15 @@ impl Island {
 
     /// The islands of a model, in the order of their first constraints.
     pub(crate) fn all(model: &Model) -> Vec<Self> {
-        let mut patterns: HashMap<(usize, Vec<Coupling>), (Arc<Pattern>, [Vec<u32>; 2])> = HashMap::new();
+        let mut patterns: HashMap<(usize, Vec<Coupling>), Sorted> = HashMap::new();
         let islands = components(model).into_iter().map(|members| {
             let holders = holders(model, &members);
             let (island, couplings) = Self::of(model, holders.clone(), members);
-            let (pattern, [nodes, duals]) =
-                patterns.entry((holders.len(), couplings)).or_insert_with_key(|(n, c)| {
-                    let Sorted { pattern, nodes, couplings } = Pattern::sorted(*n, c);
-                    (Arc::new(pattern), [nodes, couplings])
-                });
+            let key = (holders.len(), couplings);
+            let Sorted { pattern, nodes, couplings } =
+                &*patterns.entry(key).or_insert_with_key(|(n, c)| Pattern::sorted(*n, c));
             let holders = nodes.iter().map(|n| holders[*n as usize]).collect();
-            let members = duals.iter().map(|c| island.members[*c as usize]).collect();
+            let members = couplings.iter().map(|c| island.members[*c as usize]).collect();
             Self { pattern: Some(pattern.clone()), ..Self::of(model, holders, members).0 }
         });
         islands.collect()
@@ -142,6 +140,12 @@ impl Island {
     #[inline]
     pub(crate) fn entry<'a>(&self, model: &'a Model, c: usize) -> &'a NamedConstraint {
         &model.constraints[self.members[c] as usize]
+    }
+
+    /// λ of a constraint, out of those of the whole model.
+    #[inline]
+    pub(crate) fn lambda(&self, all: &[f64], c: usize) -> [f64; 6] {
+        all.as_chunks().0[self.members[c] as usize]
     }
 
     /// All constraints, in the order of the island.

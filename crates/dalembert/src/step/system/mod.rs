@@ -5,7 +5,7 @@
 //!
 //! $$ M x - A^T \lambda = f, \qquad A x + R\lambda = g. $$
 //!
-//! * `impulse`: x = v⁺, f = M v + h F, with what [`System::stiffen`] adds to M, g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
+//! * `impulse`: x = v⁺, f = M v + h F, with what [`System::stiffen_by`] adds to M, g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
 //! * `lagrange`: x = a, f = Q, g = −J̇q̇.
 //! * projection: x = Δq, f = 0, g = −C: the smallest motion, in the metric of the masses, onto C = 0.
 //!
@@ -15,12 +15,13 @@
 //! A particle that a filter holds, wholly or along some directions, keeps the columns of A that it may still move in.
 
 mod island;
+mod stiffen;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::joints::{Ask, Block, Body, GeometricStiffness, Holder, MOST_HOLDERS, Rows};
-use crate::math::{Mat3, Vec3, symmetric_eigen, triple};
+use crate::math::{Mat3, Vec3, triple};
 use crate::model::{Model, State};
 use crate::solve::kkt::{Chunk, FactorReport, Kkt, Pattern};
 pub(crate) use island::Island;
@@ -134,9 +135,9 @@ impl System {
         }
     }
 
-    /// Poses only.
-    pub(crate) fn load_poses(&mut self, model: &Model, q: &[f64]) {
-        for (node, body) in self.island.nodes.iter().zip(&mut self.bodies) {
+    /// Poses only, of some bodies.
+    pub(crate) fn load_poses(&mut self, model: &Model, q: &[f64], nodes: Range<usize>) {
+        for (node, body) in self.island.nodes[nodes.clone()].iter().zip(&mut self.bodies[nodes]) {
             (body.x, body.R) = model.pose(node.holder, q);
         }
     }
@@ -226,73 +227,6 @@ impl System {
         }
     }
 
-    /// Adds to the masses what keeps joint forces that turn with their bodies from exploding.
-    ///
-    /// A link under tension swings across it at ω² = K/M with K the geometric stiffness, and a velocity-level step, which
-    /// takes the direction of a force from the start of the step, is symplectic Euler for this swing: stable for
-    /// (ωh)² < 4 alone. With an inertia E more, (M + E) v⁺ = M v − h K x has the determinant M/(M + E) and is stable for
-    /// h²K < 4M + 2E; E = h²K is implicit Euler. Here E is the positive part of h²K − M, eigenvalue by eigenvalue:
-    /// swings with ωh < 1 stay as they are, undamped, and faster ones lose their energy. K comes from the λ of the step
-    /// before, block by block, so that the factorisation keeps its pattern (as Tournier and others 2015; Andrews,
-    /// Teichmann and Kry 2017).
-    ///
-    /// Returns true if it added anything.
-    pub(crate) fn stiffen(&mut self, model: &Model, lambda: &[f64], broken: &[bool], h: f64) -> bool {
-        self.clear_stiffness(0..self.island.nodes.len());
-        self.add_stiffness(model, 0..self.island.members.len(), lambda, broken);
-        let mut added = false;
-        for n in 0..self.island.nodes.len() {
-            added |= self.stiffen_node(n, h);
-        }
-        added
-    }
-
-    /// K ← 0 for some nodes.
-    pub(crate) fn clear_stiffness(&mut self, nodes: Range<usize>) {
-        self.stiffness.resize(self.island.nodes.len(), GeometricStiffness::default());
-        self.stiffness[nodes].fill(GeometricStiffness::default());
-    }
-
-    /// Adds the stiffness of some constraints to K of their nodes.
-    pub(crate) fn add_stiffness(
-        &mut self,
-        model: &Model,
-        constraints: Range<usize>,
-        lambda: &[f64],
-        broken: &[bool],
-    ) {
-        let mut bodies = [Body::WORLD; MOST_HOLDERS];
-        for c in constraints {
-            let entry = self.island.entry(model, c);
-            let lambda = &lambda[6 * c..6 * c + 6];
-            if broken[entry.joint] || lambda.iter().all(|l| *l == 0.0) {
-                continue;
-            }
-            let n = entry.constraint.holders().len();
-            for slot in 0..n {
-                bodies[slot] = self.node_at(c, slot).map_or(Body::WORLD, |node| self.bodies[node]);
-            }
-            let mut out = [GeometricStiffness::default(); MOST_HOLDERS];
-            if !entry.constraint.geometric_stiffness(&bodies[..n], lambda, &mut out[..n]) {
-                continue;
-            }
-            for slot in 0..n {
-                if let Some(node) = self.node_at(c, slot) {
-                    self.stiffness[node].linear += out[slot].linear;
-                    self.stiffness[node].angular += out[slot].angular;
-                }
-            }
-        }
-    }
-
-    /// Adds E of one node, whose K is complete, to its mass; false if it is zero.
-    pub(crate) fn stiffen_node(&mut self, n: usize, h: f64) -> bool {
-        let (K, inertia) = (&self.stiffness[n], &mut self.inertia[n]);
-        let linear = add_excess(&mut inertia.linear, &(h * h * K.linear));
-        let turning = self.island.nodes[n].dofs == 6;
-        linear | (turning && add_excess(&mut inertia.angular, &(h * h * K.angular)))
-    }
-
     /// The node that a constraint holds with one of its slots.
     #[inline]
     fn node_at(&self, c: usize, slot: usize) -> Option<usize> {
@@ -365,13 +299,6 @@ impl System {
         for (n, node) in self.island.nodes.iter().enumerate() {
             x[6 * n..6 * n + 6].fill(0.0);
             x[6 * n..6 * n + node.dofs].copy_from_slice(&v[node.v..node.v + node.dofs]);
-        }
-    }
-
-    /// Writes the velocities of the nodes back into a flat vector.
-    pub(crate) fn scatter(&self, x: &[f64], v: &mut [f64]) {
-        for (n, node) in self.island.nodes.iter().enumerate() {
-            v[node.v..node.v + node.dofs].copy_from_slice(&x[6 * n..6 * n + node.dofs]);
         }
     }
 
@@ -482,13 +409,15 @@ impl System {
     }
 
     /// Largest |C| over all rows of constraints that must hold exactly and are not broken.
-    pub(crate) fn worst_gap(&self, model: &Model, broken: &[bool]) -> f64 {
+    pub(crate) fn worst_gap(&self) -> f64 {
+        self.worst_of(0..self.island.members.len())
+    }
+
+    fn worst_of(&self, constraints: Range<usize>) -> f64 {
         // Rows beyond those of a constraint have C = 0, and so have broken ones.
-        debug_assert!(
-            self.island.entries(model).zip(&self.violation).all(|(c, C)| !broken[c.joint] || *C == [0.0; 6])
-        );
         let mut worst = [0.0f64; 6];
-        for (violation, _) in self.violation.iter().zip(&self.island.exact).filter(|(_, exact)| **exact) {
+        let exact = &self.island.exact[constraints.clone()];
+        for (violation, _) in self.violation[constraints].iter().zip(exact).filter(|(_, exact)| **exact) {
             for (worst, C) in worst.iter_mut().zip(violation) {
                 *worst = worst.max(C.abs());
             }
@@ -505,9 +434,37 @@ impl System {
         turns: &[f64],
         broken: &[bool],
     ) -> f64 {
-        self.load_poses(model, q);
+        self.load_poses(model, q, 0..self.island.nodes.len());
         self.evaluate(model, t, turns, broken, Ask::Violation);
-        self.worst_gap(model, broken)
+        self.worst_gap()
+    }
+
+    /// The same after all bodies have moved by `part` of `x`, if there is one; `before` keeps where they were.
+    pub(crate) fn move_and_measure(
+        &mut self,
+        model: &Model,
+        t: f64,
+        part: Option<f64>,
+        q: &mut [f64],
+        before: &mut [[f64; 7]],
+        turns: &[f64],
+        broken: &[bool],
+    ) -> f64 {
+        let mut worst = 0.0f64;
+        for chunk in self.pattern().chunks() {
+            for n in chunk.nodes.clone() {
+                let holder = self.island.nodes[n].holder;
+                let place = model.coordinates_of(holder);
+                before[n][..place.len()].copy_from_slice(&q[place]);
+                if let Some(part) = part {
+                    model.nudge(holder, &std::array::from_fn::<_, 6, _>(|k| part * self.x[6 * n + k]), q);
+                }
+            }
+            self.load_poses(model, q, chunk.nodes.clone());
+            self.evaluate_some(model, chunk.couplings.clone(), t, turns, broken, Ask::Violation);
+            worst = worst.max(self.worst_of(chunk.couplings.clone()));
+        }
+        worst
     }
 
     /// Right-hand sides of a projection: g = −C in exact rows, 0 in the others and in f.
@@ -558,28 +515,6 @@ fn inertia(model: &Model, holder: Holder, R: &Mat3) -> Inertia {
         Holder::World => (1.0, Mat3::identity()),
     };
     Inertia { linear: Mat3::from_diagonal_element(mass), angular }
-}
-
-/// Adds the positive part of S − M, in the metric of M, to M; false if there is none.
-fn add_excess(M: &mut Mat3, S: &Mat3) -> bool {
-    if *S == Mat3::zeros() {
-        return false;
-    }
-    // Most bodies stop here: M − S is positive (its leading minors are), so there is nothing to add.
-    let D = *M - S;
-    let minor = D.m11 * D.m22 - D.m12 * D.m21;
-    if D.m11 > 0.0 && minor > 0.0 && D.determinant() > 0.0 {
-        return false;
-    }
-    let Some(factor) = nalgebra::Cholesky::new(*M) else { return false };
-    let L = factor.l();
-    let Some(W) = L.try_inverse() else { return false };
-    let (values, vectors) = symmetric_eigen(&(W * S * W.transpose()));
-    let more = values.map(|s| (s - 1.0).max(0.0));
-    let V = L * vectors;
-    let E = V * Mat3::from_diagonal(&more) * V.transpose();
-    *M += 0.5 * (E + E.transpose());
-    more.max() > 0.0
 }
 
 fn linear(block: &Block, row: usize) -> Vec3 {

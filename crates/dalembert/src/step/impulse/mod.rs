@@ -9,15 +9,22 @@
 //! are rows whose force has bounds: an active-set iteration finds which of them stand at a bound. Then bodies drift:
 //! x by v⁺, rotations by the energy-momentum step, which keeps the spin's momentum and energy. A hard joint on a fast
 //! link then gapes by about r(ωh)²/2; a mass-weighted projection closes it. Swings of light links between heavy
-//! ones that are too fast for the step are damped (see `System::stiffen`). Book: "Impulse".
+//! ones that are too fast for the step are damped (see `system::stiffen`). Book: "Impulse".
+
+mod project;
+mod rules;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
+use rules::{Rule, row_rule};
+
 use super::system::{Island, System};
 use super::{StepError, StepReport, Workspace};
-use crate::joints::{Ask, Holder, Role, Softness};
+use crate::joints::{Ask, Holder};
 use crate::math::{Vec3, all_finite, norm, set_triple, triple};
-use crate::model::{Hold, Model, NamedConstraint, State};
+use crate::model::{Model, State};
 use crate::solve::kkt::FactorReport;
 
 /// How the rows are solved.
@@ -85,12 +92,8 @@ pub(crate) struct ImpulseWork {
     momentum: Vec<f64>,
     /// Jacobian blocks of bounded rows, kept while they are switched off.
     kept: Vec<[f64; 36]>,
-    /// hλ, six per constraint.
-    impulse: Vec<f64>,
-    /// λ of the step before, then of this one.
-    lambda: Vec<f64>,
-    /// Forces that stiffen.
-    trial: Vec<f64>,
+    /// |λ|² of the step before.
+    pull: f64,
     /// Coordinates of the nodes before a step of the projection.
     before: Vec<[f64; 7]>,
 }
@@ -119,17 +122,6 @@ struct Loose {
 const MOST_ROUNDS: u32 = 60;
 /// Rounds with masses from forces found in the same step.
 const STIFFER: u32 = 12;
-/// Newton steps of the projection.
-const MOST_PROJECTIONS: u32 = 30;
-/// Steps of the projection are not cut shorter than this part.
-const SHORTEST: f64 = 1e-3;
-/// New factors for the projection if a step with the old ones leaves more than this share of the gap.
-const SLOW: f64 = 0.05;
-/// Factors of the start of a step close a gap by about the largest turn since \[rad\]; beyond this, new ones do better.
-const SMALL_TURN: f64 = 0.02;
-/// A joint counts as closed when it gapes by less than this \[m or rad\].
-const CLOSED: f64 = 1e-10;
-
 impl Impulse {
     pub(super) fn step(
         &self,
@@ -267,7 +259,11 @@ impl ImpulseWork {
         h: f64,
         report: &mut StepReport,
     ) {
-        self.load_forces(state);
+        self.bounded.clear();
+        self.kept.clear();
+        self.pull = 0.0;
+        self.target.resize(self.system.violation.len(), [0.0; 6]);
+        self.momentum.resize(self.system.x.len(), 0.0);
         let start = Start { model, state, f, h, projection: settings.projection };
         match settings.solver {
             RowSolver::Direct => self.solve_stiffened(&start, report),
@@ -277,7 +273,6 @@ impl ImpulseWork {
                 self.solve_sweeps(h, sweeps, report);
             }
         }
-        self.system.scatter(&self.system.x, &mut state.v);
         self.store_forces(model, state, h);
         self.drift(model, state, h);
         if settings.projection {
@@ -285,26 +280,15 @@ impl ImpulseWork {
         }
     }
 
-    /// λ of the step before, and room for what follows.
-    fn load_forces(&mut self, state: &State) {
-        self.bounded.clear();
-        self.kept.clear();
-        self.target.resize(self.system.violation.len(), [0.0; 6]);
-        self.momentum.resize(self.system.x.len(), 0.0);
-        self.impulse.resize(self.system.y.len(), 0.0);
-        self.lambda.clear();
-        for &c in &self.system.island.members {
-            self.lambda.extend_from_slice(&state.lambda[6 * c as usize..6 * c as usize + 6]);
-        }
-    }
-
-    /// Moves the bodies along their velocities for h seconds.
+    /// The bodies take their new velocities and move along them for h seconds.
     fn drift(&self, model: &Model, state: &mut State, h: f64) {
         let State { q, v, .. } = state;
-        for node in &self.system.island.nodes {
+        for (node, x) in self.system.island.nodes.iter().zip(self.system.x.as_chunks::<6>().0) {
+            let own = node.v..node.v + node.dofs;
+            v[own.clone()].copy_from_slice(&x[..node.dofs]);
             match node.holder {
                 Holder::Rigid(k) => model.rigid.free_flight_of(q, v, k as usize, h),
-                _ => (node.v..node.v + node.dofs).for_each(|i| q[i + model.layout.rigid] += h * v[i]),
+                _ => own.for_each(|i| q[i + model.layout.rigid] += h * v[i]),
             }
         }
     }
@@ -348,6 +332,8 @@ impl ImpulseWork {
             let s = &mut self.system;
             let entry = s.island.entry(model, c);
             let (violation, drift) = (s.violation[c], s.drift[c]);
+            let last = s.island.lambda(&state.lambda, c);
+            self.pull += last.iter().map(|l| l * l).sum::<f64>();
             // A row of a broken joint, or none at all: no Jacobian, multiplier 0.
             s.softness[c] = [1.0; 6];
             self.target[c] = [0.0; 6];
@@ -361,7 +347,7 @@ impl ImpulseWork {
                 s.y[6 * c + row] = self.target[c][row];
                 s.softness[c][row] = rule.regularization / h;
                 if rule.low > f64::NEG_INFINITY || rule.high < f64::INFINITY {
-                    let last = self.lambda[6 * c];
+                    let last = last[0];
                     let stand = if last <= rule.low || rule.low == rule.high {
                         Stand::Low
                     } else if last >= rule.high {
@@ -413,17 +399,15 @@ impl ImpulseWork {
         let Start { model, state, h, .. } = *start;
         report.weak_rows = self.load_and_solve(start);
         self.find_stands(h, report);
-        let mut before = norm(&self.lambda);
+        let mut before = self.pull.sqrt();
         for _ in 0..STIFFER {
-            let now = norm(&self.impulse) / h;
+            let now = norm(&self.system.y) / h;
             if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
-            self.trial.clear();
-            self.trial.extend(self.impulse.iter().map(|i| i / h));
             self.system.load_inertia(model);
-            if !self.system.stiffen(model, &self.trial, &state.broken, h) {
+            if !self.system.stiffen_by_solution(model, &state.broken, h) {
                 break;
             }
             report.weak_rows = self.solve_again(h);
@@ -439,14 +423,14 @@ impl ImpulseWork {
         for chunk in pattern.chunks() {
             self.load(start, chunk.nodes.clone(), chunk.couplings.clone());
             self.system.clear_stiffness(chunk.nodes.clone());
-            self.system.add_stiffness(model, chunk.couplings.clone(), &self.lambda, &state.broken);
+            let lambda = |island: &Island, c: usize| island.lambda(&state.lambda, c);
+            self.system.add_stiffness(model, chunk.couplings.clone(), lambda, &state.broken);
             for n in pattern.eliminated(chunk) {
                 self.system.stiffen_node(n, h);
             }
             self.system.factor_chunk(chunk, &mut report);
         }
         self.system.solve_backwards();
-        self.take_impulses();
         report.weak_rows as u32
     }
 
@@ -456,15 +440,7 @@ impl ImpulseWork {
         self.system.x.copy_from_slice(&self.momentum);
         self.system.y.copy_from_slice(self.target.as_flattened());
         self.take_stands(0, h);
-        let weak_rows = self.system.factor_and_solve();
-        self.take_impulses();
-        weak_rows
-    }
-
-    fn take_impulses(&mut self) {
-        for (i, y) in self.impulse.iter_mut().zip(&self.system.y) {
-            *i = -y;
-        }
+        self.system.factor_and_solve()
     }
 
     /// Active-set iteration over the bounded rows, each round a direct solve; the first is done.
@@ -494,7 +470,7 @@ impl ImpulseWork {
         }
         for b in self.bounded.iter().filter(|b| b.stand != Stand::Free) {
             let force = if b.stand == Stand::Low { b.low } else { b.high };
-            self.impulse[6 * b.constraint] = h * force;
+            self.system.y[6 * b.constraint] = -h * force;
         }
     }
 
@@ -503,7 +479,7 @@ impl ImpulseWork {
         let c = b.constraint;
         match b.stand {
             Stand::Free => {
-                let force = self.impulse[6 * c] / h;
+                let force = -self.system.y[6 * c] / h;
                 let slack = 1e-12 * (1.0 + force.abs());
                 if force < b.low - slack {
                     Stand::Low
@@ -552,9 +528,8 @@ impl ImpulseWork {
     /// Projected Gauss–Seidel on D λ = d, row by row.
     fn solve_sweeps(&mut self, h: f64, sweeps: u32, report: &mut StepReport) {
         let n = self.target.len();
-        self.impulse.clear();
-        self.impulse.resize(6 * n, 0.0);
         let s = &mut self.system;
+        s.y.fill(0.0);
         // v = M⁻¹ (M v + h F), then each row adds M⁻¹ Aᵀ of its impulse.
         s.inverse_masses();
         s.x.copy_from_slice(&self.momentum);
@@ -568,14 +543,14 @@ impl ImpulseWork {
                     if diagonal <= 0.0 {
                         continue;
                     }
-                    let old = self.impulse[6 * c + row];
+                    let old = -s.y[6 * c + row];
                     let rate = s.row_times(c, row, &s.x) + s.softness[c][row] * old;
                     let mut new = old + (self.target[c][row] - rate) / diagonal;
                     if let Some(b) = self.bounded.iter().find(|b| b.constraint == c) {
                         new = new.clamp(h * b.low, h * b.high);
                     }
                     worst = worst.max((new - old).abs() * diagonal);
-                    self.impulse[6 * c + row] = new;
+                    s.y[6 * c + row] = -new;
                     s.add_row_kick(c, row, new - old);
                 }
             }
@@ -587,176 +562,15 @@ impl ImpulseWork {
 
     /// λ into the state; joints that were pulled too hard break.
     fn store_forces(&mut self, model: &Model, state: &mut State, h: f64) {
-        let island = &self.system.island;
-        let impulses = self.impulse.as_chunks::<6>().0;
-        for ((&c, now), impulse) in island.members.iter().zip(self.lambda.as_chunks_mut().0).zip(impulses) {
-            *now = impulse.map(|i| i / h);
-            state.lambda[6 * c as usize..6 * c as usize + 6].copy_from_slice(now);
+        let System { island, y, .. } = &self.system;
+        let lambda = state.lambda.as_chunks_mut::<6>().0;
+        for (&c, y) in island.members.iter().zip(y.as_chunks::<6>().0) {
+            lambda[c as usize] = y.map(|y| -y / h);
         }
         for &(c, limit) in &island.breakable {
-            if norm(&self.lambda[6 * c..6 * c + 6]) > limit {
+            if norm(&island.lambda(&state.lambda, c)) > limit {
                 state.broken[island.entry(model, c).joint] = true;
             }
         }
-    }
-
-    /// Keeps the coordinates of the bodies.
-    fn keep_coordinates(&mut self, model: &Model, q: &[f64]) {
-        self.before.clear();
-        for node in &self.system.island.nodes {
-            let mut kept = [0.0; 7];
-            let place = model.coordinates_of(node.holder);
-            kept[..place.len()].copy_from_slice(&q[place]);
-            self.before.push(kept);
-        }
-    }
-
-    /// Puts them back.
-    fn restore_coordinates(&self, model: &Model, q: &mut [f64]) {
-        for (node, kept) in self.system.island.nodes.iter().zip(&self.before) {
-            let place = model.coordinates_of(node.holder);
-            let n = place.len();
-            q[place].copy_from_slice(&kept[..n]);
-        }
-    }
-
-    /// Moves bodies by the smallest mass-weighted steps onto C = 0: Newton's method, with the cheapest factors that serve.
-    fn project(&mut self, model: &Model, state: &mut State, h: f64, report: &mut StepReport) {
-        if !self.system.island.has_exact() {
-            return;
-        }
-        let State { time, q, v, turns, broken, .. } = state;
-        let t = *time + h;
-        let mut gap = self.system.measure(model, t, q, turns, broken);
-        let small = h * self.system.fastest_turn(v) < SMALL_TURN;
-        let mut factors = if small { Factors::AtHand } else { Factors::New };
-        while gap > CLOSED && report.projections < MOST_PROJECTIONS {
-            report.projections += 1;
-            self.keep_coordinates(model, q);
-            if factors != Factors::AtHand {
-                self.system.load_inertia(model);
-                self.system.evaluate(model, t, turns, broken, Ask::Jacobian);
-                self.system.keep_exact(model, broken);
-            }
-            match factors {
-                Factors::AtHand => {
-                    self.system.load_gaps();
-                    self.system.solve();
-                }
-                Factors::New => {
-                    self.system.stiffen(model, &self.lambda, broken, h);
-                    self.system.load_gaps();
-                    self.system.factor_and_solve();
-                }
-                Factors::Stiff => self.solve_closing(model, broken),
-            }
-            let mut part = 1.0;
-            let left = loop {
-                self.system.nudge_all(model, part, q);
-                let left = self.system.measure(model, t, q, turns, broken);
-                // Newton's direction leads downhill, if not always by a whole step.
-                if left < (1.0 - 0.1 * part) * gap || factors != Factors::Stiff || part < SHORTEST {
-                    break left;
-                }
-                self.restore_coordinates(model, q);
-                part *= 0.5;
-            };
-            let enough = if factors == Factors::Stiff { gap } else { 0.5 * gap };
-            if left < enough {
-                let fast = left < SLOW * gap;
-                factors = if fast { Factors::AtHand } else { factors.max(Factors::New) };
-                gap = left;
-                continue;
-            }
-            self.restore_coordinates(model, q);
-            self.system.load_poses(model, q);
-            factors = match factors {
-                Factors::AtHand => Factors::New,
-                Factors::New => Factors::Stiff,
-                Factors::Stiff => break,
-            };
-        }
-        report.gap = report.gap.max(gap);
-    }
-
-    /// The step x onto C = 0 where turns are large.
-    ///
-    /// The multipliers μ of the projection turn with the bodies like forces, and Newton's method on the smallest motion has
-    /// M + K(μ) in place of M. Without K a taut chain would be shortened by folding its light links, which it is not.
-    fn solve_closing(&mut self, model: &Model, broken: &[bool]) {
-        let mut before = 0.0;
-        for _ in 0..STIFFER {
-            self.system.load_gaps();
-            self.system.factor_and_solve();
-            let now = norm(&self.system.y);
-            if now <= 2.0 * before || now.is_nan() {
-                break;
-            }
-            before = now;
-            self.trial.clear();
-            self.trial.extend(self.system.y.iter().map(|y| -y));
-            self.system.load_inertia(model);
-            if !self.system.stiffen(model, &self.trial, broken, 1.0) {
-                break;
-            }
-        }
-    }
-}
-
-/// What a step of the projection is found with, from cheap to dear.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Factors {
-    /// Those made last: of the velocity solve, or of an earlier step of the projection.
-    AtHand,
-    /// New ones, for where the bodies are.
-    New,
-    /// New ones with the stiffness of the projection itself.
-    Stiff,
-}
-
-/// What one row asks for.
-struct Rule {
-    target: f64,
-    regularization: f64,
-    low: f64,
-    high: f64,
-}
-
-/// The rule of a row with violation C; `now` gives the rate at which it moves.
-#[inline]
-fn row_rule(entry: &NamedConstraint, C: f64, now: impl Fn() -> f64, h: f64, projection: bool) -> Rule {
-    let free = |target: f64, regularization: f64| Rule {
-        target,
-        regularization,
-        low: f64::NEG_INFINITY,
-        high: f64::INFINITY,
-    };
-    let soft = |kp: f64, kd: f64| {
-        let s = Softness::from_gains(kp, kd, h);
-        free(-s.error_reduction / h * C, s.regularization)
-    };
-    match entry.hold {
-        // With the projection the velocity level has nothing to mend; without it a fifth of the gap per step, which is
-        // stable where the whole gap is not.
-        Hold::Hard => free(if projection { 0.0 } else { -0.2 / h * C }, 0.0),
-        Hold::Gains { kp, kd } => soft(kp, kd),
-        Hold::Given(s) => free(-s.error_reduction / h * C, s.regularization),
-        Hold::Axis { role, kp, kd } => match role {
-            Role::Lower(_) | Role::Upper(_) => {
-                // Not reached yet: may close the distance within the step. Beyond: come back.
-                let mut rule = if C > 0.0 || kp.is_infinite() {
-                    free(if C > 0.0 { -C / h } else { -0.2 / h * C }, 0.0)
-                } else {
-                    soft(kp, kd)
-                };
-                rule.low = 0.0;
-                rule
-            }
-            Role::Velocity { target, max } => Rule { low: -max, high: max, ..free(target, 0.0) },
-            Role::Servo { kp, kd, max, .. } => Rule { low: -max, high: max, ..soft(kp, kd) },
-            Role::Friction(max) => Rule { low: -max, high: max, ..free(0.0, 0.0) },
-            Role::Effort(effort) => Rule { low: effort, high: effort, ..free(0.0, 0.0) },
-            Role::Armature(inertia) => free(now(), h / inertia),
-        },
     }
 }
