@@ -131,6 +131,10 @@ fn mechanism() -> Scene {
     let mut rope = JointItem::new("rope", JointType::Distance { length: None }, "link7", "tip");
     rope.anchors = Anchors::Local([Vec3::new(0.1, 0.0, 0.0), Vec3::zeros()]);
     scene.add(rope);
+    // A second island, smaller than the first.
+    scene.add(ParticleSet::at("bob", [5.0, 1.0, 0.0]));
+    let rod = JointItem::new("rod", JointType::Distance { length: None }, "world", "bob");
+    scene.add(rod.anchor([5.0, 0.0, 0.0]));
     scene
 }
 

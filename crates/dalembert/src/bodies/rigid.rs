@@ -221,13 +221,18 @@ impl Rigid {
     /// One step of free flight for every body: x += h v, and rotation by [`free_rotation_step`].
     pub fn free_flight(&self, q: &mut [f64], v: &mut [f64], h: f64) {
         for k in 0..self.len() {
-            let x = Self::position(q, k) + h * Self::velocity(v, k);
-            let (R, w) = (Self::rotation(q, k), Self::angular_velocity(v, k));
-            let (R, w) = free_rotation_step(&self.inertia[k], &self.inv_inertia[k], &R, &w, h);
-            set_vec3(q, RIGID_Q * k, &x);
-            set_quaternion(q, RIGID_Q * k + 3, &R);
-            set_vec3(v, RIGID_V * k + 3, &w);
+            self.free_flight_of(q, v, k, h);
         }
+    }
+
+    /// [`free_flight`](Self::free_flight) for body k only.
+    pub fn free_flight_of(&self, q: &mut [f64], v: &mut [f64], k: usize, h: f64) {
+        let x = Self::position(q, k) + h * Self::velocity(v, k);
+        let (R, w) = (Self::rotation(q, k), Self::angular_velocity(v, k));
+        let (R, w) = free_rotation_step(&self.inertia[k], &self.inv_inertia[k], &R, &w, h);
+        set_vec3(q, RIGID_Q * k, &x);
+        set_quaternion(q, RIGID_Q * k + 3, &R);
+        set_vec3(v, RIGID_V * k + 3, &w);
     }
 }
 

@@ -35,7 +35,7 @@ use crate::math::rotation;
 use crate::math::{Mat3, Vec3};
 
 /// What one end of a constraint holds on to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Holder {
     /// The world: does not move.
     World,

@@ -1,6 +1,7 @@
 //! The model (constant, shared between threads) and the state (everything that changes).
 
 mod constraint;
+mod holder;
 mod ids;
 mod layout;
 mod quantity;

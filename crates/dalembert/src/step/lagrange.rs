@@ -149,7 +149,7 @@ fn add_multiplier_forces(
             s.add_row_force(c, row, -s.y[6 * c + row], &mut pull);
         }
     }
-    for (n, node) in s.nodes.iter().enumerate() {
+    for (n, node) in s.island.nodes.iter().enumerate() {
         for k in 0..node.dofs {
             f[node.v + k] += pull[6 * n + k];
         }
@@ -168,7 +168,7 @@ fn solve_multipliers(
 ) -> f64 {
     let mut x = std::mem::take(&mut s.x);
     s.gather(f, &mut x);
-    for (n, node) in s.nodes.iter().enumerate() {
+    for (n, node) in s.island.nodes.iter().enumerate() {
         if node.dofs == 6 {
             // M ω̇ = τ − ω × I ω
             let w = s.bodies[n].w;
@@ -178,7 +178,7 @@ fn solve_multipliers(
             }
         }
         if let Some(filter) = node.filter {
-            let a = s.filters[filter as usize] * triple(&x, 2 * n);
+            let a = s.island.filters[filter as usize] * triple(&x, 2 * n);
             set_triple(&mut x, 2 * n, &a);
         }
     }
@@ -231,7 +231,7 @@ fn project(model: &Model, state: &mut State, s: &mut System, report: &mut StepRe
     s.x.fill(0.0);
     rows(model, s, |s, c, row| is_exact(model, c, broken).then(|| -(s.row_rate(c, row) + s.drift[c][row])));
     s.solve_least_norm(REGULARIZATION);
-    for (n, node) in s.nodes.iter().enumerate() {
+    for (n, node) in s.island.nodes.iter().enumerate() {
         for k in 0..node.dofs {
             v[node.v + k] += s.x[6 * n + k];
         }
@@ -258,7 +258,7 @@ fn project_positions(
     loop {
         s.load_bodies(model, q, v);
         s.evaluate(model, t, turns, broken, Ask::Bias);
-        let worst = s.worst_gap(model, broken);
+        let worst = s.worst_gap();
         if worst < 1e-14 || k == MOST_PROJECTIONS || worst > 0.5 * last || worst.is_nan() {
             return (worst, k);
         }

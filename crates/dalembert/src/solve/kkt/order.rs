@@ -5,6 +5,10 @@
 //! every dual node of Q owns a node of P which no other of Q owns: for two-body joints the blocks can then be sorted
 //! into a triangle with the owned blocks $A_{j,b(j)}$ on its diagonal, or else all columns of the joints concerned
 //! are already in P, so that a lost rank is true redundancy. Owners are found by augmenting paths (Kuhn 1955).
+//!
+//! The order is then sorted so that each node follows closely after what it depends on: a postorder of the elimination
+//! tree, in which the parent of a node is its first later neighbour. Pivots and fill stay the same, and a chain goes
+//! from its free end to the other.
 
 use super::Coupling;
 use std::cmp::Reverse;
@@ -23,6 +27,34 @@ pub(super) struct Order {
     pub(super) later: Vec<Vec<u32>>,
 }
 
+impl Order {
+    /// The first elimination that reads anything of each primal node, and of each coupling.
+    pub(super) fn first_reads(&self, primal: usize, couplings: &[Coupling]) -> (Vec<u32>, Vec<u32>) {
+        let (bodies, joints) = self.place.split_at(primal);
+        let mut nodes = bodies.to_vec();
+        let mut duals = joints.to_vec();
+        for (read, c) in duals.iter_mut().zip(couplings) {
+            *read = c.nodes.iter().map(|b| bodies[*b as usize]).fold(*read, u32::min);
+            for b in &c.nodes {
+                nodes[*b as usize] = nodes[*b as usize].min(*read);
+            }
+        }
+        (nodes, duals)
+    }
+
+    /// Gives node v the number `new[v]`.
+    pub(super) fn rename(&mut self, new: &[u32]) {
+        let all = self.later.iter_mut().flatten().chain(&mut self.sequence);
+        all.for_each(|v| *v = new[*v as usize]);
+        let (mut later, old) = (vec![Vec::new(); new.len()], std::mem::take(&mut self.later));
+        for (v, list) in old.into_iter().enumerate() {
+            later[new[v] as usize] = list;
+        }
+        self.later = later;
+        self.place = places(&self.sequence);
+    }
+}
+
 struct Graph<'a> {
     primal: usize,
     couplings: &'a [Coupling],
@@ -32,7 +64,8 @@ struct Graph<'a> {
     alive: Vec<bool>,
     rows: Vec<u32>,
     degree: Vec<u32>,
-    heap: BinaryHeap<Reverse<(u32, u32)>>,
+    /// Degree; joints before bodies, so that a branch is taken in from its tip; number.
+    heap: BinaryHeap<Reverse<(u32, bool, u32)>>,
     // Which dual nodes may be tried, and which wait because no body is left to own.
     bodies_left: Vec<u32>,
     candidate: Vec<bool>,
@@ -53,7 +86,7 @@ pub(super) fn minimum_degree(primal: usize, couplings: &[Coupling]) -> Order {
     let mut g = Graph::new(primal, couplings);
     let mut sequence = Vec::with_capacity(n);
     let mut later = vec![Vec::new(); n];
-    while let Some(Reverse((degree, v))) = g.heap.pop() {
+    while let Some(Reverse((degree, _, v))) = g.heap.pop() {
         let node = v as usize;
         if !g.alive[node] || degree != g.degree[node] {
             continue;
@@ -76,14 +109,47 @@ pub(super) fn minimum_degree(primal: usize, couplings: &[Coupling]) -> Order {
         }
     }
     debug_assert_eq!(sequence.len(), n);
-    let mut place = vec![0; n];
-    for (i, &v) in sequence.iter().enumerate() {
-        place[v as usize] = i as u32;
-    }
+    let sequence = postorder(&sequence, &later);
+    let place = places(&sequence);
     for list in &mut later {
         list.sort_unstable_by_key(|&u| place[u as usize]);
     }
     Order { sequence, place, later }
+}
+
+/// Where each node stands in a sequence.
+fn places(sequence: &[u32]) -> Vec<u32> {
+    let mut place = vec![0; sequence.len()];
+    for (i, &v) in sequence.iter().enumerate() {
+        place[v as usize] = i as u32;
+    }
+    place
+}
+
+/// The sequence with every node after all nodes below it in the elimination tree, branch by branch.
+fn postorder(sequence: &[u32], later: &[Vec<u32>]) -> Vec<u32> {
+    let place = places(sequence);
+    // Lists of children as chains: `first` of each node, `next` of each child.
+    let (mut first, mut next) = (vec![NONE; sequence.len()], vec![NONE; sequence.len()]);
+    let mut stack = Vec::new();
+    for &v in sequence.iter().rev() {
+        match later[v as usize].iter().min_by_key(|u| place[**u as usize]) {
+            Some(&parent) => next[v as usize] = std::mem::replace(&mut first[parent as usize], v),
+            None => stack.push(v),
+        }
+    }
+    let mut sorted = Vec::with_capacity(sequence.len());
+    while let Some(&v) = stack.last() {
+        let child = first[v as usize];
+        if child == NONE {
+            sorted.push(v);
+            stack.pop();
+        } else {
+            first[v as usize] = next[child as usize];
+            stack.push(child);
+        }
+    }
+    sorted
 }
 
 impl<'a> Graph<'a> {
@@ -107,7 +173,7 @@ impl<'a> Graph<'a> {
         let candidate: Vec<bool> = couplings.iter().map(|c| c.nodes.is_empty()).collect();
         let heap = (0..n)
             .filter(|&v| v < primal || candidate[v - primal])
-            .map(|v| Reverse((degree[v], v as u32)))
+            .map(|v| Reverse((degree[v], v < primal, v as u32)))
             .collect::<Vec<_>>()
             .into();
         Self {
@@ -136,7 +202,7 @@ impl<'a> Graph<'a> {
     fn push(&mut self, v: u32) {
         let node = v as usize;
         if node < self.primal || (self.candidate[node - self.primal] && !self.waiting[node - self.primal]) {
-            self.heap.push(Reverse((self.degree[node], v)));
+            self.heap.push(Reverse((self.degree[node], node < self.primal, v)));
         }
     }
 

@@ -300,7 +300,7 @@ fn hard_and_soft_rows_mix() {
 
 #[test]
 fn trees_have_no_fill() {
-    let blocks = |n: usize, c: &[Coupling]| Kkt::new(n, c).fill();
+    let blocks = |n: usize, c: &[Coupling]| Pattern::new(n, c).fill();
     let star: Vec<_> = (1..=1000).map(|i| Coupling::new([0, i], 5)).collect();
     assert_eq!(blocks(1001, &star), 2000);
     for rows in [3, 5] {
@@ -505,4 +505,66 @@ fn a_wrong_promise_of_independent_rows_is_reported_and_refined_away() {
     // Told the truth, the joint waits for both bodies.
     s.couplings[0].pivot_after_one = false;
     agrees_with_dense(&s, 1e-10);
+}
+
+#[test]
+fn factoring_and_solving_at_once_gives_the_same_bits() {
+    let mut random = Random(15);
+    for couplings in [chain(600, 3), tree(40, &mut random), ring(9, true, 5)] {
+        let bodies = couplings.iter().flat_map(|c| &c.nodes).max().unwrap() + 1;
+        let s = mechanism(bodies as usize, couplings, &mut random);
+        let mass = |b: usize| s.mass[b];
+        let bits = |x: &[f64], y: &[f64]| x.iter().chain(y).map(|v| v.to_bits()).collect::<Vec<_>>();
+        let mut kkt = s.kkt();
+        let (mut x, mut y) = (s.f.clone(), s.g.clone());
+        let first = kkt.factor(mass, &s.jacobian, &s.regularization);
+        kkt.solve(&mut x, &mut y);
+        let (mut x2, mut y2) = (s.f.clone(), s.g.clone());
+        let second = kkt.factor_and_solve(mass, &s.jacobian, &s.regularization, &mut x2, &mut y2);
+        assert_eq!(first, second);
+        assert_eq!(bits(&x, &y), bits(&x2, &y2));
+    }
+}
+
+#[test]
+fn a_sorted_pattern_solves_the_same_system_chunk_by_chunk() {
+    let mut random = Random(16);
+    let s = mechanism(900, tree(900, &mut random), &mut random);
+    let (_, x, y) = s.solve();
+    let Sorted { pattern, nodes, couplings } = Pattern::sorted(900, &s.couplings);
+    let mut start = vec![0];
+    s.couplings.iter().for_each(|c| start.push(start[start.len() - 1] + c.nodes.len()));
+    let jacobian: Vec<Block> = couplings
+        .iter()
+        .flat_map(|&j| s.jacobian[start[j as usize]..start[j as usize + 1]].iter().copied())
+        .collect();
+    let take = |from: &[f64], list: &[u32]| -> Vec<f64> {
+        list.iter().flat_map(|&n| from[6 * n as usize..6 * n as usize + 6].to_vec()).collect()
+    };
+    let (mut u, mut w) = (take(&s.f, &nodes), take(&s.g, &couplings));
+    let mut kkt = Kkt::of(&pattern);
+    let chunks = kkt.pattern().chunks().to_vec();
+    assert!(chunks.len() > 2);
+    let (mut ready, mut jacobian_now) = ((0, 0), vec![[f64::NAN; 36]; jacobian.len()]);
+    let sorted_start: Vec<usize> = std::iter::once(0)
+        .chain(couplings.iter().scan(0, |at, &j| {
+            *at += s.couplings[j as usize].nodes.len();
+            Some(*at)
+        }))
+        .collect();
+    let mut report = FactorReport::default();
+    for chunk in &chunks {
+        // Nothing beyond the chunk may be read.
+        assert_eq!((chunk.nodes.start, chunk.couplings.start), ready);
+        ready = (chunk.nodes.end, chunk.couplings.end);
+        let now = sorted_start[chunk.couplings.start]..sorted_start[chunk.couplings.end];
+        jacobian_now[now.clone()].copy_from_slice(&jacobian[now]);
+        let mass = |b: usize| if b < ready.0 { s.mass[nodes[b] as usize] } else { [f64::NAN; 36] };
+        kkt.factor_chunk(chunk, mass, &jacobian_now, &s.regularization, &mut u, &mut w, &mut report);
+    }
+    kkt.solve_backwards(&mut u, &mut w);
+    assert_eq!(ready, (900, couplings.len()));
+    let (x, y) = (take(&x, &nodes), take(&y, &couplings));
+    let worst = u.iter().chain(&w).zip(x.iter().chain(&y)).fold(0.0f64, |e, (a, b)| e.max((a - b).abs()));
+    assert!(worst < 1e-9, "{worst:e}");
 }

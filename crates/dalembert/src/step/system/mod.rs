@@ -5,7 +5,7 @@
 //!
 //! $$ M x - A^T \lambda = f, \qquad A x + R\lambda = g. $$
 //!
-//! * `impulse`: x = v⁺, f = M v + h F, with what [`System::stiffen`] adds to M, g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
+//! * `impulse`: x = v⁺, f = M v + h F, with what [`System::stiffen_by`] adds to M, g = −(ε/h) C − C_t, and hλ for λ, R = r/h.
 //! * `lagrange`: x = a, f = Q, g = −J̇q̇.
 //! * projection: x = Δq, f = 0, g = −C: the smallest motion, in the metric of the masses, onto C = 0.
 //!
@@ -14,29 +14,24 @@
 //!
 //! A particle that a filter holds, wholly or along some directions, keeps the columns of A that it may still move in.
 
-use crate::bodies::Rigid;
+mod island;
+mod stiffen;
+
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::joints::{Ask, Block, Body, GeometricStiffness, Holder, MOST_HOLDERS, Rows};
-use crate::math::{Mat3, Vec3, set_triple, symmetric_eigen, triple};
-use crate::model::{Model, NamedConstraint, State};
-use crate::solve::kkt::{Coupling, Kkt};
+use crate::math::{Mat3, Vec3, triple};
+use crate::model::{Model, State};
+use crate::solve::kkt::{Chunk, FactorReport, Kkt, Pattern};
+pub(crate) use island::Island;
+use island::NONE;
 
 /// What a least-norm solve reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LeastNorm {
     pub weak_rows: u32,
     pub residual: f64,
-}
-
-/// One body that constraints hold.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Node {
-    pub holder: Holder,
-    /// Where its velocities begin in v.
-    pub v: usize,
-    /// Rigid bodies have 6 of them, particles 3.
-    pub dofs: usize,
-    /// Which of the filters holds a particle that may not move freely.
-    pub filter: Option<u32>,
 }
 
 /// Inertia of one body about its centre of mass, world axes; a particle gets 1 for angles that it does not have.
@@ -60,24 +55,10 @@ impl Inertia {
     }
 }
 
-/// Constraints, bodies and their blocks.
+/// One island, and the numbers of its bodies and constraints. Numbers are scratch: the next island takes their place.
 #[derive(Debug, Default)]
 pub(crate) struct System {
-    pub nodes: Vec<Node>,
-    pub filters: Vec<Mat3>,
-    /// Rigid bodies that no constraint holds.
-    pub loose: Vec<usize>,
-    /// Per constraint: its rows, and whether it must hold exactly.
-    pub row_count: Vec<u8>,
-    exact: Vec<bool>,
-    /// Constraints whose joint may break, and at what.
-    pub breakable: Vec<(usize, f64)>,
-    /// For each constraint, for each of its holders: place in its list of nodes, or `NONE` for the world.
-    slots: Vec<[u8; MOST_HOLDERS]>,
-    /// Blocks of constraint c: `first[c]..first[c + 1]`, one for each of its distinct nodes.
-    first: Vec<u32>,
-    /// Node of each block.
-    block_node: Vec<u32>,
+    pub island: Island,
     kkt: Option<Kkt>,
     /// Per node.
     pub bodies: Vec<Body>,
@@ -104,147 +85,105 @@ pub(crate) struct System {
 
 /// Rounds of proximal refinement: each divides what is left of a well-posed row by about 1/regularization.
 const REFINEMENTS: usize = 3;
-const NONE: u8 = u8::MAX;
 
 impl System {
-    /// True if the system was made for this model.
-    fn fits(&self, model: &Model) -> bool {
-        self.kkt.is_some() && self.slots.len() == model.constraints.len()
-    }
-
-    /// Lists the bodies and analyses the pattern, once.
+    /// Takes all bodies and constraints of a model as one island, in the model's order.
     pub(crate) fn prepare(&mut self, model: &Model) {
-        if !self.fits(model) {
-            let couplings = self.list(model);
-            self.kkt = Some(Kkt::new(self.nodes.len(), &couplings));
+        if !self.island.is_whole(model) {
+            let island = Island::whole(model);
+            self.enter(island);
         }
     }
 
-    /// Lists the bodies and makes room for what constraints say.
-    fn list(&mut self, model: &Model) -> Vec<Coupling> {
-        let mut holders: Vec<Holder> = model
-            .constraints
-            .iter()
-            .flat_map(|c| c.constraint.holders())
-            .copied()
-            .filter(|h| *h != Holder::World)
-            .collect();
-        holders.sort_unstable();
-        holders.dedup();
-        let mut filters = Vec::new();
-        self.nodes = holders
-            .iter()
-            .map(|&holder| match holder {
-                Holder::Particle(i) => Node {
-                    holder,
-                    v: model.layout.points_v() + 3 * i as usize,
-                    dofs: 3,
-                    filter: model.filters.block(i as usize).map(|block| {
-                        filters.push(block);
-                        filters.len() as u32 - 1
-                    }),
-                },
-                Holder::Rigid(k) => Node { holder, v: 6 * k as usize, dofs: 6, filter: None },
-                Holder::World => Node { holder, v: 0, dofs: 0, filter: None },
-            })
-            .collect();
-        self.filters = filters;
-        let held = |k: &usize| holders.binary_search(&Holder::Rigid(*k as u32)).is_ok();
-        self.loose = (0..model.layout.rigid).filter(|k| !held(k)).collect();
-        self.row_count = model.constraints.iter().map(|c| c.constraint.rows() as u8).collect();
-        self.exact = model.constraints.iter().map(|c| c.is_exact()).collect();
-        let breaks = |(c, entry): (usize, &NamedConstraint)| Some((c, entry.breaks_at?));
-        self.breakable = model.constraints.iter().enumerate().filter_map(breaks).collect();
-        let mut couplings = Vec::with_capacity(model.constraints.len());
-        self.slots.clear();
-        self.block_node.clear();
-        self.first = vec![0];
-        for c in &model.constraints {
-            let mut slots = [NONE; MOST_HOLDERS];
-            let mut list: Vec<u32> = Vec::new();
-            for (slot, h) in c.constraint.holders().iter().enumerate() {
-                if *h == Holder::World {
-                    continue;
-                }
-                let node = holders.binary_search(h).unwrap_or(0) as u32;
-                let place = list.iter().position(|n| *n == node).unwrap_or_else(|| {
-                    list.push(node);
-                    list.len() - 1
-                });
-                slots[slot] = place as u8;
+    /// Turns to an island.
+    pub(crate) fn enter(&mut self, island: Island) {
+        let (nodes, constraints) = (island.nodes.len(), island.members.len());
+        self.bodies.resize(nodes, Body::WORLD);
+        self.inertia.resize(nodes, Inertia { linear: Mat3::zeros(), angular: Mat3::zeros() });
+        self.jacobian.resize(island.block_node.len(), [0.0; 36]);
+        self.violation.resize(constraints, [0.0; 6]);
+        self.bias.resize(constraints, [0.0; 6]);
+        self.drift.resize(constraints, [0.0; 6]);
+        self.softness.resize(constraints, [1.0; 6]);
+        self.x.resize(6 * nodes, 0.0);
+        self.y.resize(6 * constraints, 0.0);
+        if let Some(pattern) = &island.pattern {
+            match &mut self.kkt {
+                Some(kkt) => kkt.adopt(pattern),
+                None => self.kkt = Some(Kkt::of(pattern)),
             }
-            self.slots.push(slots);
-            self.block_node.extend(&list);
-            self.first.push(self.block_node.len() as u32);
-            // A particle has three directions only, and fewer under a filter: let the solver wait for all bodies.
-            let whole = list.iter().all(|n| self.nodes[*n as usize].dofs == 6);
-            let pivot_after_one = whole && c.constraint.pivots_on_one();
-            couplings.push(Coupling { nodes: list, rows: c.constraint.rows(), pivot_after_one });
         }
-        let n = model.constraints.len();
-        self.bodies = vec![Body::WORLD; self.nodes.len()];
-        self.inertia = vec![Inertia { linear: Mat3::zeros(), angular: Mat3::zeros() }; self.nodes.len()];
-        self.jacobian = vec![[0.0; 36]; self.block_node.len()];
-        self.violation = vec![[0.0; 6]; n];
-        self.bias = vec![[0.0; 6]; n];
-        self.drift = vec![[0.0; 6]; n];
-        self.softness = vec![[1.0; 6]; n];
-        self.x = vec![0.0; 6 * self.nodes.len()];
-        self.y = vec![0.0; 6 * n];
-        couplings
+        self.island = island;
+    }
+
+    /// Gives the island back.
+    pub(crate) fn leave(&mut self) -> Island {
+        std::mem::take(&mut self.island)
     }
 
     /// Poses, velocities and masses of the bodies.
     pub(crate) fn load_bodies(&mut self, model: &Model, q: &[f64], v: &[f64]) {
-        for (node, body) in self.nodes.iter().zip(&mut self.bodies) {
-            *body = model.body(node.holder, q, v);
-        }
-        self.load_inertia(model);
+        self.load_some(model, 0..self.island.nodes.len(), q, v);
     }
 
-    /// Poses only.
-    pub(crate) fn load_poses(&mut self, model: &Model, q: &[f64]) {
-        for (node, body) in self.nodes.iter().zip(&mut self.bodies) {
+    /// The same for some of them.
+    pub(crate) fn load_some(&mut self, model: &Model, nodes: Range<usize>, q: &[f64], v: &[f64]) {
+        for n in nodes {
+            let holder = self.island.nodes[n].holder;
+            self.bodies[n] = model.body(holder, q, v);
+            self.inertia[n] = inertia(model, holder, &self.bodies[n].R);
+        }
+    }
+
+    /// Poses only, of some bodies.
+    pub(crate) fn load_poses(&mut self, model: &Model, q: &[f64], nodes: Range<usize>) {
+        for (node, body) in self.island.nodes[nodes.clone()].iter().zip(&mut self.bodies[nodes]) {
             (body.x, body.R) = model.pose(node.holder, q);
         }
     }
 
     /// Masses, and inertias in the poses loaded last.
     pub(crate) fn load_inertia(&mut self, model: &Model) {
-        for ((node, body), inertia) in self.nodes.iter().zip(&self.bodies).zip(&mut self.inertia) {
-            let (mass, angular) = match node.holder {
-                Holder::Rigid(k) => {
-                    let k = k as usize;
-                    (model.rigid.mass[k], body.R * model.rigid.inertia[k] * body.R.transpose())
-                }
-                Holder::Particle(i) => (model.particles.mass[i as usize], Mat3::identity()),
-                Holder::World => (1.0, Mat3::identity()),
-            };
-            *inertia = Inertia { linear: Mat3::from_diagonal_element(mass), angular };
+        for ((node, body), inertia) in self.island.nodes.iter().zip(&self.bodies).zip(&mut self.inertia) {
+            *inertia = self::inertia(model, node.holder, &body.R);
         }
     }
 
     /// C and as much else as is asked for of every constraint that is not broken, at the bodies loaded last.
     pub(crate) fn evaluate(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool], ask: Ask) {
+        self.evaluate_some(model, 0..self.island.members.len(), t, turns, broken, ask);
+    }
+
+    /// The same for some constraints.
+    pub(crate) fn evaluate_some(
+        &mut self,
+        model: &Model,
+        constraints: Range<usize>,
+        t: f64,
+        turns: &[f64],
+        broken: &[bool],
+        ask: Ask,
+    ) {
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
         self.rows.ask = ask;
-        for (c, entry) in model.constraints.iter().enumerate() {
-            let first = self.first[c] as usize;
-            let blocks = &mut self.jacobian[first..self.first[c + 1] as usize];
+        for c in constraints {
+            let entry = self.island.entry(model, c);
+            let first = self.island.first[c] as usize;
+            let blocks = &mut self.jacobian[first..self.island.first[c + 1] as usize];
             if broken[entry.joint] {
                 (self.violation[c], self.bias[c], self.drift[c]) = ([0.0; 6], [0.0; 6], [0.0; 6]);
                 blocks.fill([0.0; 36]);
                 continue;
             }
             let holders = entry.constraint.holders().len();
-            let slots = &self.slots[c][..holders];
+            let slots = &self.island.slots[c][..holders];
             for (body, place) in bodies.iter_mut().zip(slots) {
                 *body = match *place {
                     NONE => Body::WORLD,
-                    place => self.bodies[self.block_node[first + place as usize] as usize],
+                    place => self.bodies[self.island.block_node[first + place as usize] as usize],
                 };
             }
-            let (out, rows) = (&mut self.rows, self.row_count[c] as usize);
+            let (out, rows) = (&mut self.rows, self.island.row_count[c] as usize);
             out.clear_rows(holders, rows);
             entry.constraint.evaluate(t, &bodies[..holders], &turns[entry.turns.clone()], out);
             self.violation[c] = out.violation;
@@ -255,10 +194,12 @@ impl System {
             if ask == Ask::Bias {
                 self.bias[c] = out.bias;
             }
-            // Rows beyond those of the constraint are zero and stay so.
+            // The solver reads whole blocks of 4 or 6 rows.
             let numbers = 6 * rows;
+            let read = if rows > 4 { 36 } else { 24 };
+            blocks.iter_mut().for_each(|block| block[numbers..read].fill(0.0));
             for (slot, place) in slots.iter().enumerate().filter(|(_, place)| **place != NONE) {
-                let node = &self.nodes[self.block_node[first + *place as usize] as usize];
+                let node = &self.island.nodes[self.island.block_node[first + *place as usize] as usize];
                 let from = &out.jacobian[slot];
                 let to = &mut blocks[*place as usize];
                 let again = slots[..slot].contains(place);
@@ -273,7 +214,7 @@ impl System {
                     (6, _) => to[..numbers].iter_mut().zip(from).for_each(|(a, b)| *a += b),
                     (_, None) => add_linear(from, to, rows, |a| a),
                     (_, Some(filter)) => {
-                        let filter = self.filters[filter as usize];
+                        let filter = self.island.filters[filter as usize];
                         add_linear(from, to, rows, |a| filter * a);
                         // What the filter took away is not an unknown: it moves as told (or not at all).
                         let v = bodies[slot].v - filter * bodies[slot].v;
@@ -286,58 +227,12 @@ impl System {
         }
     }
 
-    /// Adds to the masses what keeps joint forces that turn with their bodies from exploding.
-    ///
-    /// A link under tension swings across it at ω² = K/M with K the geometric stiffness, and a velocity-level step, which
-    /// takes the direction of a force from the start of the step, is symplectic Euler for this swing: stable for
-    /// (ωh)² < 4 alone. With an inertia E more, (M + E) v⁺ = M v − h K x has the determinant M/(M + E) and is stable for
-    /// h²K < 4M + 2E; E = h²K is implicit Euler. Here E is the positive part of h²K − M, eigenvalue by eigenvalue:
-    /// swings with ωh < 1 stay as they are, undamped, and faster ones lose their energy. K comes from the λ of the step
-    /// before, block by block, so that the factorisation keeps its pattern (as Tournier and others 2015; Andrews,
-    /// Teichmann and Kry 2017).
-    ///
-    /// Returns true if it added anything.
-    pub(crate) fn stiffen(&mut self, model: &Model, lambda: &[f64], broken: &[bool], h: f64) -> bool {
-        self.stiffness.clear();
-        self.stiffness.resize(self.nodes.len(), GeometricStiffness::default());
-        let mut bodies = [Body::WORLD; MOST_HOLDERS];
-        let mut found = false;
-        for (c, entry) in model.constraints.iter().enumerate() {
-            let lambda = &lambda[6 * c..6 * c + 6];
-            if broken[entry.joint] || lambda.iter().all(|l| *l == 0.0) {
-                continue;
-            }
-            let n = entry.constraint.holders().len();
-            for slot in 0..n {
-                bodies[slot] = self.node_at(c, slot).map_or(Body::WORLD, |node| self.bodies[node]);
-            }
-            let mut out = [GeometricStiffness::default(); MOST_HOLDERS];
-            if !entry.constraint.geometric_stiffness(&bodies[..n], lambda, &mut out[..n]) {
-                continue;
-            }
-            found = true;
-            for slot in 0..n {
-                if let Some(node) = self.node_at(c, slot) {
-                    self.stiffness[node].linear += out[slot].linear;
-                    self.stiffness[node].angular += out[slot].angular;
-                }
-            }
-        }
-        let mut added = false;
-        if found {
-            for ((node, K), inertia) in self.nodes.iter().zip(&self.stiffness).zip(&mut self.inertia) {
-                added |= add_excess(&mut inertia.linear, &(h * h * K.linear));
-                added |= node.dofs == 6 && add_excess(&mut inertia.angular, &(h * h * K.angular));
-            }
-        }
-        added
-    }
-
     /// The node that a constraint holds with one of its slots.
     #[inline]
     fn node_at(&self, c: usize, slot: usize) -> Option<usize> {
-        let place = self.slots[c][slot];
-        (place != NONE).then(|| self.block_node[self.first[c] as usize + place as usize] as usize)
+        let place = self.island.slots[c][slot];
+        (place != NONE)
+            .then(|| self.island.block_node[self.island.first[c] as usize + place as usize] as usize)
     }
 
     /// Factors with the current masses, Jacobians and softness; returns the number of rows that depend on others.
@@ -352,6 +247,24 @@ impl System {
         kkt.factor_and_solve(|n| inertia[n].block(), jacobian, softness, x, y).weak_rows as u32
     }
 
+    /// The pattern of elimination.
+    pub(crate) fn pattern(&self) -> Arc<Pattern> {
+        self.island.pattern.clone().unwrap_or_default()
+    }
+
+    /// [`factor`](Self::factor) for one chunk of the pattern, with the first half of [`solve`](Self::solve).
+    pub(crate) fn factor_chunk(&mut self, chunk: &Chunk, report: &mut FactorReport) {
+        let Self { kkt: Some(kkt), inertia, jacobian, softness, x, y, .. } = self else { return };
+        kkt.factor_chunk(chunk, |n| inertia[n].block(), jacobian, softness, x, y, report);
+    }
+
+    /// The second half of [`solve`](Self::solve).
+    pub(crate) fn solve_backwards(&mut self) {
+        if let Some(kkt) = &mut self.kkt {
+            kkt.solve_backwards(&mut self.x, &mut self.y);
+        }
+    }
+
     /// Solves for x and −λ from the right-hand sides in `x` and `y`.
     pub(crate) fn solve(&mut self) {
         if let Some(kkt) = &mut self.kkt {
@@ -362,8 +275,8 @@ impl System {
     /// (A x) of one row, with x six numbers per node.
     pub(crate) fn row_times(&self, c: usize, row: usize, x: &[f64]) -> f64 {
         let mut sum = 0.0;
-        for b in self.first[c] as usize..self.first[c + 1] as usize {
-            let node = self.block_node[b] as usize;
+        for b in self.island.first[c] as usize..self.island.first[c + 1] as usize {
+            let node = self.island.block_node[b] as usize;
             for k in 0..6 {
                 sum += self.jacobian[b][6 * row + k] * x[6 * node + k];
             }
@@ -373,39 +286,27 @@ impl System {
 
     /// f += factor · Aᵀ λ of one row, f six numbers per node.
     pub(crate) fn add_row_force(&self, c: usize, row: usize, lambda: f64, f: &mut [f64]) {
-        for b in self.first[c] as usize..self.first[c + 1] as usize {
-            let node = self.block_node[b] as usize;
+        for b in self.island.first[c] as usize..self.island.first[c + 1] as usize {
+            let node = self.island.block_node[b] as usize;
             for k in 0..6 {
                 f[6 * node + k] += self.jacobian[b][6 * row + k] * lambda;
             }
         }
     }
 
-    /// The blocks of one constraint.
-    pub(crate) fn blocks(&self, c: usize) -> std::ops::Range<usize> {
-        self.first[c] as usize..self.first[c + 1] as usize
-    }
-
     /// Copies the velocities of the nodes out of a flat vector: six numbers each, the last three 0 for a particle.
     pub(crate) fn gather(&self, v: &[f64], x: &mut [f64]) {
-        for (n, node) in self.nodes.iter().enumerate() {
+        for (n, node) in self.island.nodes.iter().enumerate() {
             x[6 * n..6 * n + 6].fill(0.0);
             x[6 * n..6 * n + node.dofs].copy_from_slice(&v[node.v..node.v + node.dofs]);
-        }
-    }
-
-    /// Writes the velocities of the nodes back into a flat vector.
-    pub(crate) fn scatter(&self, x: &[f64], v: &mut [f64]) {
-        for (n, node) in self.nodes.iter().enumerate() {
-            v[node.v..node.v + node.dofs].copy_from_slice(&x[6 * n..6 * n + node.dofs]);
         }
     }
 
     /// (A v) of one row, from the velocities of the bodies loaded last; filtered directions are in `drift`.
     pub(crate) fn row_rate(&self, c: usize, row: usize) -> f64 {
         let mut sum = 0.0;
-        for b in self.blocks(c) {
-            let body = &self.bodies[self.block_node[b] as usize];
+        for b in self.island.blocks(c) {
+            let body = &self.bodies[self.island.block_node[b] as usize];
             let r = &self.jacobian[b][6 * row..6 * row + 6];
             for k in 0..3 {
                 sum += r[k] * body.v[k] + r[3 + k] * body.w[k];
@@ -416,22 +317,22 @@ impl System {
 
     /// Switches one row off.
     pub(crate) fn clear_row(&mut self, c: usize, row: usize) {
-        for b in self.blocks(c) {
+        for b in self.island.blocks(c) {
             self.jacobian[b][6 * row..6 * row + 6].fill(0.0);
         }
     }
 
     /// f += Aᵀ λ of the rows whose λ is a given function of C and Ċ: soft joints, servos, efforts.
     pub(crate) fn add_explicit_forces(&self, model: &Model, broken: &[bool], f: &mut [f64]) {
-        for (c, entry) in model.constraints.iter().enumerate() {
+        for (c, entry) in self.island.entries(model).enumerate() {
             if broken[entry.joint] {
                 continue;
             }
             for row in 0..entry.constraint.rows() {
                 let rate = self.row_rate(c, row) + self.drift[c][row];
                 let Some(lambda) = entry.explicit_force(self.violation[c][row], rate) else { break };
-                for b in self.blocks(c) {
-                    let node = &self.nodes[self.block_node[b] as usize];
+                for b in self.island.blocks(c) {
+                    let node = &self.island.nodes[self.island.block_node[b] as usize];
                     for k in 0..node.dofs {
                         f[node.v + k] += self.jacobian[b][6 * row + k] * lambda;
                     }
@@ -484,9 +385,9 @@ impl System {
     /// (A M⁻¹ Aᵀ) of one row with itself.
     pub(crate) fn row_diagonal(&self, c: usize, row: usize) -> f64 {
         let mut sum = 0.0;
-        for b in self.blocks(c) {
+        for b in self.island.blocks(c) {
             let (a, w) =
-                (&self.jacobian[b][6 * row..6 * row + 6], &self.inv_mass[self.block_node[b] as usize]);
+                (&self.jacobian[b][6 * row..6 * row + 6], &self.inv_mass[self.island.block_node[b] as usize]);
             for i in 0..6 {
                 for j in 0..6 {
                     sum += a[i] * w[6 * i + j] * a[j];
@@ -498,8 +399,8 @@ impl System {
 
     /// x += M⁻¹ Aᵀ of one row times an impulse.
     pub(crate) fn add_row_kick(&mut self, c: usize, row: usize, impulse: f64) {
-        for b in self.blocks(c) {
-            let node = self.block_node[b] as usize;
+        for b in self.island.blocks(c) {
+            let node = self.island.block_node[b] as usize;
             let (a, w) = (&self.jacobian[b][6 * row..6 * row + 6], &self.inv_mass[node]);
             for i in 0..6 {
                 self.x[6 * node + i] += impulse * (0..6).map(|j| w[6 * i + j] * a[j]).sum::<f64>();
@@ -508,13 +409,15 @@ impl System {
     }
 
     /// Largest |C| over all rows of constraints that must hold exactly and are not broken.
-    pub(crate) fn worst_gap(&self, model: &Model, broken: &[bool]) -> f64 {
+    pub(crate) fn worst_gap(&self) -> f64 {
+        self.worst_of(0..self.island.members.len())
+    }
+
+    fn worst_of(&self, constraints: Range<usize>) -> f64 {
         // Rows beyond those of a constraint have C = 0, and so have broken ones.
-        debug_assert!(
-            model.constraints.iter().zip(&self.violation).all(|(c, C)| !broken[c.joint] || *C == [0.0; 6])
-        );
         let mut worst = [0.0f64; 6];
-        for (violation, _) in self.violation.iter().zip(&self.exact).filter(|(_, exact)| **exact) {
+        let exact = &self.island.exact[constraints.clone()];
+        for (violation, _) in self.violation[constraints].iter().zip(exact).filter(|(_, exact)| **exact) {
             for (worst, C) in worst.iter_mut().zip(violation) {
                 *worst = worst.max(C.abs());
             }
@@ -531,15 +434,44 @@ impl System {
         turns: &[f64],
         broken: &[bool],
     ) -> f64 {
-        self.load_poses(model, q);
+        self.load_poses(model, q, 0..self.island.nodes.len());
         self.evaluate(model, t, turns, broken, Ask::Violation);
-        self.worst_gap(model, broken)
+        self.worst_gap()
+    }
+
+    /// The same after all bodies have moved by `part` of `x`, if there is one; `before` keeps where they were.
+    pub(crate) fn move_and_measure(
+        &mut self,
+        model: &Model,
+        t: f64,
+        part: Option<f64>,
+        q: &mut [f64],
+        before: &mut [[f64; 7]],
+        turns: &[f64],
+        broken: &[bool],
+    ) -> f64 {
+        let mut worst = 0.0f64;
+        for chunk in self.pattern().chunks() {
+            for n in chunk.nodes.clone() {
+                let holder = self.island.nodes[n].holder;
+                let place = model.coordinates_of(holder);
+                before[n][..place.len()].copy_from_slice(&q[place]);
+                if let Some(part) = part {
+                    model.nudge(holder, &std::array::from_fn::<_, 6, _>(|k| part * self.x[6 * n + k]), q);
+                }
+            }
+            self.load_poses(model, q, chunk.nodes.clone());
+            self.evaluate_some(model, chunk.couplings.clone(), t, turns, broken, Ask::Violation);
+            worst = worst.max(self.worst_of(chunk.couplings.clone()));
+        }
+        worst
     }
 
     /// Right-hand sides of a projection: g = −C in exact rows, 0 in the others and in f.
     pub(crate) fn load_gaps(&mut self) {
         self.x.fill(0.0);
-        for ((g, C), exact) in self.y.as_chunks_mut::<6>().0.iter_mut().zip(&self.violation).zip(&self.exact)
+        for ((g, C), exact) in
+            self.y.as_chunks_mut::<6>().0.iter_mut().zip(&self.violation).zip(&self.island.exact)
         {
             *g = if *exact { C.map(|C| -C) } else { [0.0; 6] };
         }
@@ -547,56 +479,42 @@ impl System {
 
     /// Largest |ω| of the bodies \[rad/s\].
     pub(crate) fn fastest_turn(&self, v: &[f64]) -> f64 {
-        let turning = self.nodes.iter().filter(|node| node.dofs == 6);
+        let turning = self.island.nodes.iter().filter(|node| node.dofs == 6);
         turning.map(|node| triple(&v[node.v..], 1).norm_squared()).fold(0.0, f64::max).sqrt()
     }
 
     /// Leaves only the rows that must hold exactly, and those as hard as can be.
     pub(crate) fn keep_exact(&mut self, model: &Model, broken: &[bool]) {
-        for c in 0..self.exact.len() {
-            if self.exact[c] && !broken[model.constraints[c].joint] {
-                let rows = self.row_count[c] as usize;
+        for c in 0..self.island.exact.len() {
+            if self.island.exact[c] && !broken[self.island.entry(model, c).joint] {
+                let rows = self.island.row_count[c] as usize;
                 self.softness[c] = std::array::from_fn(|row| if row < rows { 0.0 } else { 1.0 });
             } else {
                 self.softness[c] = [1.0; 6];
-                let blocks = self.blocks(c);
+                let blocks = self.island.blocks(c);
                 self.jacobian[blocks].fill([0.0; 36]);
             }
         }
     }
 
-    /// True if there is a constraint that must hold exactly.
-    pub(crate) fn has_exact(&self) -> bool {
-        self.exact.contains(&true)
-    }
-
     /// Moves all bodies by `scale` times `x`.
     pub(crate) fn nudge_all(&self, model: &Model, scale: f64, q: &mut [f64]) {
-        for (node, x) in self.nodes.iter().zip(self.x.as_chunks::<6>().0) {
-            model.nudge(node, &x.map(|x| scale * x), q);
+        for (node, x) in self.island.nodes.iter().zip(self.x.as_chunks::<6>().0) {
+            model.nudge(node.holder, &x.map(|x| scale * x), q);
         }
     }
 }
 
-/// Adds the positive part of S − M, in the metric of M, to M; false if there is none.
-fn add_excess(M: &mut Mat3, S: &Mat3) -> bool {
-    if *S == Mat3::zeros() {
-        return false;
-    }
-    // trace(M⁻¹) ≥ 1/(smallest eigenvalue), and the norm bounds the largest of S: most bodies stop here.
-    let Some(inverse) = M.try_inverse() else { return false };
-    if S.norm() * inverse.trace() <= 1.0 {
-        return false;
-    }
-    let Some(factor) = nalgebra::Cholesky::new(*M) else { return false };
-    let L = factor.l();
-    let Some(W) = L.try_inverse() else { return false };
-    let (values, vectors) = symmetric_eigen(&(W * S * W.transpose()));
-    let more = values.map(|s| (s - 1.0).max(0.0));
-    let V = L * vectors;
-    let E = V * Mat3::from_diagonal(&more) * V.transpose();
-    *M += 0.5 * (E + E.transpose());
-    more.max() > 0.0
+/// Mass and inertia of a holder that is turned by R.
+fn inertia(model: &Model, holder: Holder, R: &Mat3) -> Inertia {
+    let (mass, angular) = match holder {
+        Holder::Rigid(k) => {
+            (model.rigid.mass[k as usize], R * model.rigid.inertia[k as usize] * R.transpose())
+        }
+        Holder::Particle(i) => (model.particles.mass[i as usize], Mat3::identity()),
+        Holder::World => (1.0, Mat3::identity()),
+    };
+    Inertia { linear: Mat3::from_diagonal_element(mass), angular }
 }
 
 fn linear(block: &Block, row: usize) -> Vec3 {
@@ -612,71 +530,10 @@ fn add_linear(from: &Block, to: &mut Block, rows: usize, map: impl Fn(Vec3) -> V
     }
 }
 
-impl Model {
-    /// Pose and velocity of a holder, as constraints see it.
-    pub fn body(&self, holder: Holder, q: &[f64], v: &[f64]) -> Body {
-        let (x, R) = self.pose(holder, q);
-        let (v, w) = match holder {
-            Holder::World => (Vec3::zeros(), Vec3::zeros()),
-            Holder::Particle(i) => (triple(&v[self.layout.points_v()..], i as usize), Vec3::zeros()),
-            Holder::Rigid(k) => (triple(v, 2 * k as usize), triple(v, 2 * k as usize + 1)),
-        };
-        Body { x, R, v, w }
-    }
-
-    /// Centre of mass and rotation of a holder.
-    #[inline]
-    fn pose(&self, holder: Holder, q: &[f64]) -> (Vec3, Mat3) {
-        match holder {
-            Holder::World => (Vec3::zeros(), Mat3::identity()),
-            Holder::Particle(i) => (triple(&q[self.layout.points_q()..], i as usize), Mat3::identity()),
-            Holder::Rigid(k) => {
-                let q = &q[7 * k as usize..];
-                (triple(q, 0), crate::math::rotation::matrix(&crate::math::rotation::quaternion(q, 3)))
-            }
-        }
-    }
-
-    /// Moves a body by a small step Δ (linear, angular), as a projection does.
-    pub(crate) fn nudge(&self, node: &Node, delta: &[f64], q: &mut [f64]) {
-        match node.holder {
-            Holder::World => {}
-            Holder::Particle(i) => {
-                let points = &mut q[self.layout.points_q()..];
-                let x = triple(points, i as usize) + triple(delta, 0);
-                set_triple(points, i as usize, &x);
-            }
-            Holder::Rigid(k) => {
-                let k = k as usize;
-                Rigid::advance(&mut q[7 * k..7 * k + 7], &delta[..6]);
-            }
-        }
-    }
-
-    /// Brings the memory of joint angles up to date.
-    pub(crate) fn update_turns(&self, q: &[f64], v: &[f64], turns: &mut [f64]) {
-        if turns.is_empty() {
-            return;
-        }
-        let mut bodies = [Body::WORLD; MOST_HOLDERS];
-        for c in self.constraints.iter().filter(|c| !c.turns.is_empty()) {
-            let holders = c.constraint.holders();
-            for (b, h) in bodies.iter_mut().zip(holders) {
-                *b = self.body(*h, q, v);
-            }
-            let memory = &mut turns[c.turns.clone()];
-            let now = c.constraint.coordinates(&bodies[..holders.len()], memory);
-            for (m, n) in memory.iter_mut().zip(now) {
-                *m = n.unwrap_or(*m);
-            }
-        }
-    }
-}
-
 /// Violations at a state; nothing else.
 fn measured(model: &Model, state: &State) -> (System, f64) {
     let mut system = System::default();
-    system.list(model);
+    system.enter(Island::unsolved(model));
     let worst = system.measure(model, state.time, &state.q, &state.turns, &state.broken);
     (system, worst)
 }
