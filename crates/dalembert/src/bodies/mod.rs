@@ -1,5 +1,6 @@
 //! Bodies: they own coordinates, velocities and inertia.
 
+pub mod articulated;
 pub mod generalized;
 pub mod mass_properties;
 pub mod mesh;
