@@ -5,19 +5,26 @@
 //! its factor ([`crba`], [`branch`]), forward dynamics ([`aba`]) and motion in time ([`integrate`]).
 
 pub mod aba;
+pub mod batch;
 pub mod branch;
 pub mod crba;
+pub mod derivatives;
 pub mod integrate;
 pub mod kinematics;
 pub mod rnea;
 mod small;
+pub mod step;
 pub mod tree;
 mod work;
 
-pub use branch::BranchMatrix;
+pub use batch::TreeBatch;
+pub use branch::{BranchMatrix, BranchSquare};
 pub use kinematics::PointMotion;
-pub use tree::{Joint, JointKind, JointPlace, Link, Tree, TreeError, aligned_frame};
+pub use step::{Scheme, TreeStepReport};
+pub use tree::{ForwardDynamics, Joint, JointKind, JointPlace, Link, Tree, TreeError, aligned_frame};
 pub use work::{TreeWork, Wrench};
 
+#[cfg(test)]
+mod oracle;
 #[cfg(test)]
 mod tests;

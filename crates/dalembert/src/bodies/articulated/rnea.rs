@@ -157,13 +157,13 @@ impl Tree {
                     work.wrench[node].torque += cross(&arm, &lift);
                 }
             }
-            let mut lifts = std::mem::take(&mut work.buffers[0]);
+            let mut lifts = std::mem::take(&mut work.lifts);
             lifts.resize(self.freedoms(), 0.0);
             self.inwards(work, &mut lifts);
             for (tau, lift) in tau.iter_mut().zip(&lifts) {
                 *tau += lift;
             }
-            work.buffers[0] = lifts;
+            work.lifts = lifts;
         }
     }
 

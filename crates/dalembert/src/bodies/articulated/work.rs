@@ -4,8 +4,11 @@
 //! parent is a shift without a turn, $n \leftarrow n + r \times f$, and no number grows with the distance from the
 //! world's origin.
 
-use super::branch::BranchMatrix;
+use super::aba::LANES;
+use super::branch::{BranchMatrix, BranchSquare};
+use super::derivatives::DerivativeWork;
 use super::small::Sym3;
+use super::step::StepBuffers;
 use super::tree::Tree;
 use crate::math::{Mat3, Vec3};
 
@@ -93,7 +96,16 @@ pub struct TreeWork {
     pub(super) factor: BranchMatrix,
     /// Turn and shift of each dof about the origin of its root.
     pub(super) axes: Vec<[f64; 6]>,
-    pub(super) buffers: [Vec<f64>; 8],
+    pub(super) derivatives: DerivativeWork,
+    pub(super) jacobian: BranchSquare,
+    pub(super) jacobian_v: BranchSquare,
+    pub(super) step_buffers: StepBuffers,
+    /// Wrenches or accelerations of eight right-hand sides.
+    pub(super) lanes: Vec<[[f64; LANES]; 6]>,
+    /// Their dofs.
+    pub(super) lane_u: Vec<[f64; LANES]>,
+    /// Forces of gravity compensation.
+    pub(super) lifts: Vec<f64>,
 }
 
 impl TreeWork {
@@ -115,7 +127,13 @@ impl TreeWork {
             mass: BranchMatrix::default(),
             factor: BranchMatrix::default(),
             axes: Vec::new(),
-            buffers: Default::default(),
+            derivatives: DerivativeWork::default(),
+            jacobian: BranchSquare::default(),
+            jacobian_v: BranchSquare::default(),
+            step_buffers: StepBuffers::default(),
+            lanes: Vec::new(),
+            lane_u: Vec::new(),
+            lifts: Vec::new(),
         }
     }
 }
