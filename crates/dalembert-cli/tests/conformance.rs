@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dalembert::bodies::articulated::{ForwardDynamics, Joint, Link, Scheme, Tree, TreeWork};
-use dalembert::math::{Mat3, Pose, Vec3};
+use dalembert::bodies::articulated::{ForwardDynamics, Joint, JointKind, Link, Scheme, Tree, TreeWork};
+use dalembert::math::{Mat3, Pose, Quat, Vec3};
 use serde_json::Value;
 
 /// The folder of the shared data. Whoever switches these tests on has it.
@@ -195,6 +195,101 @@ fn the_chain_swings_as_in_the_references() {
                     assert!(gap(&v, "v") < 1e-8, "{file} at {h}, t = {t}: {:e} rad/s", gap(&v, "v"));
                 }
             }
+        }
+    }
+}
+
+/// Bodies and hinges (anchor, axis) of `models/mujoco_humanoid/humanoid.xml`, in its order.
+type Hinge = ([f64; 3], [f64; 3]);
+const O: [f64; 3] = [0.0; 3];
+const KNEE: Hinge = ([0.0, 0.0, 0.02], [0.0, -1.0, 0.0]);
+const ANKLE_Y: Hinge = ([0.0, 0.0, 0.08], [0.0, 1.0, 0.0]);
+const HIP_Y: Hinge = (O, [0.0, 1.0, 0.0]);
+const ANKLE: [f64; 3] = [0.0, 0.0, 0.04];
+const WAIST: [f64; 3] = [0.0, 0.0, 0.065];
+const HUMANOID: [([f64; 3], &[Hinge]); 16] = [
+    ([0.0, 0.0, 1.282], &[]),
+    ([0.0, 0.0, 0.19], &[]),
+    ([-0.01, 0.0, -0.26], &[(WAIST, [0.0, 0.0, 1.0]), (WAIST, [0.0, 1.0, 0.0])]),
+    ([0.0, 0.0, -0.165], &[([0.0, 0.0, 0.1], [1.0, 0.0, 0.0])]),
+    ([0.0, -0.1, -0.04], &[(O, [1.0, 0.0, 0.0]), (O, [0.0, 0.0, 1.0]), HIP_Y]),
+    ([0.0, 0.01, -0.4], &[KNEE]),
+    ([0.0, 0.0, -0.39], &[ANKLE_Y, (ANKLE, [1.0, 0.0, 0.5])]),
+    ([0.0, 0.1, -0.04], &[(O, [-1.0, 0.0, 0.0]), (O, [0.0, 0.0, -1.0]), HIP_Y]),
+    ([0.0, -0.01, -0.4], &[KNEE]),
+    ([0.0, 0.0, -0.39], &[ANKLE_Y, (ANKLE, [-1.0, 0.0, -0.5])]),
+    ([0.0, -0.17, 0.06], &[(O, [2.0, 1.0, 1.0]), (O, [0.0, -1.0, 1.0])]),
+    ([0.18, -0.18, -0.18], &[(O, [0.0, -1.0, 1.0])]),
+    ([0.18, 0.18, 0.18], &[]),
+    ([0.0, 0.17, 0.06], &[(O, [-2.0, 1.0, -1.0]), (O, [0.0, -1.0, -1.0])]),
+    ([0.18, 0.18, -0.18], &[(O, [0.0, -1.0, -1.0])]),
+    ([0.18, -0.18, 0.18], &[]),
+];
+
+#[test]
+fn a_humanoid_with_several_joints_per_body_has_the_dynamics_of_the_reference() {
+    let reference = read_json(&shared().join("references/mujoco_humanoid__humanoid__mjcf.json"));
+    let (masses, armature) = (numbers(&reference["body_mass"]), numbers(&reference["armature"]));
+    let vector = |key: &str, i: usize| Vec3::from_row_slice(&numbers(&reference[key][i]));
+    let mut dof = 6;
+    let links: Vec<Link> = (1..=16)
+        .map(|i| {
+            let (place, hinges) = HUMANOID[i - 1];
+            let mut joints: Vec<Joint> = hinges
+                .iter()
+                .map(|(anchor, axis)| {
+                    dof += 1;
+                    Joint {
+                        anchor: (*anchor).into(),
+                        armature: armature[dof - 1],
+                        ..Joint::hinge(format!("dof {}", dof - 1), (*axis).into())
+                    }
+                })
+                .collect();
+            if i == 1 {
+                joints.push(Joint::new("root", JointKind::Free, Vec3::z()));
+            }
+            let w = numbers(&reference["body_iquat"][i]);
+            let axes = Quat::from_quaternion(nalgebra::Quaternion::new(w[0], w[1], w[2], w[3]));
+            let turn = axes.to_rotation_matrix().into_inner();
+            Link {
+                name: reference["body_names"][i].as_str().unwrap().to_owned(),
+                parent: (reference["body_parent"][i].as_u64().unwrap() as usize).checked_sub(1),
+                placement: Pose::at(place.into()),
+                mass: masses[i],
+                center: vector("body_ipos", i),
+                inertia: turn * Mat3::from_diagonal(&vector("body_inertia", i)) * turn.transpose(),
+                joints,
+                ..Link::default()
+            }
+        })
+        .collect();
+    let mut tree = Tree::new(&links, Vec3::new(0.0, 0.0, -9.81)).unwrap();
+    let (n, mut work) = (tree.freedoms(), TreeWork::new(&tree));
+    assert_eq!(relative(tree.neutral(), &numbers(&reference["qpos0"])), 0.0);
+    for (k, state) in reference["states"].as_array().unwrap().iter().enumerate() {
+        let get = |key: &str| numbers(&state[key]);
+        let (q, v, tau) = (get("qpos"), get("qvel"), get("tau"));
+        let close = |what: &str, found: &[f64]| {
+            let error = relative(found, &get(what));
+            assert!(error < 1e-10, "humanoid, state {k}: {what} is off by {error:e}");
+        };
+        tree.kinematics(&q, &mut work);
+        tree.velocities(&v, &mut work);
+        let places = (0..16).flat_map(|i| tree.link_position(i, &work).data.0[0]);
+        close("xpos", &[0.0; 3].into_iter().chain(places).collect::<Vec<f64>>());
+        close("com", tree.center_of_mass(&work).as_slice());
+        close("E_kin", &[tree.kinetic_energy(&v, &work)]);
+        close("E_pot", &[tree.gravity_energy(&work)]);
+        let (mut mass, mut y) = (vec![0.0; n * n], vec![0.0; n]);
+        tree.mass_matrix(&mut work).to_dense(&tree, &mut mass);
+        close("M", &mass);
+        tree.bias(&v, &mut work, &mut y);
+        close("bias", &y);
+        for forward in [ForwardDynamics::Articulated, ForwardDynamics::Factored] {
+            tree.forward = forward;
+            tree.forward_dynamics(&q, &v, &tau, &[], &mut work, &mut y);
+            close("qacc", &y);
         }
     }
 }

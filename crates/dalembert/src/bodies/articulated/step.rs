@@ -52,9 +52,11 @@ pub struct TreeStepReport {
 
 /// Iterations after which the midpoint rule gives up.
 const MAX_ITERATIONS: u32 = 30;
-/// Newton stops where the energy −δ·r of its step has fallen by this factor: velocities are then right to 1e-12 of the
-/// first step's size.
+/// Newton stops where the power δ·r of its step, a square of velocities weighted by mass, has fallen by this factor:
+/// velocities are then right to 1e-12 of the first step's size. It also stops where the next step is no smaller than
+/// the last, which is rounding if it is below `ROUNDING` of the first step and the motion together.
 const CONVERGED: f64 = 1e-24;
+const ROUNDING: f64 = 1e-12;
 
 impl Tree {
     /// dv/dt under the forces τ on the dofs and wrenches on the links (about their centres of mass, world axes; none if
@@ -250,7 +252,7 @@ impl Tree {
         let mut by_v = std::mem::take(&mut work.jacobian_v);
         y.copy_from_slice(v);
         let mut report = TreeStepReport { iterations: 0, converged: false };
-        let (mut first, mut last) = (0.0, f64::INFINITY);
+        let (mut first, mut scale, mut last) = (0.0, 0.0, f64::INFINITY);
         let mut fresh = true;
         while report.iterations < MAX_ITERATIONS {
             report.iterations += 1;
@@ -280,25 +282,27 @@ impl Tree {
             }
             delta.copy_from_slice(residual);
             jacobian.solve(self, delta);
-            let mut energy = 0.0;
+            let mut power = 0.0;
             for d in 0..delta.len() {
                 y[d] -= delta[d];
-                energy = fma(delta[d], residual[d], energy);
+                power = fma(delta[d], residual[d], power);
             }
-            let energy = energy.abs();
+            let power = power.abs();
             if report.iterations == 1 {
-                first = energy;
+                work.mass.times(self, y, delta);
+                let motion = 2.0 / h.abs() * y.iter().zip(&*delta).map(|(y, p)| y * p).sum::<f64>();
+                (first, scale) = (power, power + motion);
             }
-            if energy <= CONVERGED * first {
+            if power <= CONVERGED * first || (power >= 0.25 * last && power <= ROUNDING * scale) {
                 report.converged = true;
                 break;
             }
-            if !energy.is_finite() {
+            if !power.is_finite() {
                 break;
             }
-            // An old Jacobian serves as long as an iteration gains three digits.
-            fresh = energy > 1e-6 * last;
-            last = energy;
+            // An old Jacobian serves as long as an iteration gains a digit.
+            fresh = power > 1e-2 * last;
+            last = power;
         }
         self.integrate(q, y, h);
         for d in 0..v.len() {
