@@ -28,7 +28,24 @@ fn add_lanes(y: &mut [f64; LANES], s: f64, x: &[f64; LANES]) {
     }
 }
 
+impl Composite {
+    /// Force and torque about the origin that a motion of the body asks for, as in [`rnea`](super::rnea).
+    #[inline(always)]
+    fn inertial_wrench(&self, motion: &Motion) -> Wrench {
+        let (Motion { w, dw, a }, k) = (motion, &self.moment);
+        let force = plus_cross(&plus_cross(&(self.mass * a), dw, k), w, &cross(w, k));
+        let spin = plus_cross(&self.inertia.times(dw), w, &self.inertia.times(w));
+        Wrench { torque: plus_cross(&spin, k, a), force }
+    }
+}
+
 impl Articulated {
+    /// Of no mass.
+    const NONE: Self = {
+        let o = Sym3 { xx: 0.0, xy: 0.0, xz: 0.0, yy: 0.0, yz: 0.0, zz: 0.0 };
+        Self { A: o, B: Mat3::new(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), C: o }
+    };
+
     /// A rigid body: A = I, B = \[k\]×, C = m 1.
     #[inline(always)]
     fn rigid(body: &Composite) -> Self {
@@ -184,9 +201,8 @@ impl Tree {
         work: &mut TreeWork,
         dv: &mut [f64],
     ) {
-        self.outwards(v, None, work);
+        self.outwards_with_inertia(v, work);
         self.subtract_wrenches(wrenches, work);
-        self.rigid_inertias(work);
         self.eliminate::<true>(tau, diagonal, work);
         self.respond(work, dv);
     }
@@ -313,14 +329,36 @@ impl Tree {
         }
     }
 
+    /// [`outwards`](Self::outwards) without accelerations, and the inertias in world axes, which give the wrenches too.
+    #[inline(always)]
+    fn outwards_with_inertia(&self, v: &[f64], work: &mut TreeWork) {
+        let count = self.nodes.len();
+        let (frames, motion) = (&work.frames[..count], &mut work.motion[..count]);
+        let (wrench, articulated) = (&mut work.wrench[..count], &mut work.articulated[..count]);
+        motion[0] = Motion { w: Vec3::zeros(), dw: Vec3::zeros(), a: -self.gravity };
+        for i in 1..count {
+            let (node, frame) = (&self.nodes[i], &frames[i]);
+            let moved = node.motion(v, None, frame, &motion[node.parent as usize]);
+            motion[i] = moved;
+            if node.massless {
+                (wrench[i], articulated[i]) = (Wrench::default(), Articulated::NONE);
+            } else {
+                let body = node.composite(&frame.R);
+                (wrench[i], articulated[i]) = (body.inertial_wrench(&moved), Articulated::rigid(&body));
+            }
+        }
+    }
+
     fn rigid_inertias(&self, work: &mut TreeWork) {
         let count = self.nodes.len();
         let (frames, articulated) = (&work.frames[..count], &mut work.articulated[..count]);
-        let nothing = Articulated { A: Sym3::default(), B: Mat3::zeros(), C: Sym3::default() };
         for i in 1..count {
             let node = &self.nodes[i];
-            articulated[i] =
-                if node.massless { nothing } else { Articulated::rigid(&node.composite(&frames[i].R)) };
+            articulated[i] = if node.massless {
+                Articulated::NONE
+            } else {
+                Articulated::rigid(&node.composite(&frames[i].R))
+            };
         }
     }
 
