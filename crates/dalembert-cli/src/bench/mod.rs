@@ -2,8 +2,9 @@
 //!
 //! Every figure is the best of several repeats, so that what else runs on the machine disturbs it least. Rows on one
 //! thread run in a pool of one thread; rows with `_threads` in their name in the default pool. A new bench is a
-//! function in [`scenes`] or [`joints`] and a line in [`BENCHES`].
+//! function in [`scenes`], [`joints`] or [`articulated`] and a line in [`BENCHES`].
 
+mod articulated;
 mod joints;
 mod scenes;
 
@@ -86,6 +87,11 @@ const BENCHES: &[Bench] = &[
         name: "tip_mass",
         about: "20 links with a tip of 1, 100 and 1000 times a link's mass, 10 s, one thread",
         run: joints::tip_mass,
+    },
+    Bench {
+        name: "articulated",
+        about: "kernels and steps of robots in reduced coordinates: chains, an arm, a humanoid; 1000 states side by side",
+        run: articulated::articulated,
     },
 ];
 

@@ -1,6 +1,7 @@
 //! Bodies: they own coordinates, velocities and inertia.
 
 pub mod affine;
+pub mod articulated;
 pub mod generalized;
 pub mod mass_properties;
 pub mod mesh;

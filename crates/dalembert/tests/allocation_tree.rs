@@ -1,0 +1,94 @@
+//! A warm step of a robot takes no memory. Alone in its file, so that nothing else counts.
+#![allow(unsafe_code)] // a global allocator cannot be written without
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dalembert::bodies::articulated::{
+    BranchSquare, ForwardDynamics, Joint, JointKind, Link, Scheme, Tree, TreeBatch, TreeWork,
+};
+use dalembert::math::{Mat3, Pose, Vec3};
+
+struct Counting;
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to the system allocator unchanged; only a counter is added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A floating body with a hinge, a ball and a slide behind each other, springs, dampers and gravity compensation.
+fn robot() -> Tree {
+    let kinds = [JointKind::Free, JointKind::Hinge, JointKind::Ball, JointKind::Slide, JointKind::Hinge];
+    let links: Vec<Link> = (0..kinds.len())
+        .map(|i| Link {
+            parent: i.checked_sub(1),
+            placement: Pose::at(Vec3::new(0.1, 0.0, 0.3)),
+            mass: 1.0,
+            inertia: 0.01 * Mat3::identity(),
+            joints: vec![Joint { stiffness: 1.0, damping: 0.1, ..Joint::new("joint", kinds[i], Vec3::y()) }],
+            gravity_compensation: 0.5,
+            ..Link::default()
+        })
+        .collect();
+    Tree::new(&links, Vec3::new(0.0, 0.0, -9.81)).unwrap()
+}
+
+#[test]
+fn a_warm_tree_takes_no_memory() {
+    let mut tree = robot();
+    let mut work = TreeWork::new(&tree);
+    let n = tree.freedoms();
+    let (mut q, mut v) = (tree.neutral().to_vec(), vec![0.1; n]);
+    let (mut by_q, mut by_v) = (BranchSquare::default(), BranchSquare::default());
+    let (mut dense_q, mut dense_v, mut inverse) = (vec![0.0; n * n], vec![0.0; n * n], vec![0.0; n * n]);
+    let rate = vec![0.2; n];
+    let gains = vec![1.0; n];
+    let mut everything = |tree: &Tree| {
+        let implicit = Scheme::ImplicitDamping { damping: &gains, stiffness: &gains };
+        for scheme in [
+            Scheme::SemiImplicitEuler,
+            implicit,
+            Scheme::RungeKutta4,
+            Scheme::PlainRungeKutta4,
+            Scheme::Midpoint,
+        ] {
+            tree.step(scheme, &mut q, &mut v, 1e-3, &mut work, |_, _, tau| tau[7] += 0.1);
+        }
+        tree.inverse_dynamics_derivatives(&v, &rate, &mut work, &mut by_q, &mut by_v);
+        tree.forward_dynamics_derivatives(&v, &rate, &mut work, &mut dense_q, &mut dense_v, &mut inverse);
+    };
+    for warm in [false, true] {
+        let before = CALLS.load(Ordering::Relaxed);
+        for forward in [ForwardDynamics::Articulated, ForwardDynamics::Factored] {
+            tree.forward = forward;
+            everything(&tree);
+        }
+        assert!(!warm || CALLS.load(Ordering::Relaxed) == before);
+    }
+    // A batch hands its work to other threads, which may take a little memory per call, but none per step.
+    let mut batch = TreeBatch::new(&tree, 40);
+    let mut count = |steps: usize| {
+        let before = CALLS.load(Ordering::Relaxed);
+        batch.step(&tree, Scheme::SemiImplicitEuler, 1e-3, steps, |_, _, _, _| {});
+        CALLS.load(Ordering::Relaxed) - before
+    };
+    count(1);
+    assert!(count(1000) < 100);
+}
