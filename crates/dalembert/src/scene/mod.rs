@@ -25,6 +25,7 @@ mod build_mechanism;
 mod error;
 mod items;
 mod mechanism;
+pub mod robot;
 
 pub use arrange::{Arrangement, Edges};
 pub use error::{BuildError, Place, SceneError};
