@@ -7,7 +7,7 @@
 //! A file is untrusted input: sizes, nesting, includes and repetitions are limited, and every error names file, line
 //! and column.
 //!
-//! ```no_run
+//! ```
 //! use dalembert_formats::robot::{ReadOptions, read_robot_text};
 //! use dalembert_formats::source::Includes;
 //!
@@ -25,17 +25,13 @@
 //! # Ok::<(), dalembert_formats::error::SceneFileError>(())
 //! ```
 
-#[allow(dead_code)]
 mod hull;
 mod meshes;
 mod mjcf;
 mod names;
-#[allow(dead_code)]
 mod solid;
 mod urdf;
-#[allow(dead_code)]
 mod weigh;
-#[allow(dead_code)]
 mod xml;
 
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! URDF: links and joints, each of which names its parent and child.
 //!
 //! The frame of a link is that of the joint above it: `origin` of the joint is the pose of the child in the parent,
-//! and `axis` is given in that frame. The tree is walked depth first, children in the order of their links in the
-//! file. The root link hangs on the world, fixed or by a free joint. `visual` geometry makes no contact and stands in
+//! and `axis` is given in that frame. The tree is walked depth first, children in the order of their joints in the
+//! file. The root link hangs on the world, fixed or by a free joint; if it is called `world`, it is the world. `visual` geometry makes no contact and stands in
 //! group 1, `collision` in group 0; neither has mass, which only `inertial` gives.
 
 use std::collections::BTreeMap;
@@ -104,9 +104,6 @@ pub(super) fn read(doc: &Document, parsed: Parsed, loader: &mut Loader<'_>, opti
         }
         above[child] = Some(Edge { node: joint, name, span });
         below[parent].push(child);
-    }
-    for list in &mut below {
-        list.sort_unstable();
     }
 
     let roots: Vec<usize> = (0..nodes.len()).filter(|&i| above[i].is_none()).collect();
@@ -231,6 +228,14 @@ impl<'a> Reader<'a, '_, '_> {
                 _ => continue,
             };
             body.geoms.extend(self.geom(child, visual));
+        }
+        // A root of this name is the world itself.
+        if above.is_none() && name == "world" {
+            if self.options.floating_base {
+                node.warn("the root link is the world, so the base does not float");
+            }
+            self.robot.bodies[0].geoms = body.geoms;
+            return RobotBodyId(0);
         }
         self.robot.bodies.push(body);
         RobotBodyId(self.robot.bodies.len() - 1)
