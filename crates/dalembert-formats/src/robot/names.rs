@@ -7,7 +7,7 @@ use crate::error::{Span, quote};
 
 /// Things of one kind by their names.
 pub(super) struct Names<T> {
-    /// What they are: "link", "joint".
+    /// What one is called: "link", "joint".
     kind: &'static str,
     map: BTreeMap<String, (T, Span)>,
 }
@@ -23,7 +23,8 @@ impl<T: Copy> Names<T> {
             return;
         }
         if let Some((_, first)) = self.map.get(name) {
-            let error = doc.files.error(span, format!("there are two {}s called {}", self.kind, quote(name)));
+            let error =
+                doc.files.error(span, format!("there are two {} called {}", plural(self.kind), quote(name)));
             doc.push(error.with_note("the first stands here", doc.files.place(*first)));
             return;
         }
@@ -49,5 +50,13 @@ impl<T: Copy> Names<T> {
             doc.push(error.with_suggestion(name, self.map.keys().take(2000).map(String::as_str)));
         }
         found
+    }
+}
+
+fn plural(kind: &str) -> String {
+    match kind.as_bytes() {
+        [.., b'd', b'y'] | [.., b't', b'y'] => format!("{}ies", &kind[..kind.len() - 1]),
+        [.., b's'] | [.., b's', b'h'] => format!("{kind}es"),
+        _ => format!("{kind}s"),
     }
 }

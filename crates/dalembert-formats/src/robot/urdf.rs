@@ -155,6 +155,11 @@ pub(super) fn read(doc: &Document, parsed: Parsed, loader: &mut Loader<'_>, opti
         doc.error(span, format!("links {} form a loop", names.join(", ")));
         return robot;
     }
+    let link_span = |body: usize| {
+        let name = &robot.bodies[body].name;
+        links.get(name).map_or(root.span(), |link| nodes[link].0.span())
+    };
+    weigh::refuse_overflow(doc, &robot, link_span);
     mimics(doc, root, &mut robot);
     report_rest(root);
     robot

@@ -13,8 +13,8 @@
 use std::f64::consts::PI;
 
 use dalembert::bodies::{MassError, MassProperties, Shape};
-use dalembert::math::{Mat3, Vec3, symmetric_eigen};
-use dalembert::scene::robot::{GeomShape, Inertial};
+use dalembert::math::{Mat3, Pose, Vec3, symmetric_eigen};
+use dalembert::scene::robot::{GeomShape, Inertial, Robot};
 
 use super::InertiaPolicy;
 use super::xml::Document;
@@ -130,6 +130,44 @@ pub(super) fn checked(
         InertiaPolicy::Fix => {
             doc.warn(span, format!("{reason}; replaced by the nearest possible one"));
             Inertial { inertia: nearest(&inertial.inertia), ..inertial }
+        }
+    }
+}
+
+/// Numbers of a file are finite, but what is computed from very large ones need not be: an error at the body.
+pub(super) fn refuse_overflow(doc: &Document, robot: &Robot, span_of: impl Fn(usize) -> Span) {
+    let vector = |v: &Vec3| v.iter().all(|x| x.is_finite());
+    // A rotation or axis that came out of an overflow has lost its length.
+    let unit = |length: f64| (length - 1.0).abs() < 1e-6;
+    let pose = |pose: &Pose| vector(&pose.position) && unit(pose.rotation.coords.norm());
+    let mesh = |shape: &GeomShape| match shape {
+        GeomShape::Mesh(id) => {
+            let mesh = &robot.meshes[id.0];
+            mesh.vertices.iter().all(vector) && pose(&mesh.inertial_frame)
+        }
+        GeomShape::Box { half: size } | GeomShape::Ellipsoid { semi_axes: size } => vector(size),
+        GeomShape::Sphere { radius } => radius.is_finite(),
+        GeomShape::Capsule { radius, half_length } | GeomShape::Cylinder { radius, half_length } => {
+            radius.is_finite() && half_length.is_finite()
+        }
+        GeomShape::Plane { .. } | GeomShape::HeightField(_) => true,
+    };
+    for (i, body) in robot.bodies.iter().enumerate() {
+        let weight = &body.inertial;
+        let inertial =
+            weight.mass.is_finite() && vector(&weight.center) && weight.inertia.iter().all(|x| x.is_finite());
+        let joints = body.joints.iter().all(|joint| vector(&joint.anchor) && unit(joint.axis.norm()));
+        let geoms = body.geoms.iter().all(|g| pose(&g.pose) && g.mass.is_finite() && mesh(&g.shape));
+        let sites = body.sites.iter().all(|site| pose(&site.pose));
+        let lists = [
+            (pose(&body.pose), "pose"),
+            (inertial, "inertia"),
+            (joints, "joints"),
+            (geoms, "geoms"),
+            (sites, "sites"),
+        ];
+        for (_, what) in lists.iter().filter(|(fine, _)| !fine) {
+            doc.error(span_of(i), format!("{what} of body {}: numbers are too large", quote(&body.name)));
         }
     }
 }

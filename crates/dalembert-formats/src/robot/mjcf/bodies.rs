@@ -1,5 +1,6 @@
 //! The tree of bodies: frames and replicas unfolded, attached models in their places.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use dalembert::math::rotation::matrix;
@@ -19,7 +20,7 @@ use super::schema;
 use crate::error::{Span, quote};
 
 /// Most elements of the tree when all replicas are unfolded.
-const MOST_ELEMENTS: usize = 300_000;
+pub(super) const MOST_ELEMENTS: usize = 100_000;
 
 /// A model in one of its places.
 pub(super) struct Scope {
@@ -81,6 +82,8 @@ pub(super) struct Walker<'a, 'b> {
     pub(super) world: World,
     pub(super) masses: Vec<Masses>,
     instances: Vec<Rc<Scope>>,
+    /// Bodies of models that were asked for already.
+    attachable: BTreeMap<(usize, String), Option<(Node<'a>, ClassId)>>,
     cameras: usize,
 }
 
@@ -108,6 +111,7 @@ pub(super) fn walk<'a>(
         },
         masses: vec![Masses { given: None, geoms: Vec::new(), span: main.root.span(), model: 0 }],
         instances: vec![scope.clone()],
+        attachable: BTreeMap::new(),
         cameras: 0,
     };
     walker.world.bodies.add(doc, "world", RobotBodyId(0), main.root.span());
@@ -132,6 +136,7 @@ pub(super) fn walk<'a>(
         }
     }
     walker.weigh();
+    weigh::refuse_overflow(doc, walker.robot, |body| walker.masses[body].span);
     (walker.world, walker.instances)
 }
 
@@ -309,18 +314,15 @@ impl<'a> Walker<'a, '_> {
         };
         let models = self.models;
         let source = &models[other];
-        // The body of that name, and the class that its parents give to it.
-        let mut found = None;
-        let mut search: Vec<(Node<'a>, ClassId)> =
-            source.root.named("worldbody").map(|node| (node, Classes::MAIN)).collect();
-        while let Some((node, class)) = search.pop() {
-            let class = self.child_class(node, class, source);
-            if node.name() == "body" && node.text("name") == Some(&body.value) {
-                found = Some((node, class));
-                break;
+        let key = (other, body.value.clone());
+        let found = match self.attachable.get(&key) {
+            Some(found) => *found,
+            None => {
+                let found = self.find_body(source, &body.value);
+                self.attachable.insert(key, found);
+                found
             }
-            search.extend(node.children().map(|child| (child, class)));
-        }
+        };
         let Some((node, class)) = found else {
             let message = format!("model {} has no body called {}", quote(&name.value), quote(&body.value));
             self.doc.error(body.value_span, message);
@@ -333,11 +335,21 @@ impl<'a> Walker<'a, '_> {
         }
         let scope = Rc::new(Scope { model: other, prefix, suffix: job.scope.suffix.clone() });
         self.instances.push(scope.clone());
-        if self.instances.len() > MOST_ELEMENTS / 10 {
-            a.error("too many models are attached");
-            return;
-        }
         work.push(Job { node, replica: None, body: job.body, frame: job.frame, class, scope });
+    }
+
+    /// The body of a model, and the class that its parents give to it.
+    fn find_body(&self, source: &Model<'a>, name: &str) -> Option<(Node<'a>, ClassId)> {
+        let mut search: Vec<(Node<'a>, ClassId)> =
+            source.root.named("worldbody").map(|node| (node, Classes::MAIN)).collect();
+        while let Some((node, class)) = search.pop() {
+            let class = self.child_class(node, class, source);
+            if node.name() == "body" && node.text("name") == Some(name) {
+                return Some((node, class));
+            }
+            search.extend(node.children().map(|child| (child, class)));
+        }
+        None
     }
 
     fn joint(&mut self, a: &Attributes<'a>, body: usize, frame: &Pose, scope: &Scope, compiler: &Compiler) {

@@ -12,7 +12,7 @@ use dalembert::scene::robot::{
 use super::super::names::Names;
 use super::super::xml::{Attribute, Document, Node};
 use super::attributes::{Attributes, unit};
-use super::bodies::{Scope, World, linear, softness};
+use super::bodies::{MOST_ELEMENTS, Scope, World, linear, softness};
 use super::classes::Classes;
 use super::{Model, actuators, schema, sensors};
 use crate::error::quote;
@@ -96,11 +96,19 @@ pub(super) fn read(models: &[Model<'_>], instances: &[Rc<Scope>], world: &World,
     let mut actuators: Names<ActuatorId> = Names::new("actuator");
     let mut sensors: Names<()> = Names::new("sensor");
     let mut equalities: Names<()> = Names::new("equality");
+    let mut work = 0;
     for (i, scope) in instances.iter().enumerate() {
         if doc.is_full() {
             return;
         }
         let model = &models[scope.model];
+        let sections = ["tendon", "actuator", "equality", "contact", "sensor", "custom"];
+        let mine = model.root.children().filter(|node| sections.contains(&node.name()));
+        work += mine.map(|node| node.element.children.len()).sum::<usize>();
+        if i > 0 && work > 10 * MOST_ELEMENTS {
+            model.root.error(format!("attached models have more than {} elements", 10 * MOST_ELEMENTS));
+            return;
+        }
         macro_rules! refer {
             () => {
                 Refer {
