@@ -519,3 +519,14 @@ fn broken_models_are_refused_with_their_place() {
         assert!(message.contains("robot.xml:1:"), "{message}");
     }
 }
+
+#[test]
+fn a_long_chain_is_read_and_a_longer_one_is_refused() {
+    let chain = |n: usize| {
+        let body = "<body pos=\"0 0 1\"><joint/><geom size=\"0.1\"/>";
+        world(&format!("{}{}", body.repeat(n), "</body>".repeat(n)), "")
+    };
+    assert_eq!(clean(&chain(1000)).velocity_count(), 1000);
+    assert!(refused(&chain(1100)).contains("nested more than 1024 deep"));
+    assert!(refused(&chain(100_000)).contains("nested more than 1024 deep"));
+}
