@@ -15,8 +15,10 @@ pub(crate) fn run() -> Outcome {
             Ok(())
         };
     };
-    let tests = ["--package", "dalembert-cli", "--features", "conformance", "--test", "conformance"];
-    pass(cargo(&["test", "--release"]).args(tests).env("DALEMBERT_SHARED", shared))?;
+    for (package, test) in [("dalembert-cli", "conformance"), ("dalembert-formats", "robots_conformance")] {
+        let tests = ["--package", package, "--features", "conformance", "--test", test];
+        pass(cargo(&["test", "--release"]).args(tests).env("DALEMBERT_SHARED", &shared))?;
+    }
     println!("xtask conformance: passed");
     Ok(())
 }

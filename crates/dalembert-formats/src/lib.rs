@@ -5,6 +5,8 @@
 //! values that know their place, [`describe`] holds it against a table that says what a scene may
 //! contain, and [`error`] prints what is wrong, where, and what was probably meant.
 //!
+//! Robots come from the files of other tools: [`robot`] reads URDF and MJCF.
+//!
 //! What a simulation leaves behind is a [`recording`]; [`export`] turns one into files of other tools.
 
 pub mod describe;
@@ -12,6 +14,7 @@ pub mod error;
 pub mod export;
 pub mod mesh;
 pub mod recording;
+pub mod robot;
 pub mod scene;
 pub mod source;
 pub mod tree;

@@ -165,6 +165,11 @@ pub fn matrix(R: &Quat) -> Mat3 {
     )
 }
 
+/// The unit quaternion of a rotation matrix.
+pub fn from_matrix(R: &Mat3) -> Quat {
+    Quat::from_rotation_matrix(&nalgebra::Rotation3::from_matrix_unchecked(*R))
+}
+
 /// A right-handed frame whose third axis is t (which need not have length 1, but must not be zero): the first axis
 /// lies across the coordinate axis that is farthest from t, so that nearby t give nearby frames almost everywhere.
 pub fn frame_with_axis(t: &Vec3) -> Quat {
@@ -174,7 +179,7 @@ pub fn frame_with_axis(t: &Vec3) -> Quat {
     e[far] = 1.0;
     let n = e.cross(&t).normalize();
     let b = t.cross(&n);
-    Quat::from_rotation_matrix(&nalgebra::Rotation3::from_matrix_unchecked(Mat3::from_columns(&[n, b, t])))
+    from_matrix(&Mat3::from_columns(&[n, b, t]))
 }
 
 /// Angle in (−π, π] \[rad\] by which hinge frame j is turned about the common axis against hinge frame i.
