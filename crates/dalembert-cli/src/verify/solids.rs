@@ -95,10 +95,12 @@ fn mean_at(sim: &Simulation, start: &[f64], z: f64, k: usize) -> f64 {
 
 /// Beams that bend under their weight: SOFA's validation beam, reproduced elsewhere by independent code.
 pub(super) fn cantilever(table: &mut Table) -> Outcome {
-    for (name, elements, wanted, tolerance) in [
-        ("hexahedra", Elements::Hexes, -0.028371, 1e-6),
-        ("tetrahedra", Elements::Tets, -0.0247, 0.01 * 0.0247),
-        ("bending hexahedra", Elements::BendingHexes, -0.0324, 0.02 * 0.0324),
+    // Beam theory knows nothing of the sideways grip of a clamp, which makes a beam with ν = 0.45 stiffer by 20 % near it
+    // and its tip 3.7 % higher; so the elements that are held against it are clamped as in beam theory, free to shrink.
+    for (name, elements, grip, wanted, tolerance) in [
+        ("hexahedra", Elements::Hexes, true, -0.028371, 1e-6),
+        ("tetrahedra", Elements::Tets, true, -0.0247, 0.01 * 0.0247),
+        ("bending hexahedra", Elements::BendingHexes, false, -0.0324, 0.02 * 0.0324),
     ] {
         let mut scene = Scene { dt: 0.01, gravity: Vec3::new(0.0, -9.81, 0.0), ..Scene::default() };
         scene.method = implicit(Scheme::Static, 0);
@@ -112,7 +114,16 @@ pub(super) fn cantilever(table: &mut Table) -> Outcome {
             mass: MassKind::Consistent,
             ..SoftBody::new("beam", solid)
         });
-        scene.add(Fix::inside("beam", plane(Vec3::z(), -0.1)));
+        let end = plane(Vec3::z(), -0.1);
+        if grip {
+            scene.add(Fix::inside("beam", end));
+        } else {
+            for direction in [Vec3::x(), Vec3::y()] {
+                let middle = Region::Intersection(vec![end.clone(), plane(direction, 0.0)]);
+                scene.add(Fix { directions: vec![direction], ..Fix::inside("beam", middle) });
+            }
+            scene.add(Fix { directions: vec![Vec3::z()], ..Fix::inside("beam", end) });
+        }
         let mut sim = scene.build()?;
         let start = sim.state.q.clone();
         sim.step()?;
@@ -217,15 +228,18 @@ pub(super) fn linear_beam(table: &mut Table) -> Outcome {
     sim.state.q.copy_from_slice(&start);
     let found = bending_frequencies(&sim);
     for (mode, wanted) in reference["freq_hz"].as_array().ok_or("no frequencies")?.iter().enumerate() {
-        // The section is square: every bending frequency comes twice.
-        let hertz = found[2 * mode] / std::f64::consts::TAU;
-        let wanted = wanted.as_f64().ok_or("no number")?;
-        table.relative("assembled M, K", format!("frequency {}", mode + 1), hertz, wanted, 0.02);
+        let hertz = found.get(mode).ok_or("too few frequencies")? / std::f64::consts::TAU;
+        // Euler and Bernoulli leave out shear and the turning of sections, which take ½(kr)²(1 + E/κG) off a frequency
+        // (Timoshenko): 0.2 % of the first, 2.2 % of the third.
+        let k = [1.875104, 4.694091, 7.854757][mode.min(2)] / length;
+        let kr = k * number(&case, "h")? / 12f64.sqrt();
+        let wanted = wanted.as_f64().ok_or("no number")? / (1.0 + kr * kr * (1.0 + 2.0 / (5.0 / 6.0))).sqrt();
+        table.relative("assembled M, K", format!("frequency {}, with shear", mode + 1), hertz, wanted, 0.02);
     }
     Ok(())
 }
 
-/// √ of the eigenvalues of M⁻½ K M⁻½ over the points that may move, rising [rad/s].
+/// √ of the double eigenvalues of M⁻½ K M⁻½ over the points that may move, rising [rad/s].
 fn bending_frequencies(sim: &Simulation) -> Vec<f64> {
     let model = &sim.model;
     let points = model.points(0.0, &sim.state.q, &sim.state.v);
@@ -244,9 +258,19 @@ fn bending_frequencies(sim: &Simulation) -> Vec<f64> {
             view += block / scale;
         }
     }
-    let mut out: Vec<f64> = A.symmetric_eigenvalues().iter().map(|w2| w2.max(0.0).sqrt()).collect();
-    out.sort_by(f64::total_cmp);
-    out
+    let mut all: Vec<f64> = A.symmetric_eigenvalues().iter().map(|w2| w2.max(0.0).sqrt()).collect();
+    all.sort_by(f64::total_cmp);
+    // The section is square: bending comes in pairs, torsion and stretching do not.
+    let mut pairs = Vec::new();
+    let mut i = 0;
+    while i + 1 < all.len() {
+        if all[i + 1] - all[i] < 1e-6 * all[i] {
+            pairs.push(all[i]);
+            i += 1;
+        }
+        i += 1;
+    }
+    pairs
 }
 
 /// A cylinder under traction: axial strain p/E, radial strain −ν p/E.

@@ -42,7 +42,9 @@ impl MeshFiles {
         if !self.known.contains_key(&clean) {
             let mesh = loader
                 .asset(place)
-                .and_then(|bytes| crate::mesh::read(&place.to_string_lossy(), &bytes))
+                .and_then(|bytes| {
+                    crate::mesh::read(&place.to_string_lossy(), &bytes).map_err(|e| e.to_string())
+                })
                 .map_err(|reason| format!("cannot read the mesh {}: {reason}", quote(name)));
             self.known.insert(clean.clone(), mesh);
         }

@@ -251,7 +251,7 @@ fn inline(vertices: &[f64], faces: Option<&[f64]>) -> Result<RawMesh, String> {
             convex_hull(&points)?
         }
     };
-    Ok(RawMesh { vertices, triangles })
+    Ok(RawMesh { vertices, triangles, ..RawMesh::default() })
 }
 
 /// MuJoCo's own format: two 32-bit integers, then that many 32-bit numbers.

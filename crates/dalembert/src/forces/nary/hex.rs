@@ -4,9 +4,12 @@
 //! near ½. Two options, both for the linear and corotated laws, mend that on the same points:
 //!
 //! * **mean dilatation** (B-bar, Hughes 1980): the volume change of the element is that of its mean gradient;
-//! * **incompatible modes** (Wilson 1973, Taylor, Beresford, Wilson 1976) on top of it: inner displacements
-//!   $\sum_k (1 - \xi_k^2)\,\alpha_k$ let the element bend. Their gradients $-2\xi_k J_0^{-T} e_k \det J_0/\det J$ have no
-//!   mean, so constant strain stays exact; they minimise the energy, $K_0 = K_{uu} - K_{u\alpha}K_{\alpha\alpha}^{-1}K_{\alpha u}$.
+//! * **incompatible modes** (Wilson 1973, Taylor, Beresford, Wilson 1976): inner displacements
+//!   $\sum_k (1 - \xi_k^2)\,\alpha_k$ let the element bend, and swell and shrink sideways as it does, which frees the
+//!   volume too. (On top of a mean dilatation they would bend without resistance: what varies in an element would be
+//!   neither shear nor a change of the mean volume.) Their gradients $-2\xi_k J_0^{-T} e_k \det J_0/\det J$ have no
+//!   mean, so constant strain stays exact; nor have the three swellings $\beta_k\,\xi_l\xi_m\det J_0/\det J\;I$ (Simo,
+//!   Armero, Taylor 1993), which finish off volume locking. Together they minimise the energy, $K_0 = K_{uu} - K_{u\alpha}K_{\alpha\alpha}^{-1}K_{\alpha u}$.
 //!
 //! Everything else is [`Solids`]. Book: "Solids".
 
@@ -30,7 +33,7 @@ pub enum HexKind {
     Plain,
     /// Volume change from the mean gradient.
     MeanDilatation,
-    /// Mean dilatation, and inner displacements that let it bend: the best for slender and nearly incompressible bodies.
+    /// Inner displacements that let it bend: the best for slender and nearly incompressible bodies.
     IncompatibleModes,
 }
 
@@ -96,19 +99,40 @@ fn mean_dilatation(samples: &[Sample<8>], elastic: &Elastic) -> Hessian<8> {
 
 fn incompatible_modes(X: &[Vec3; 8], samples: &[Sample<8>], elastic: &Elastic) -> Hessian<8> {
     let J0 = jacobian(X, &shape([0.0; 3]).1);
-    let turn = J0.try_inverse().unwrap_or_default().transpose() * J0.determinant();
-    let mut K = mean_dilatation(samples, elastic);
+    let size = J0.determinant();
+    let turn = J0.try_inverse().unwrap_or_default().transpose() * size;
+    let mut K = [[Mat3::zeros(); 8]; 8];
     let mut mixed = [[Mat3::zeros(); 3]; 8];
     let mut inner = [[Mat3::zeros(); 3]; 3];
+    // The three swellings s 1: Hooke's stress of one is (2μ + 3λ) s 1.
+    let swelling = 2.0 * elastic.mu + 3.0 * elastic.lambda;
+    let mut A = SMatrix::<f64, 12, 12>::zeros();
+    let mut B = SMatrix::<f64, 24, 12>::zeros();
     for ((g, w), xi) in samples.iter().zip(gauss()) {
-        // The weight of a Gauss point is det J. A constant volume change and modes without a mean do not meet: K_uα
-        // knows the deviator only.
+        // The weight of a Gauss point is det J.
         let h: [Vec3; 3] = std::array::from_fn(|k| turn.column(k) * (-2.0 * xi[k] / w));
-        add_hooke(&mut mixed, g, &h, *w, elastic.mu, -2.0 / 3.0 * elastic.mu);
+        add_hooke(&mut K, g, g, *w, elastic.mu, elastic.lambda);
+        add_hooke(&mut mixed, g, &h, *w, elastic.mu, elastic.lambda);
         add_hooke(&mut inner, &h, &h, *w, elastic.mu, elastic.lambda);
+        for k in 0..3 {
+            let s = xi[(k + 1) % 3] * xi[(k + 2) % 3] * size / w;
+            for d in 0..3 {
+                (0..8).for_each(|i| B[(3 * i + d, 9 + k)] += w * s * swelling * g[i][d]);
+                for l in 0..3 {
+                    A[(3 * l + d, 9 + k)] += w * s * swelling * h[l][d];
+                    A[(9 + k, 3 * l + d)] += w * s * swelling * h[l][d];
+                }
+            }
+            for l in 0..3 {
+                let other = xi[(l + 1) % 3] * xi[(l + 2) % 3] * size / w;
+                A[(9 + k, 9 + l)] += w * 3.0 * swelling * s * other;
+            }
+        }
     }
-    let A = SMatrix::<f64, 9, 9>::from_fn(|i, j| inner[i / 3][j / 3][(i % 3, j % 3)]);
-    let B = SMatrix::<f64, 24, 9>::from_fn(|i, j| mixed[i / 3][j / 3][(i % 3, j % 3)]);
+    for i in 0..9 {
+        (0..9).for_each(|j| A[(i, j)] += inner[i / 3][j / 3][(i % 3, j % 3)]);
+        (0..24).for_each(|j| B[(j, i)] += mixed[j / 3][i / 3][(j % 3, i % 3)]);
+    }
     if let Some(A) = A.cholesky() {
         // B A⁻¹ Bᵀ = CᵀC with L C = Bᵀ: symmetric to the last bit.
         let C = A.l().solve_lower_triangular(&B.transpose()).unwrap_or_default();
