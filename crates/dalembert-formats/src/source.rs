@@ -6,17 +6,21 @@
 //! disagree about a key that the including file leaves open, that is an error. A file is included
 //! once only.
 //!
-//! A mesh that a rigid body takes from a file (`shape = { mesh = "part.obj" }`) is read here too, because only here
-//! it is known what the path is relative to. Its vertices and triangles take the place of the path, so that what a
-//! scene says is complete without its files.
+//! A mesh that a body takes from a file (`shape = { mesh = "part.obj" }` of a rigid or affine one, `surface` of carried
+//! points, `file` of a soft one) is read here too, because only here it is known what the path is relative to. Its
+//! vertices and triangles, tetrahedra or hexahedra take the place of the path, so that what a scene says is complete
+//! without its files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use dalembert::math::Vec3;
+
 use crate::describe::{Field, Kind};
 use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, plain, quote};
+use crate::mesh::{self, VolumeMesh};
 use crate::tree::{self, Entry, Format, Node, Value};
 
 /// Largest file \[bytes\]. Meshes and recordings are files of their own, so a scene stays small.
@@ -211,23 +215,35 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Puts vertices and triangles in the place of each `mesh` of a rigid body.
+    /// Puts vertices and elements in the place of each mesh file.
     fn read_meshes(&mut self, root: &mut Node) -> Result<(), Diagnostic> {
         let Value::Table(entries) = &mut root.value else { return Ok(()) };
-        let bodies = entries.iter_mut().filter(|entry| entry.key == "rigid");
-        for body in bodies.flat_map(|entry| items(&mut entry.node)) {
-            let Some(shape) = child(body, "shape") else { continue };
-            self.read_mesh(shape)?;
-            if let Some(parts) = child(shape, "compound") {
-                items(parts).iter_mut().try_for_each(|part| self.read_mesh(part))?;
+        for entry in entries {
+            let key = match entry.key.as_str() {
+                "rigid" | "affine" => "shape",
+                "points" => "surface",
+                "soft" => "",
+                _ => continue,
+            };
+            for body in items(&mut entry.node) {
+                if key.is_empty() {
+                    self.read_mesh(body, "file")?;
+                    continue;
+                }
+                let Some(shape) = child(body, key) else { continue };
+                self.read_mesh(shape, "mesh")?;
+                if let Some(parts) = child(shape, "compound") {
+                    items(parts).iter_mut().try_for_each(|part| self.read_mesh(part, "mesh"))?;
+                }
             }
         }
         Ok(())
     }
 
-    fn read_mesh(&mut self, shape: &mut Node) -> Result<(), Diagnostic> {
+    /// Puts what the file of a `mesh` (a surface) or a `file` (a solid) holds in its place.
+    fn read_mesh(&mut self, shape: &mut Node, key: &str) -> Result<(), Diagnostic> {
         let Value::Table(entries) = &mut shape.value else { return Ok(()) };
-        let Some(i) = entries.iter().position(|entry| entry.key == "mesh") else { return Ok(()) };
+        let Some(i) = entries.iter().position(|entry| entry.key == key) else { return Ok(()) };
         let Value::Text(path) = &entries[i].node.value else { return Ok(()) };
         let span = entries[i].node.span;
         let (name, place) = self.beside(path, span)?;
@@ -237,7 +253,24 @@ impl<'a> Loader<'a> {
             let message = format!("with {} the scene is larger than {} MiB", quote(&name), MAX_TOTAL >> 20);
             return Err(self.files.error(span, message));
         }
-        let mesh = crate::mesh::read_surface(&name, &bytes).map_err(|error| {
+        let node = |value: Value| Node { value, span };
+        let list = |items: Vec<Value>| Value::List(items.into_iter().map(node).collect());
+        let places = |points: &[Vec3]| -> Value {
+            list(points.iter().map(|p| list(p.iter().map(|x| Value::Number(*x)).collect())).collect())
+        };
+        fn rows<const N: usize>(elements: &[[u32; N]], list: impl Fn(Vec<Value>) -> Value) -> Value {
+            let row = |e: &[u32; N]| list(e.iter().map(|i| Value::Integer((*i).into())).collect());
+            list(elements.iter().map(row).collect())
+        }
+        let read = match key {
+            "file" => mesh::read_volume(&name, &bytes).map(|mesh| match mesh {
+                VolumeMesh::Tets(mesh) => (places(&mesh.points), "tets", rows(&mesh.tets, list)),
+                VolumeMesh::Hexes(mesh) => (places(&mesh.points), "hexes", rows(&mesh.hexes, list)),
+            }),
+            _ => mesh::read_surface(&name, &bytes)
+                .map(|mesh| (places(&mesh.points), "triangles", rows(&mesh.triangles, list))),
+        };
+        let (vertices, kind, elements) = read.map_err(|error| {
             let message = format!("cannot read {}: {}", quote(&name), error.reason());
             let diagnostic = self.files.error(span, message);
             match error.help {
@@ -245,14 +278,9 @@ impl<'a> Loader<'a> {
                 None => diagnostic,
             }
         })?;
-        let node = |value: Value| Node { value, span };
-        let row = |row: [Value; 3]| node(Value::List(row.into_iter().map(node).collect()));
-        let vertices = mesh.points.iter().map(|p| row([p.x, p.y, p.z].map(Value::Number))).collect();
-        let triangles = mesh.triangles.iter().map(|t| row(t.map(|i| Value::Integer(i.into())))).collect();
         let key_span = entries[i].key_span;
-        let entry =
-            |key: &str, list: Vec<Node>| Entry { key: key.into(), key_span, node: node(Value::List(list)) };
-        entries.splice(i..=i, [entry("vertices", vertices), entry("triangles", triangles)]);
+        let entry = |key: &str, value: Value| Entry { key: key.into(), key_span, node: node(value) };
+        entries.splice(i..=i, [entry("vertices", vertices), entry(kind, elements)]);
         Ok(())
     }
 

@@ -167,9 +167,16 @@ pub fn read_mesh(path: &Path) -> Result<RawMesh, MeshFileError> {
 
 /// Reads a solid from a path: its tetrahedra or its hexahedra. Only the nodes that they use are kept.
 pub fn read_volume_mesh(path: &Path) -> Result<VolumeMesh, MeshFileError> {
-    let mesh = read_mesh(path)?;
+    volume_of(&path.to_string_lossy(), &read_mesh(path)?)
+}
+
+/// Reads a solid: the tetrahedra or the hexahedra of the file. Only the nodes that they use are kept.
+pub fn read_volume(name: &str, bytes: &[u8]) -> Result<VolumeMesh, MeshFileError> {
+    volume_of(name, &read(name, bytes)?)
+}
+
+fn volume_of(name: &str, mesh: &RawMesh) -> Result<VolumeMesh, MeshFileError> {
     mesh.volume().ok_or_else(|| {
-        let name = path.to_string_lossy();
         let problem = match (mesh.tets.len(), mesh.hexes.len()) {
             (0, 0) => {
                 let surface = mesh.triangles.len();
@@ -185,7 +192,7 @@ pub fn read_volume_mesh(path: &Path) -> Result<VolumeMesh, MeshFileError> {
             (tets, hexes) => scan::Problem::new(format!("it has {tets} tetrahedra and {hexes} hexahedra"))
                 .with_help("save one kind alone"),
         };
-        MeshFileError::new(&name, problem)
+        MeshFileError::new(name, problem)
     })
 }
 

@@ -4,14 +4,14 @@ use dalembert::filters::Motion;
 use dalembert::forces::spatial::PairLaw;
 use dalembert::forces::unary::Attraction;
 use dalembert::math::{Signal, Vec3};
-use dalembert::mesh::Region;
 use dalembert::scene::{
-    AngularSpringSet, Arrangement, AttractorSet, DragSet, Edges, Expectation, Fix, MappedPoints, Masses,
-    MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
+    AngularSpringSet, Arrangement, AttractorSet, DragSet, Edges, Expectation, Fix, Masses, MotionSet,
+    PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
 };
 use dalembert::solve::linear::{LinearSolver, Preconditioner};
 use dalembert::step::{Explicit, Implicit, Impulse, Integrator, Lagrange, Method, RowSolver, Scheme};
 
+use super::convert_deformable::{affine, inside, points, soft_bodies};
 use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
 
 use crate::describe::View;
@@ -45,12 +45,9 @@ pub(super) fn scene(
             .map(|t| generalized(t, files, &mut problems))
             .collect(),
         particles: each(root, "particles", particles),
-        points: each(root, "points", |t| MappedPoints {
-            name: name(t),
-            of: texts(t, "of"),
-            at: vec3s(t, "at"),
-            surface: None,
-        }),
+        soft: soft_bodies(root, files, &mut problems),
+        affine: root.tables("affine").iter().filter_map(|t| affine(t, files, &mut problems)).collect(),
+        points: root.tables("points").iter().map(|t| points(t, files, &mut problems)).collect(),
         springs: root.tables("springs").iter().flat_map(|t| springs(t, files, &mut problems)).collect(),
         angular_springs: each(root, "angular_springs", angular_springs),
         drag: each(root, "drag", |t| DragSet {
@@ -60,23 +57,12 @@ pub(super) fn scene(
             quadratic: t.number("quadratic"),
             wind: t.vec3("wind").into(),
         }),
-        push: each(root, "push", |t| PushSet {
-            name: name(t),
-            on: texts(t, "on"),
-            inside: Region::All,
-            force: t.vec3("force").into(),
-            total: false,
-            signal: signal(t, true),
-        }),
+        push: root.tables("push").iter().map(|t| push(t, files, &mut problems)).collect(),
         attractor: each(root, "attractor", attractor),
         pair_force: each(root, "pair_force", pair_force),
         custom: Vec::new(),
-        fix: each(root, "fix", |t| Fix {
-            on: texts(t, "on"),
-            inside: Region::All,
-            directions: vec3s(t, "directions"),
-        }),
-        motion: each(root, "motion", motion),
+        fix: root.tables("fix").iter().map(|t| fix(t, files, &mut problems)).collect(),
+        motion: root.tables("motion").iter().map(|t| motion(t, files, &mut problems)).collect(),
         expect: root.tables("expect").iter().map(|t| expectation(t, files, &mut problems)).collect(),
         ..Scene::default()
     };
@@ -100,11 +86,11 @@ pub(super) fn vec3s(table: &View<'_>, key: &str) -> Vec<Vec3> {
 }
 
 /// Counts are checked to be small and not negative.
-fn count(value: i64) -> usize {
+pub(super) fn count(value: i64) -> usize {
     usize::try_from(value).unwrap_or_default()
 }
 
-fn counts<const N: usize>(table: &View<'_>, key: &str) -> [usize; N] {
+pub(super) fn counts<const N: usize>(table: &View<'_>, key: &str) -> [usize; N] {
     let mut out = [0; N];
     for (slot, value) in out.iter_mut().zip(table.integers(key)) {
         *slot = count(value);
@@ -330,7 +316,22 @@ fn pair_force(t: &View<'_>) -> PairForce {
     PairForce { name: name(t), on: texts(t, "on"), law, reach }
 }
 
-fn motion(t: &View<'_>) -> MotionSet {
+fn push(t: &View<'_>, files: &Files, problems: &mut Problems) -> PushSet {
+    PushSet {
+        name: name(t),
+        on: texts(t, "on"),
+        inside: inside(t, files, problems),
+        force: t.vec3("force").into(),
+        total: t.bool("total"),
+        signal: signal(t, true),
+    }
+}
+
+fn fix(t: &View<'_>, files: &Files, problems: &mut Problems) -> Fix {
+    Fix { on: texts(t, "on"), inside: inside(t, files, problems), directions: vec3s(t, "directions") }
+}
+
+fn motion(t: &View<'_>, files: &Files, problems: &mut Problems) -> MotionSet {
     let motion = match t.maybe_vec3("velocity") {
         Some(velocity) => Motion::Velocity(velocity.into()),
         None => Motion::Signal {
@@ -338,7 +339,7 @@ fn motion(t: &View<'_>) -> MotionSet {
             signal: signal(t, false),
         },
     };
-    MotionSet { on: texts(t, "on"), inside: Region::All, motion }
+    MotionSet { on: texts(t, "on"), inside: inside(t, files, problems), motion }
 }
 
 fn expectation(t: &View<'_>, files: &Files, problems: &mut Problems) -> Expectation {
@@ -415,6 +416,11 @@ fn home<'a>(table: &View<'a>, key: &'static str) -> Option<(View<'a>, &'static s
     if key == "signal" {
         let given = |key: &&&str| table.description().field(key).is_some() && table.has(key);
         return ["sine", "pulse", "table"].iter().find(given).map(|key| (*table, *key));
+    }
+    // Points of a surface come after `at`; without `at` it is the surface that is wrong.
+    let at = |key: &str| table.description().field(key).is_some() && table.has(key);
+    if key == "at" && !at("at") && at("surface") {
+        return Some((*table, "surface"));
     }
     if key.is_empty() || table.description().field(key).is_some() {
         return (!key.is_empty()).then_some((*table, key));

@@ -70,7 +70,7 @@ fn inertia(t: &View<'_>, files: &Files, problems: &mut Problems) -> Mat3 {
 }
 
 /// A unit quaternion from one of its three forms.
-fn orientation(t: &View<'_>, key: &'static str, files: &Files, problems: &mut Problems) -> Quat {
+pub(super) fn orientation(t: &View<'_>, key: &'static str, files: &Files, problems: &mut Problems) -> Quat {
     let mut refuse = |message: String| {
         problems.push(files.error(t.span(key), message));
         Quat::identity()
@@ -99,7 +99,7 @@ fn orientation(t: &View<'_>, key: &'static str, files: &Files, problems: &mut Pr
 }
 
 /// The vector at length 1; `None` if it has no direction.
-fn unit(v: &Vec3) -> Option<Vec3> {
+pub(super) fn unit(v: &Vec3) -> Option<Vec3> {
     let size = v.amax();
     // Divided by its largest entry first, so that neither large nor small ones overflow.
     (size > 0.0 && size.is_finite())
@@ -107,7 +107,7 @@ fn unit(v: &Vec3) -> Option<Vec3> {
         .filter(|u| u.iter().all(|x| x.is_finite()))
 }
 
-fn shape(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<Shape> {
+pub(super) fn shape(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<Shape> {
     if let Some(point) = t.description().field("point").and_then(|_| t.maybe_bool("point")) {
         if !point {
             problems.push(files.error(t.span("point"), "`point` can only be `true`"));

@@ -5,8 +5,8 @@ use dalembert::scene::MOST_POINTS;
 use super::tables::{NOT_NEGATIVE, ORIGIN, POSITIVE, SELECTION};
 use crate::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
 
-const NAME: Field = Field::required("name", Kind::Name, "", "Name, unique in the scene.");
-const SIZES3: Kind = Kind::List { item: &POSITIVE, min: 3, max: 3 };
+pub(super) const NAME: Field = Field::required("name", Kind::Name, "", "Name, unique in the scene.");
+pub(super) const SIZES3: Kind = Kind::List { item: &POSITIVE, min: 3, max: 3 };
 const CORNERS: Kind = Kind::List {
     item: &Kind::List { item: &Kind::Integer { min: 0, max: u32::MAX as i64 }, min: 3, max: 3 },
     min: 1,
@@ -27,12 +27,14 @@ static ROUND: Table = Table::new(
     ],
 );
 
-const SPHERE: Field = Field::optional("sphere", POSITIVE, "m", "A ball of this radius.");
-const BOX: Field = Field::optional("box", SIZES3, "m", "A box of these full sizes.");
-const CAPSULE: Field = Field::optional("capsule", Kind::Table(&ROUND), "", "A cylinder with half balls.");
-const CYLINDER: Field = Field::optional("cylinder", Kind::Table(&ROUND), "", "A round cylinder.");
-const CONE: Field = Field::optional("cone", Kind::Table(&ROUND), "", "A round cone.");
-const ELLIPSOID: Field = Field::optional("ellipsoid", SIZES3, "m", "An ellipsoid of these semi-axes.");
+pub(super) const SPHERE: Field = Field::optional("sphere", POSITIVE, "m", "A ball of this radius.");
+pub(super) const BOX: Field = Field::optional("box", SIZES3, "m", "A box of these full sizes.");
+pub(super) const CAPSULE: Field =
+    Field::optional("capsule", Kind::Table(&ROUND), "", "A cylinder with half balls.");
+pub(super) const CYLINDER: Field = Field::optional("cylinder", Kind::Table(&ROUND), "", "A round cylinder.");
+pub(super) const CONE: Field = Field::optional("cone", Kind::Table(&ROUND), "", "A round cone.");
+pub(super) const ELLIPSOID: Field =
+    Field::optional("ellipsoid", SIZES3, "m", "An ellipsoid of these semi-axes.");
 /// The loader replaces it by `vertices` and `triangles`.
 const MESH: Field = Field::optional(
     "mesh",
@@ -46,13 +48,13 @@ const VERTICES: Field = Field::optional(
     "m",
     "Vertices of a closed mesh, with `triangles`.",
 );
-const TRIANGLES: Field = Field::optional(
+pub(super) const TRIANGLES: Field = Field::optional(
     "triangles",
     CORNERS,
     "",
     "Corners of the triangles of a mesh, from 0, counter-clockwise seen from outside.",
 );
-const SCALE: Field =
+pub(super) const SCALE: Field =
     Field::default("scale", POSITIVE, Literal::Number(1.0), "", "Factor on the vertices of a mesh.");
 const POINT: Field =
     Field::optional("point", Kind::Bool, "", "True for a body without extent; `inertia` gives the rest.");
@@ -80,9 +82,9 @@ static PART: Table = Table::new(
     Rule::Together(&["vertices", "triangles"]),
 ]);
 
-static SHAPE: Table = Table::new(
+pub(super) static SHAPE: Table = Table::new(
     "shape",
-    "The shape of a rigid body, in its own frame.",
+    "The shape of a rigid or affine body, in its own frame.",
     &[
         SPHERE,
         BOX,
@@ -131,9 +133,9 @@ static TURN: Table = Table::new(
 .with_rules(&[Rule::ExactlyOne(&["axis", "euler"]), Rule::Together(&["axis", "angle"])]);
 
 /// The forms of an orientation.
-static TURNS: [Kind; 2] = [Kind::QUATERNION, Kind::Table(&TURN)];
+pub(super) static TURNS: [Kind; 2] = [Kind::QUATERNION, Kind::Table(&TURN)];
 
-const ORIENTATION: Field = Field::default(
+pub(super) const ORIENTATION: Field = Field::default(
     "orientation",
     Kind::Either(&TURNS),
     Literal::Numbers(&[1.0, 0.0, 0.0, 0.0]),

@@ -19,7 +19,9 @@
 //! ```
 
 mod convert;
+mod convert_deformable;
 mod convert_mechanism;
+mod deformable_tables;
 mod mechanism_tables;
 mod stability;
 mod tables;

@@ -2,6 +2,7 @@
 
 use dalembert::scene::MOST_POINTS;
 
+use super::deformable_tables::{AFFINE, INSIDE, SOFT, SURFACE};
 use super::mechanism_tables::{BEAD, GEAR, GENERALIZED, JOINT, RIGID};
 use crate::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
 use crate::source::INCLUDE;
@@ -349,22 +350,25 @@ static PARTICLES: Table = Table::new(
 
 static POINTS: Table = Table::new(
     "points",
-    "Points carried by others: a second name for points of other sets, or points on a rigid body. Forces on it act \
-     on what carries it.",
+    "Points carried by others: a second name for points of other sets, points on a rigid or affine body, or points in a \
+     soft solid. Forces on it act on what carries it.",
     &[
         Field::required("name", Kind::Name, "", "Name, unique in the scene."),
         Field::required(
             "of",
             SELECTION,
             "",
-            "Points that carry it: sets of particles or `points` given before, such as `rope[0:5]`; or one rigid body.",
+            "Points that carry it: sets of particles or `points` given before, such as `rope[0:5]`; or one rigid, soft or \
+             affine body; or several rigid bodies, which carry it together.",
         ),
         Field::optional(
             "at",
             Kind::List { item: &Kind::VEC3, min: 1, max: MOST_POINTS },
             "m",
-            "Places of points on a rigid body, in its frame; its origin if absent.",
+            "Places of points on a rigid or affine body or in a soft one, in its frame (in the world for several rigid \
+             bodies). Without `at` and `surface`: the origin of a rigid body, all points of others.",
         ),
+        SURFACE,
     ],
 );
 
@@ -482,7 +486,15 @@ static PUSH: Table = Table::new(
     &[
         FORCE_NAME,
         ON,
+        INSIDE,
         Field::required("force", Kind::VEC3, "N", "Force on each point."),
+        Field::default(
+            "total",
+            Kind::Bool,
+            Literal::Bool(false),
+            "",
+            "Whether `force` is that on all the points together, divided evenly.",
+        ),
         SINE_FIELD,
         Field::optional("pulse", Kind::Table(&PULSE), "", "Factor over time: on for a while."),
         TABLE_FIELD,
@@ -573,6 +585,7 @@ static FIX: Table = Table::new(
     "Points that may not move, or not in some directions.",
     &[
         Field::required("on", SELECTION, "", "The points, such as `cloth[0]` or `[\"a\", \"b\"]`."),
+        INSIDE,
         Field::optional(
             "directions",
             Kind::List { item: &Kind::VEC3, min: 1, max: usize::MAX },
@@ -587,6 +600,7 @@ static MOTION: Table = Table::new(
     "Points that move as told, from where they start.",
     &[
         Field::required("on", SELECTION, "", "The points."),
+        INSIDE,
         Field::optional("velocity", Kind::VEC3, "m/s", "Constant velocity."),
         Field::optional(
             "amplitude",
@@ -670,6 +684,8 @@ pub static ROOT: Table = Table::new(
             "",
             "Bodies with generalized coordinates.",
         ),
+        Field::optional("soft", Kind::Tables(&SOFT), "", "Soft solids."),
+        Field::optional("affine", Kind::Tables(&AFFINE), "", "Affine bodies."),
         Field::optional("particles", Kind::Tables(&PARTICLES), "", "Sets of particles."),
         Field::optional("points", Kind::Tables(&POINTS), "", "Points carried by other points."),
         Field::optional("springs", Kind::Tables(&SPRINGS), "", "Springs."),
