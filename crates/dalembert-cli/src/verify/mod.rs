@@ -12,6 +12,7 @@ mod kepler;
 mod linkages;
 mod oscillator;
 mod pendulums;
+mod rods;
 mod solids;
 mod spring_chain;
 mod tops;
@@ -190,6 +191,8 @@ const CASES: &[Case] = &[
         about: "a slender beam: tip and frequencies",
         run: solids::linear_beam,
     },
+    Case { name: "cantilever_elastica", about: "a rod bent far by a load", run: rods::elastica },
+    Case { name: "beam_rollup_moment", about: "a rod rolled up into a circle", run: rods::roll_up },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },
     Case {

@@ -297,7 +297,8 @@ mod tests {
     #[test]
     fn incompatible_modes_bend_as_beams_do_where_plain_elements_lock() {
         // shared/knowledge/sofa.md, T9: 0.02 × 0.02 × 0.2 m on 5 × 5 × 30 points, E = 2e6, ν = 0.45, ρ = 1100, g = 9.81.
-        // Beam theory w L⁴/8EI = 0.03237 m; hexahedra on finer meshes tend to 0.0321. Published small-strain value of plain hexahedra: 0.028371 m.
+        // Beam theory w L⁴/8EI = 0.03237 m, of which the sideways grip of the clamp takes some 4 % (`dalembert verify
+        // cantilever` frees it). Published small-strain value of plain hexahedra: 0.028371 m.
         let (rest, hexes) = grid([5, 5, 30], Vec3::new(0.02, 0.02, 0.2));
         let mut mass = MassMatrix::new(rest.len());
         mass.add_hexes(&rest, &hexes, 1100.0, MassKind::Consistent);
@@ -308,7 +309,7 @@ mod tests {
         let found = KINDS.map(|k| tip(&Hexes::new(&rest, &hexes, material, k).unwrap(), &rest, &load));
         assert!((found[0] - 0.028371).abs() < 1e-6, "plain: {}", found[0]);
         assert!(found[1] > found[0], "mean dilatation: {}", found[1]);
-        assert!((found[2] / 0.03237 - 1.0).abs() < 0.02, "incompatible modes: {}", found[2]);
+        assert!(found[2] < 0.03237 && found[2] > 0.96 * 0.03237, "incompatible modes: {}", found[2]);
         // The same source splits each cell into six tetrahedra, mirrored from cell to cell: 0.024736 m.
         let mut tets = Vec::new();
         for (cell, h) in hexes.iter().enumerate() {

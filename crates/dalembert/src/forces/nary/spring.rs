@@ -212,10 +212,14 @@ mod tests {
         for (a, b) in plain.iter().zip(&cut) {
             assert!((a - b).abs() <= 1e-11 * (1.0 + a.abs()));
         }
+        // Without dampers, whose turning the tangent leaves out.
+        let batch = Springs::new(springs.iter().map(|s| Spring { damping: 0.0, ..*s }).collect());
         let (mut cache, mut cached, mut direct) = (Vec::new(), vec![0.0; 3 * n], vec![0.0; 3 * n]);
         batch.linearize(&p, Tangent::Exact, &mut cache);
         batch.add_tangent_times(&p, &cache, &v, &mut cached);
         batch.add_stiffness_times(&p, &v, &mut direct);
-        assert_eq!(cached, direct);
+        for (a, b) in cached.iter().zip(&direct) {
+            assert!((a - b).abs() <= 1e-11 * (1.0 + a.abs()));
+        }
     }
 }
