@@ -2,10 +2,11 @@
 //!
 //! Every figure is the best of several repeats, so that what else runs on the machine disturbs it least. Rows on one
 //! thread run in a pool of one thread; rows with `_threads` in their name in the default pool. A new bench is a
-//! function in [`scenes`] or [`joints`] and a line in [`BENCHES`].
+//! function in [`scenes`], [`joints`] or [`solvers`] and a line in [`BENCHES`].
 
 mod joints;
 mod scenes;
+mod solvers;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -86,6 +87,11 @@ const BENCHES: &[Bench] = &[
         name: "tip_mass",
         about: "20 links with a tip of 1, 100 and 1000 times a link's mass, 10 s, one thread",
         run: joints::tip_mass,
+    },
+    Bench {
+        name: "linear_solvers",
+        about: "one implicit step of elastic bars and a cube: set-up + solution by each solver, one thread",
+        run: solvers::linear_solvers,
     },
 ];
 
