@@ -2,11 +2,13 @@
 //!
 //! Every figure is the best of several repeats, so that what else runs on the machine disturbs it least. Rows on one
 //! thread run in a pool of one thread; rows with `_threads` in their name in the default pool. A new bench is a
-//! function in [`scenes`], [`joints`] or [`articulated`] and a line in [`BENCHES`].
+//! function in one of the files here and a line in [`BENCHES`].
 
 mod articulated;
 mod joints;
 mod scenes;
+mod solids;
+mod solvers;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -73,6 +75,16 @@ const BENCHES: &[Bench] = &[
     },
     Bench { name: "rollouts", about: "256 states of one model stepped side by side", run: scenes::rollouts },
     Bench {
+        name: "tet_products",
+        about: "products with the tangent of corotated tetrahedra, three ways",
+        run: solids::tet_products,
+    },
+    Bench {
+        name: "soft_beams",
+        about: "implicit steps of two beams, of tetrahedra and hexahedra, one thread",
+        run: solids::soft_beams,
+    },
+    Bench {
         name: "chain_ball",
         about: "chains of 10 to 10^5 links on ball joints, `impulse`, without and with projection, one thread",
         run: joints::chain_ball,
@@ -92,6 +104,11 @@ const BENCHES: &[Bench] = &[
         name: "articulated",
         about: "kernels and steps of robots in reduced coordinates: chains, an arm, a humanoid; 1000 states side by side",
         run: articulated::articulated,
+    },
+    Bench {
+        name: "linear_solvers",
+        about: "one implicit step of elastic bars and a cube: set-up + solution by each solver, one thread",
+        run: solvers::linear_solvers,
     },
 ];
 

@@ -27,7 +27,7 @@ use super::sums::{add_scaled, partial_sums, scale_add, square};
 use crate::math::all_finite;
 
 /// A residual below this needs no refinement: ε |A||x| / |b| is about as large where stiff terms cancel.
-const ROUNDING: f64 = 1e-11;
+const ROUNDING: f64 = 1e-10;
 
 /// How A was factored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

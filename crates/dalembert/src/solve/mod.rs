@@ -1,4 +1,4 @@
-//! Maths without physics: ordinary differential equations, minimisation, saddle-point systems.
+//! Maths without physics: ordinary differential equations, minimisation, saddle-point and large sparse systems.
 //!
 //! Nothing here knows what a body or a force is. A solver takes closures, works in buffers that the
 //! caller keeps, and says in a report or an error how it ended. Book: "Solvers".
