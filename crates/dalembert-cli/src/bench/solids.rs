@@ -40,7 +40,7 @@ pub(super) fn tet_products(b: &mut Bencher) {
         let points = Points { time: 0.0, first: 0, x: &x, v: &v, mass: &mass };
         let y: Vec<f64> = (0..3 * n).map(|i| (0.37 * i as f64).sin()).collect();
         let mut out = vec![0.0; 3 * n];
-        let turns: Vec<Mat3> = tets.deformations(&points).map(|F| polar_rotation(&F)).collect();
+        let turns: Vec<Mat3> = tets.deformations(&points).map(|f| polar_rotation(&f)).collect();
         let mut cache = Vec::new();
         tets.linearize(&points, Tangent::Projected, &mut cache);
         let mut blocks = Blocks::default();

@@ -784,7 +784,7 @@ fn chosen(points: &Points, notes: &mut Notes, on: &[String], inside: &Region) ->
         return set;
     }
     let found: Vec<usize> = set.iter().filter(|&i| inside.has(i as u32, &points.x[i])).collect();
-    if found.is_empty() && set.len() > 0 {
+    if found.is_empty() && !set.is_empty() {
         notes.error("inside", format!("holds none of the {} points at the start", set.len()));
     }
     PointSet::new(found)

@@ -40,6 +40,9 @@ pub(super) enum Rest {
     },
 }
 
+/// Inertia that pairs of points share, as in [`Particles::shared`](crate::bodies::Particles::shared).
+type Shared = Vec<(u32, u32, f64)>;
+
 /// What soft things leave behind besides particles and forces. Numbers of points count within the set.
 #[derive(Default)]
 pub(super) struct Expanded {
@@ -48,7 +51,7 @@ pub(super) struct Expanded {
     /// Something was refused.
     pub failed: bool,
     /// Inertia that points of a set share.
-    pub shared: Vec<(usize, Vec<(u32, u32, f64)>)>,
+    pub shared: Vec<(usize, Shared)>,
     /// Triangles to draw.
     pub triangles: Vec<(usize, Vec<[u32; 3]>)>,
     /// Lines to draw.
@@ -59,7 +62,7 @@ pub(super) struct Expanded {
 
 impl Expanded {
     /// Inertia that points share, counted over all points. Sets of particles are the first blocks.
-    pub(super) fn shared_inertia(&self, blocks: &[Block]) -> Vec<(u32, u32, f64)> {
+    pub(super) fn shared_inertia(&self, blocks: &[Block]) -> Shared {
         let mut all = Vec::new();
         for (set, entries) in &self.shared {
             let first = blocks[*set].points.start as u32;
@@ -224,7 +227,7 @@ fn refuse(notes: &mut Notes, error: &ElementError) {
 }
 
 /// Mass matrix of a set, as weights (row sums, what gravity pulls at) and what is shared beyond them.
-fn spread(mass: MassMatrix) -> (Vec<f64>, Vec<(u32, u32, f64)>) {
+fn spread(mass: MassMatrix) -> (Vec<f64>, Shared) {
     let mut weight = mass.diagonal.clone();
     for &(i, j, m) in &mass.off_diagonal {
         weight[i as usize] += m;
