@@ -16,14 +16,18 @@ const MOST_BYTES: u64 = 60_000;
 /// Scenes that look best at another moment or from another side than the rest.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("cantilever", &["--time", "100%", "--camera=-80,12"]),
+    ("bead_on_wire", &["--trails"]),
     ("cloth", &["--time", "12%"]),
+    ("double_pendulum", &["--trails"]),
     ("falling_stones", &["--trails", "--time", "15%", "--camera=-75,10"]),
+    ("governor", &["--show", "joint"]),
     ("figure_eight", &["--trails", "--camera=-60,50"]),
     ("inclined_plane", &["--trails", "--camera=-25,18"]),
     ("kepler", &["--trails", "--time", "100%", "--camera=-60,50"]),
     ("lennard_jones", &["--time", "100%", "--size", "540x360"]),
     ("pendulum", &["--trails", "--camera=-80,12"]),
     ("push_some", &["--time", "100%", "--size", "480x320"]),
+    ("squeezer", &["--show", "joint"]),
     ("shaken", &["--camera=-80,12"]),
 ];
 
@@ -59,7 +63,7 @@ pub(crate) fn write() -> Outcome {
 }
 
 /// Scenes whose pictures stand in the README; those that do not exist are left out.
-const README: &[&str] = &["push_some", "cloth", "figure_eight", "soft_cloud"];
+const README: &[&str] = &["push_some", "cloth", "chain_bridge", "ragdoll", "soft_block", "snake", "figure_eight"];
 
 /// Puts the section "Gallery" at the end of the README, in the place of the one that is there.
 fn write_readme() -> Outcome {
