@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dalembert::prelude::*;
+use dalembert::scene::{AffineBody, SoftBody, Solid};
 use dalembert_formats::export::Format;
 use dalembert_formats::recording::{Header, Recording, Writer};
 
@@ -33,7 +34,10 @@ const VERTICES: usize = 8 + 8 + 34 + 22;
 const TRIANGLES: usize = 12 + 12 + 64 + 24;
 
 fn exported(folder: &Path, ending: &str) -> (Simulation, Vec<State>, Vec<PathBuf>) {
-    let mut sim = scene();
+    exported_of(scene(), folder, ending)
+}
+
+fn exported_of(mut sim: Simulation, folder: &Path, ending: &str) -> (Simulation, Vec<State>, Vec<PathBuf>) {
     let path = folder.join("run.mcap");
     let header = Header { state_len: State::packed_len(&sim.model.layout), ..Header::default() };
     let mut writer = Writer::create(&path, &header).unwrap();
@@ -252,4 +256,32 @@ fn an_export_that_fails_leaves_no_file() {
         assert!(error.to_string().contains("does not exist"), "{error}");
     }
     assert!(!folder.path().join("none").exists());
+}
+
+#[test]
+fn soft_and_affine_bodies_are_exported_by_their_surfaces() {
+    let mut scene = Scene { method: Method::Implicit(Implicit::default()), dt: 5e-3, ..Scene::default() };
+    let block = Solid::Box { size: Vec3::new(1.0, 1.0, 1.0), cells: [2, 2, 2] };
+    scene.add(SoftBody { young: 1e6, position: Vec3::new(5.0, 0.0, 7.0), ..SoftBody::new("block", block) });
+    let cube = Shape::Box { size: Vec3::new(0.2, 0.3, 0.4) };
+    scene.add(AffineBody { position: Vec3::new(5.0, 5.0, 7.0), ..AffineBody::new("cube", cube) });
+    let folder = tempfile::tempdir().unwrap();
+    let (sim, _, files) = exported_of(scene.build().unwrap(), folder.path(), "vtp");
+    let text = std::fs::read_to_string(&files[0]).unwrap();
+    // Two triangles for each of 24 squares of the block, twelve for the cube's skin; nothing is loose.
+    let skin = sim.model.block("cube skin").unwrap().points.len();
+    let points = 27 + 4 + skin;
+    for part in
+        [format!("NumberOfPoints=\"{points}\""), "NumberOfVerts=\"0\"".into(), "NumberOfPolys=\"60\"".into()]
+    {
+        assert!(text.contains(&part), "{part}: {}", &text[..600]);
+    }
+    let (_, _, files) = exported_of(sim, folder.path(), "glb");
+    let file = gltf::Gltf::from_slice(&std::fs::read(&files[0]).unwrap()).unwrap();
+    let mesh = file.meshes().next().unwrap();
+    let triangles = mesh.primitives().filter(|p| p.mode() == gltf::mesh::Mode::Triangles);
+    assert_eq!(triangles.map(|p| p.indices().unwrap().count()).sum::<usize>(), 3 * 60);
+    // The columns of a deformation are no places: nothing lies near the origin.
+    let low = mesh.primitives().next().unwrap().bounding_box().min;
+    assert!(low[0] > 4.0 && low[2] > 5.0, "{low:?}");
 }

@@ -13,9 +13,11 @@ mod joints;
 use std::ops::Range;
 
 use dalembert::bodies::{self, Bounds, Rigid};
-use dalembert::math::{Vec3, triple};
+use dalembert::math::{Blocks, Vec3, triple};
 use dalembert::model::{Block, BlockKind, Energy, Model, State};
-use dalembert_formats::export::topology::{Pairs, sheet_triangles, sheet_width, spring_pairs};
+use dalembert_formats::export::topology::{
+    Pairs, deformation_columns, sheet_triangles, sheet_width, spring_pairs,
+};
 use serde::Serialize;
 
 /// Red, green, blue, each 0 … 255, as they appear on a screen (sRGB).
@@ -419,6 +421,7 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
     let springs = spring_pairs(model, state);
     let spacing = spacing(model, &springs, points.x, extent);
     let held = held_points(model);
+    let cages = cages(model, state);
     let mut sheets: Vec<Range<usize>> = Vec::new();
     for (b, block) in model.blocks.iter().enumerate() {
         let (first, count) = (block.points.start as u32, block.points.len() as u32);
@@ -454,7 +457,12 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
                     drawing.shapes[shape].facts = facts.clone();
                 }
                 if let Some(triangles) = skin {
-                    let geometry = Geometry::Mesh { first, count, triangles };
+                    // A body that carries a surface is seen by it, and by the edges of its own.
+                    let geometry = if cages[b] {
+                        Geometry::Lines { pairs: edges_of(&triangles, first), radius: 0.02 * radius }
+                    } else {
+                        Geometry::Mesh { first, count, triangles }
+                    };
                     let shape = drawing.add(&block.name, Group::Body, colour, geometry);
                     drawing.shapes[shape].movable = true;
                     drawing.shapes[shape].facts = facts.clone();
@@ -521,6 +529,41 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
     }
     drawing.owners = drawing.shapes.iter().map(|s| owner(model, s)).collect();
     drawing
+}
+
+/// For each block whether it has a surface and carries another one that is to be seen.
+fn cages(model: &Model, state: &State) -> Vec<bool> {
+    let base = model.layout.points_v() / 3;
+    let mut parents = Blocks::default();
+    if model.blocks.iter().any(|b| b.kind == BlockKind::Mapped && surface_of(model, b).is_some()) {
+        for mapping in &model.mappings {
+            mapping.add_jacobian_blocks(&state.q, &mut parents);
+        }
+    }
+    // Drawn points and what carries them.
+    let mut skin = vec![false; model.layout.points];
+    for surface in &model.surfaces {
+        surface.triangles.iter().flatten().for_each(|i| skin[*i as usize] = true);
+    }
+    let mut carries = vec![false; model.layout.points];
+    for (child, parent, _) in &parents.entries {
+        if let (Some(child), Some(parent)) =
+            ((*child as usize).checked_sub(base), (*parent as usize).checked_sub(base))
+        {
+            carries[parent] |= skin[child];
+        }
+    }
+    model.blocks.iter().map(|b| b.points.clone().any(|i| carries[i])).collect()
+}
+
+/// Edges of triangles, each once, counted from `first`.
+fn edges_of(triangles: &[[u32; 3]], first: u32) -> Pairs {
+    let ends = |t: &[u32; 3]| [[t[0], t[1]], [t[1], t[2]], [t[2], t[0]]];
+    let mut pairs: Pairs =
+        triangles.iter().flat_map(ends).map(|[a, b]| [first + a.min(b), first + a.max(b)]).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
 }
 
 /// Triangles of the surface of a block, counted from its first point.
@@ -630,6 +673,9 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
     let points = model.points(state.time, &state.q, &state.v);
     let rigid = model.layout.rigid;
     out.vertices.extend(points.x.iter().map(|x| *x as f32));
+    for (column, center) in deformation_columns(model) {
+        out.vertices.copy_within(3 * center..3 * center + 3, 3 * column);
+    }
     for k in 0..rigid {
         let pose = model.rigid.pose(&state.q, k);
         let q = pose.rotation;
@@ -637,7 +683,7 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
     }
     if wanted.has(Group::Velocity) {
         let arrows = &mut out.arrows[list::VELOCITIES as usize];
-        push_arrows(arrows, points.x, points.v);
+        push_arrows(arrows, points.x, points.v, model);
         for k in 0..rigid {
             push_arrow(arrows, &Rigid::position(&state.q, k), &Rigid::velocity(&state.v, k));
         }
@@ -647,7 +693,7 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
         model.forces_into(state.time, &state.q, &state.v, &state.applied, &mut out.scratch);
         let arrows = &mut out.arrows[list::FORCES as usize];
         let free = 3 * model.layout.particles;
-        push_arrows(arrows, points.x, &out.scratch[model.layout.points_v()..][..free]);
+        push_arrows(arrows, points.x, &out.scratch[model.layout.points_v()..][..free], model);
         for k in 0..rigid {
             push_arrow(arrows, &Rigid::position(&state.q, k), &triple(&out.scratch, 2 * k));
         }
@@ -669,17 +715,20 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
     energy
 }
 
-/// One arrow per point with a vector that is not zero.
-fn push_arrows(out: &mut Vec<f32>, x: &[f64], vectors: &[f64]) {
-    for (x, a) in x.chunks_exact(3).zip(vectors.chunks_exact(3)) {
-        if a.iter().any(|a| *a != 0.0) {
-            out.extend(x.iter().chain(a).map(|x| *x as f32));
+/// One arrow per point with a vector that is not zero; columns of a deformation are no points.
+fn push_arrows(out: &mut Vec<f32>, x: &[f64], vectors: &[f64], model: &Model) {
+    let mut columns = deformation_columns(model).map(|(column, _)| column).peekable();
+    for (i, (x, a)) in x.chunks_exact(3).zip(vectors.chunks_exact(3)).enumerate() {
+        if columns.next_if_eq(&i).is_none() {
+            push_arrow(out, &triple(x, 0), &triple(a, 0));
         }
     }
 }
 
 fn push_arrow(out: &mut Vec<f32>, at: &Vec3, vector: &Vec3) {
-    push_arrows(out, at.as_slice(), vector.as_slice());
+    if vector.iter().any(|a| *a != 0.0) {
+        out.extend(at.iter().chain(vector).map(|x| *x as f32));
+    }
 }
 
 /// Diagonal of the box around all points and bodies \[m\]; where they are all in one place, its distance from the
@@ -687,7 +736,8 @@ fn push_arrow(out: &mut Vec<f32>, at: &Vec3, vector: &Vec3) {
 fn extent(model: &Model, state: &State) -> f64 {
     let mut all = Bounds::empty();
     let points = model.points(state.time, &state.q, &state.v);
-    for i in 0..points.len() {
+    let mut columns = deformation_columns(model).map(|(column, _)| column).peekable();
+    for i in (0..points.len()).filter(|i| columns.next_if_eq(i).is_none()) {
         all = all.union(&Bounds::around(points.position(i), Vec3::zeros()));
     }
     for (k, shape) in model.shapes.iter().enumerate() {
@@ -707,8 +757,8 @@ fn extent(model: &Model, state: &State) -> f64 {
     if far.is_finite() { far.max(1.0) } else { 1.0 }
 }
 
-/// A length per point that says how crowded it is there \[m\]: the shortest spring at the point, or else the size of
-/// the block divided among its points, never more than a ninth of the scene.
+/// A length per point that says how crowded it is there \[m\]: the shortest spring or edge of a surface at the point, or
+/// else the size of the block divided among its points, never more than a ninth of the scene.
 fn spacing(model: &Model, springs: &[(&str, Pairs)], x: &[f64], extent: f64) -> Vec<f64> {
     let most = extent / 9.0;
     let mut spacing = vec![most; model.layout.points];
@@ -720,8 +770,10 @@ fn spacing(model: &Model, springs: &[(&str, Pairs)], x: &[f64], extent: f64) -> 
             spacing[points].iter_mut().for_each(|s| *s = s.min(apart));
         }
     }
-    for [a, b] in springs.iter().flat_map(|(_, pairs)| pairs) {
-        let (a, b) = (*a as usize, *b as usize);
+    let sides = |t: &[u32; 3]| [[t[0], t[1]], [t[1], t[2]], [t[2], t[0]]];
+    let surfaces = model.surfaces.iter().flat_map(|s| s.triangles.iter().flat_map(sides));
+    for [a, b] in springs.iter().flat_map(|(_, pairs)| pairs.iter().copied()).chain(surfaces) {
+        let (a, b) = (a as usize, b as usize);
         let length = (triple(x, b) - triple(x, a)).norm();
         if length > 0.0 {
             spacing[a] = spacing[a].min(length);
@@ -759,7 +811,9 @@ fn held_points(model: &Model) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dalembert::mesh::SurfaceMesh;
     use dalembert::prelude::*;
+    use dalembert::scene::{AffineBody, SoftBody, Solid};
 
     fn hanging() -> Simulation {
         let mut scene = Scene { title: "hanging".into(), ..Scene::default() };
@@ -897,5 +951,34 @@ mod tests {
         assert!(
             matches!(&drawing.shapes[0].geometry, Geometry::Mesh { triangles, .. } if triangles.len() == 24)
         );
+    }
+
+    #[test]
+    fn a_soft_body_is_its_surface_and_one_that_carries_a_surface_is_its_edges() {
+        let mut scene = Scene { method: Method::Implicit(Implicit::default()), ..Scene::default() };
+        for name in ["plain", "cage"] {
+            let block = Solid::Box { size: Vec3::new(1.0, 1.0, 1.0), cells: [1, 1, 1] };
+            scene.add(SoftBody::new(name, block));
+        }
+        scene.add(AffineBody::new("cube", bodies::Shape::Box { size: Vec3::new(0.1, 0.1, 0.1) }));
+        let triangle =
+            SurfaceMesh { points: vec![Vec3::x(), Vec3::y(), Vec3::z()], triangles: vec![[0, 1, 2]] };
+        let (name, of) = ("skin".into(), vec!["cage".into()]);
+        scene.add(MappedPoints { name, of, surface: Some(triangle), ..MappedPoints::default() });
+        let sim = scene.build().unwrap();
+        let drawing = describe(&sim.model, &sim.state);
+        let body = |name: &str| {
+            &drawing.shapes.iter().find(|s| s.name == name && s.group == Group::Body).unwrap().geometry
+        };
+        assert!(matches!(body("plain"), Geometry::Mesh { triangles, .. } if triangles.len() == 12));
+        assert!(matches!(body("cage"), Geometry::Lines { pairs, .. } if pairs.len() == 18));
+        assert!(
+            matches!(body("skin"), Geometry::Mesh { .. })
+                && matches!(body("cube skin"), Geometry::Mesh { .. })
+        );
+        // Columns of a deformation do not count as places.
+        assert!((drawing.extent - 3f32.sqrt() * 1.5).abs() < 0.5, "{}", drawing.extent);
+        let nodes = drawing.shapes.iter().filter(|s| matches!(s.geometry, Geometry::Points { .. }));
+        assert!(nodes.into_iter().all(|s| s.group != Group::Body));
     }
 }

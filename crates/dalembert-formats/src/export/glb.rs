@@ -2,7 +2,7 @@
 //!
 //! Each rigid body is a node with the mesh of its shape (bodies of one shape and colour share it) and an animation of
 //! its translation and rotation, one key per recorded frame, linear in between. All points are one mesh (points, lines
-//! for springs, triangles for cloth) whose deformation is an animation over morph targets: key k is the first frame
+//! for springs, triangles for soft surfaces) whose deformation is an animation over morph targets: key k is the first frame
 //! plus target k. A root node turns z up into y up.
 
 use std::io::Write;
@@ -14,6 +14,7 @@ use dalembert::model::{BlockKind, Model};
 use serde_json::{Value, json};
 
 use super::surface::Surface;
+use super::topology::deformation_columns;
 use super::{PALETTE, first_state, states};
 use crate::recording::{Recording, RecordingError, atomic_write};
 
@@ -65,7 +66,11 @@ pub fn write(model: &Model, recording: &Recording, path: &Path) -> Result<(), Re
         }
         if model.layout.points > 0 && (i.is_multiple_of(stride) || i + 1 == recording.frame_count()) {
             morph_times.push(time);
-            shapes.push(state.q[model.layout.points_q()..].iter().map(|x| *x as f32).collect());
+            let mut shape: Vec<f32> = state.q[model.layout.points_q()..].iter().map(|x| *x as f32).collect();
+            for (column, center) in deformation_columns(model) {
+                shape.copy_within(3 * center..3 * center + 3, 3 * column);
+            }
+            shapes.push(shape);
         }
     }
     let moving = times.len() > 1;

@@ -1,10 +1,10 @@
-//! One mesh of everything: bodies by their triangles, points with the sheets and springs between them.
+//! One mesh of everything: bodies by their triangles, points with the surfaces, sheets and springs between them.
 
 use dalembert::bodies::{Rigid, TriangleMesh};
 use dalembert::math::Vec3;
 use dalembert::model::{BlockKind, Model, State};
 
-use super::topology::{Pairs, sheet_triangles, sheet_width, spring_pairs};
+use super::topology::{Pairs, deformation_columns, sheet_triangles, sheet_width, spring_pairs};
 
 /// What does not change from frame to frame. Vertices are those of the bodies in turn, then the points.
 pub(super) struct Surface {
@@ -13,11 +13,11 @@ pub(super) struct Surface {
     /// For each vertex the block that it belongs to.
     pub(super) block: Vec<u32>,
     pub(super) triangles: Vec<[u32; 3]>,
-    /// Springs that no sheet covers.
+    /// Springs that no surface covers, and lines of the model.
     pub(super) edges: Pairs,
-    /// Points that no sheet covers.
+    /// Points that no surface covers.
     pub(super) loose: Vec<u32>,
-    /// Sheets: the block, and the triangles between its points.
+    /// Surfaces of soft solids, carried meshes and sheets: the block, and the triangles between its points.
     pub(super) sheets: Vec<(usize, Vec<[u32; 3]>)>,
     /// Number of the first point.
     pub(super) first_point: u32,
@@ -44,18 +44,30 @@ impl Surface {
             }
             let points = piece.points.clone();
             block[first_point as usize..][points.clone()].fill(b as u32);
-            if let (BlockKind::Particles, Some(width)) = (piece.kind, sheet_width(piece, &springs)) {
-                let first = first_point + points.start as u32;
-                let sheet = sheet_triangles(points.len() as u32, width);
-                let sheet: Vec<[u32; 3]> = sheet.iter().map(|t| t.map(|i| first + i)).collect();
+            let surface = model.surfaces.iter().find(|s| s.name == piece.name && !s.triangles.is_empty());
+            let sheet: Vec<[u32; 3]> = match (surface, piece.kind) {
+                (Some(surface), _) => surface.triangles.iter().map(|t| t.map(|i| first_point + i)).collect(),
+                (None, BlockKind::Particles) => {
+                    let first = first_point + points.start as u32;
+                    let sheet = sheet_width(piece, &springs).map(|w| sheet_triangles(points.len() as u32, w));
+                    sheet.unwrap_or_default().iter().map(|t| t.map(|i| first + i)).collect()
+                }
+                _ => Vec::new(),
+            };
+            if !sheet.is_empty() {
                 triangles.extend(&sheet);
                 sheets.push((b, sheet));
                 covered[points].fill(true);
             }
         }
+        deformation_columns(model).for_each(|(column, center)| {
+            covered[column] = true;
+            covered[center] = true;
+        });
         let is_covered = |p: &[u32; 2]| p.iter().all(|i| covered[*i as usize]);
         let pairs = springs.iter().flat_map(|(_, pairs)| pairs).filter(|p| !is_covered(p));
-        let mut edges: Pairs = pairs.map(|p| p.map(|i| first_point + i)).collect();
+        let lines = model.surfaces.iter().flat_map(|s| &s.lines);
+        let mut edges: Pairs = pairs.chain(lines).map(|p| p.map(|i| first_point + i)).collect();
         edges.sort_unstable();
         edges.dedup();
         let free = (0..model.layout.points).filter(|i| !covered[*i]);
@@ -73,6 +85,8 @@ impl Surface {
             }
         }
         let points = model.points(state.time, &state.q, &state.v);
-        (0..points.len()).for_each(|i| out(points.position(i), points.velocity(i)));
+        let mut shown: Vec<usize> = (0..points.len()).collect();
+        deformation_columns(model).for_each(|(column, center)| shown[column] = center);
+        shown.into_iter().for_each(|i| out(points.position(i), points.velocity(i)));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dalembert::forces::Blocks;
-use dalembert::model::{Block, Model, State};
+use dalembert::model::{Block, BlockKind, Model, State};
 
 /// Pairs of points that the springs of one batch join, smaller number first, sorted.
 pub type Pairs = Vec<[u32; 2]>;
@@ -27,6 +27,13 @@ pub fn spring_pairs<'a>(model: &'a Model, state: &State) -> Vec<(&'a str, Pairs)
         }
     }
     out
+}
+
+/// Points that are no places but columns of the deformation of an affine body, each with its body's centre of mass, at
+/// which it may be shown.
+pub fn deformation_columns(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let affine = model.blocks.iter().filter(|block| block.kind == BlockKind::Affine);
+    affine.flat_map(|block| block.points.clone().skip(1).map(|column| (column, block.points.start)))
 }
 
 /// Width of the sheet that the springs weave from the points of a block: point j w + i is joined with its neighbours

@@ -390,7 +390,12 @@ fn span(root: &View<'_>, error: &SceneError) -> Option<Span> {
             let tables = root.tables(table);
             let index =
                 if table == "springs" { spring_entry(&tables, place.index) } else { Some(place.index) };
-            *tables.get(index?)?
+            match index?.checked_sub(tables.len()) {
+                None => tables[index?],
+                // The skins of affine bodies come after all points of the file.
+                Some(skin) if table == "points" => return Some(root.tables("affine").get(skin)?.place()),
+                Some(_) => return None,
+            }
         }
     };
     Some(match home(&table, place.key) {

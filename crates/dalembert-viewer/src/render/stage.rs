@@ -114,7 +114,12 @@ impl Stage {
             }
             Geometry::Mesh { first, count, triangles } => {
                 let corners: Vec<V3> = (*first..first + count).map(vertex).collect();
-                self.smooth_mesh(&corners, triangles, tint);
+                // A sheet is smooth wherever it folds; a solid has edges.
+                if is_closed(triangles) {
+                    self.creased_mesh(&corners, triangles, tint);
+                } else {
+                    self.smooth_mesh(&corners, triangles, tint);
+                }
             }
             Geometry::Sphere { pose: i, radius } => {
                 self.balls.push(Ball { centre: pose(*i).p, radius: *radius, colour: tint });
@@ -279,4 +284,13 @@ impl Stage {
             self.push(t.map(|i| corners[i as usize]), n, colour);
         }
     }
+}
+
+/// Whether every edge has two sides.
+fn is_closed(triangles: &[[u32; 3]]) -> bool {
+    let mut edges: Vec<[u32; 2]> =
+        triangles.iter().flat_map(|t| [[t[0], t[1]], [t[1], t[2]], [t[2], t[0]]]).collect();
+    edges.iter_mut().for_each(|e| e.sort_unstable());
+    edges.sort_unstable();
+    edges.chunk_by(|a, b| a == b).all(|same| same.len() == 2)
 }
