@@ -63,7 +63,8 @@ pub(crate) fn write() -> Outcome {
 }
 
 /// Scenes whose pictures stand in the README; those that do not exist are left out.
-const README: &[&str] = &["push_some", "cloth", "chain_bridge", "ragdoll", "soft_block", "snake", "figure_eight"];
+const README: &[&str] =
+    &["push_some", "cloth", "chain_bridge", "ragdoll", "soft_block", "snake", "figure_eight"];
 
 /// Puts the section "Gallery" at the end of the README, in the place of the one that is there.
 fn write_readme() -> Outcome {

@@ -257,6 +257,8 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
     let material = Material { law: body.law, young: body.young, poisson: body.poisson };
     let (kind, rho) = (body.mass, body.density);
     let set = scene.particles.len();
+    // Elements are made from the turned shape, so that a turned body is at rest under the linear law too.
+    let turned = |points: &[Vec3]| points.iter().map(|p| body.rotation * p).collect::<Vec<Vec3>>();
     // The force is made once here to find what is wrong, and again when the number of the first point is known.
     type Make = Box<dyn Fn(usize) -> Result<Box<dyn Force>, ElementError> + Send>;
     let (points, mass, triangles, make, rest): (_, _, _, Make, _) = match mesh {
@@ -265,10 +267,10 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
             let mut mass = MassMatrix::new(fine.points.len());
             mass.add_quadratic_tets(&fine.points, &ids(&fine.tets, 0), rho, kind);
             let triangles = mesh.boundary().volume_triangles();
-            let points = fine.points.clone();
+            let (points, rest) = (fine.points.clone(), turned(&fine.points));
             let make = move |first| -> Result<Box<dyn Force>, ElementError> {
                 let elements = ids(&fine.tets, first);
-                Ok(Box::new(QuadraticTets::new(&shifted(&fine.points, first), &elements, material)?))
+                Ok(Box::new(QuadraticTets::new(&shifted(&rest, first), &elements, material)?))
             };
             (points, mass, triangles, Box::new(make) as Make, Rest::Tets(mesh))
         }
@@ -276,12 +278,12 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
             let mut mass = MassMatrix::new(mesh.points.len());
             mass.add_tets(&mesh.points, &ids(&mesh.tets, 0), rho, kind);
             let (points, triangles) = (mesh.points.clone(), mesh.boundary().volume_triangles());
-            let rest = mesh.clone();
+            let (whole, rest) = (mesh.clone(), turned(&mesh.points));
             let make = move |first| -> Result<Box<dyn Force>, ElementError> {
                 let elements = ids(&mesh.tets, first);
-                Ok(Box::new(Tets::new(&shifted(&mesh.points, first), &elements, material)?))
+                Ok(Box::new(Tets::new(&shifted(&rest, first), &elements, material)?))
             };
-            (points, mass, triangles, Box::new(make) as Make, Rest::Tets(rest))
+            (points, mass, triangles, Box::new(make) as Make, Rest::Tets(whole))
         }
         Mesh::Hexes(mesh) => {
             let mut mass = MassMatrix::new(mesh.points.len());
@@ -289,12 +291,12 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
             let (points, triangles) = (mesh.points.clone(), mesh.boundary().volume_triangles());
             let bends = body.elements == Elements::BendingHexes;
             let hex = if bends { HexKind::IncompatibleModes } else { HexKind::Plain };
-            let rest = mesh.clone();
+            let (whole, rest) = (mesh.clone(), turned(&mesh.points));
             let make = move |first| -> Result<Box<dyn Force>, ElementError> {
                 let elements = ids(&mesh.hexes, first);
-                Ok(Box::new(Hexes::new(&shifted(&mesh.points, first), &elements, material, hex)?))
+                Ok(Box::new(Hexes::new(&shifted(&rest, first), &elements, material, hex)?))
             };
-            (points, mass, triangles, Box::new(make) as Make, Rest::Hexes(rest))
+            (points, mass, triangles, Box::new(make) as Make, Rest::Hexes(whole))
         }
     };
     let trial = match make(0) {

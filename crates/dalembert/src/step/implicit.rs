@@ -26,7 +26,7 @@
 //! $$ \Phi(u) = \tfrac12 (u - v_s)^T M (u - v_s) + \tfrac{c}{d} W(q_s\oplus d u) $$
 //!
 //! (or, where forces have no energy, on the residual) keeps every iteration going down. `static` looks for f = 0
-//! in the same way, with neither mass nor velocity. Book: "Implicit Euler".
+//! in the same way, with neither mass nor velocity. Book: "Implicit steps".
 
 use std::cell::RefCell;
 
