@@ -194,9 +194,8 @@ impl System {
             if ask == Ask::Bias {
                 self.bias[c] = out.bias;
             }
-            // The solver reads whole blocks of 4 or 6 rows.
-            let numbers = 6 * rows;
-            let read = if rows > 4 { 36 } else { 24 };
+            // The solver reads three rows at least.
+            let (numbers, read) = (6 * rows, 6 * rows.max(3));
             blocks.iter_mut().for_each(|block| block[numbers..read].fill(0.0));
             for (slot, place) in slots.iter().enumerate().filter(|(_, place)| **place != NONE) {
                 let node = &self.island.nodes[self.island.block_node[first + *place as usize] as usize];
