@@ -175,7 +175,8 @@ impl System {
                 blocks.fill([0.0; 36]);
                 continue;
             }
-            let holders = entry.constraint.holders().len();
+            let constraint = self.island.constraint(entry, c);
+            let holders = constraint.holders().len();
             let slots = &self.island.slots[c][..holders];
             for (body, place) in bodies.iter_mut().zip(slots) {
                 *body = match *place {
@@ -185,7 +186,7 @@ impl System {
             }
             let (out, rows) = (&mut self.rows, self.island.row_count[c] as usize);
             out.clear_rows(holders, rows);
-            entry.constraint.evaluate(t, &bodies[..holders], &turns[entry.turns.clone()], out);
+            constraint.evaluate(t, &bodies[..holders], &turns[entry.turns.clone()], out);
             self.violation[c] = out.violation;
             if ask == Ask::Violation {
                 continue;
