@@ -230,6 +230,11 @@ pub trait Constraint: Send + Sync {
         true
     }
 
+    /// Itself, if it is a joint between two ends: solvers keep copies of those side by side.
+    fn as_joint(&self) -> Option<&Joint> {
+        None
+    }
+
     /// Which coordinate of its joint a limit or motor acts on.
     fn axis(&self) -> Option<Axis> {
         None
@@ -367,6 +372,10 @@ impl Constraint for Joint {
 
     fn ends(&self) -> Option<&[End; 2]> {
         Some(&self.ends)
+    }
+
+    fn as_joint(&self) -> Option<&Joint> {
+        Some(self)
     }
 
     fn geometric_stiffness(&self, bodies: &[Body], lambda: &[f64], out: &mut [GeometricStiffness]) -> bool {

@@ -99,14 +99,14 @@ pub(super) fn pivot_primal(p: &Pivot, own: &mut [f64], mass: &Block, report: &mu
 pub(super) fn load<const N: usize>(own: &mut [f64], links: &[Link], jacobian: &[Block], primal: bool) {
     let mut at = N * N;
     for link in links {
-        let n = if link.wide { 6 } else { 4 };
+        let n = link.size as usize;
         if link.source != NONE {
             let a = rows::<6, 6>(&jacobian[link.source as usize]);
             let to = &mut own[at..at + N * n];
-            match (primal, link.wide) {
-                (false, _) => put::<N, 6>(to, link.touched, |i, c| a[i][c]),
-                (true, true) => put::<N, 6>(to, link.touched, |i, c| a[c][i]),
-                (true, false) => put::<N, 4>(to, link.touched, |i, c| a[c][i]),
+            if primal {
+                by_size!(link.size, C => put::<N, C>(to, link.touched, |i, c| a[c][i]));
+            } else {
+                put::<N, 6>(to, link.touched, |i, c| a[i][c]);
             }
         }
         at += N * n;
@@ -255,7 +255,7 @@ fn is_early<const N: usize>(
     let size = blocks.iter().map(|a| largest(&rows::<6, 6>(a)[i])).fold(0.0, f64::max);
     let mut at = N * N;
     for link in links {
-        let n = if link.wide { 6 } else { 4 };
+        let n = link.size as usize;
         for c in 0..n {
             let left: f64 = (0..N).map(|r| combination[r] * own[at + r * n + c]).sum();
             if left.abs() > 1e-5 * if link.primal { size } else { scale[i] } {
@@ -281,30 +281,22 @@ pub(super) fn eliminate<const N: usize>(
     let w = rows::<N, N>(w);
     let mut at = 0;
     for link in links {
-        if link.wide {
-            triangle_times::<N, 6>(w, &mut blocks[at..at + 6 * N]);
-            at += 6 * N;
-        } else {
-            triangle_times::<N, 4>(w, &mut blocks[at..at + 4 * N]);
-            at += 4 * N;
-        }
+        by_size!(link.size, C => triangle_times::<N, C>(w, &mut blocks[at..at + C * N]));
+        at += link.size as usize * N;
     }
     // Diagonal blocks of dual nodes are kept with their sign turned, so that they are positive.
     let sign = if p.primal { -1.0 } else { 1.0 };
     let (mut at, mut t) = (0, 0);
     for (i, u) in links.iter().enumerate() {
-        let n = if u.wide { 6 } else { 4 };
+        let n = u.size as usize;
         let h_u = &blocks[at..at + N * n];
         let diagonal = if u.primal { sign } else { -sign };
         let (to, first) = target(targets[t], p.end, later);
         let mut squares = [0.0; 6];
-        if u.wide {
-            let sum = product::<N, 6, 6>(h_u, h_u, to, diagonal, first);
-            (0..6).for_each(|c| squares[c] = sum[c][c]);
-        } else {
-            let sum = product::<N, 4, 4>(h_u, h_u, to, diagonal, first);
-            (0..4).for_each(|c| squares[c] = sum[c][c]);
-        }
+        by_size!(u.size, C => {
+            let sum = product::<N, C, C>(h_u, h_u, to, diagonal, first);
+            (0..C).for_each(|c| squares[c] = sum[c][c]);
+        });
         if !u.primal {
             let given = &mut given[u.slot as usize..u.slot as usize + n];
             if first {
@@ -318,32 +310,31 @@ pub(super) fn eliminate<const N: usize>(
         at += N * n;
         let mut from = at;
         for v in &links[i + 1..] {
-            let n = if v.wide { 6 } else { 4 };
+            let n = v.size as usize;
             let h_w = &blocks[from..from + N * n];
             from += N * n;
             let (to, first) = target(targets[t], p.end, later);
             t += 1;
-            match (u.wide, v.wide) {
-                (true, true) => {
-                    product::<N, 6, 6>(h_u, h_w, to, sign, first);
-                }
-                (true, false) => {
-                    product::<N, 6, 4>(h_u, h_w, to, sign, first);
-                }
-                (false, true) => {
-                    product::<N, 4, 6>(h_u, h_w, to, sign, first);
-                }
-                (false, false) => {
-                    product::<N, 4, 4>(h_u, h_w, to, sign, first);
-                }
-            }
+            by_size!(u.size, C => by_size!(v.size, L => fill::<N, C, L>(h_u, h_w, to, sign, first)));
         }
     }
 }
 
+/// [`product`] between two different neighbours, which trees do not need.
+#[inline(never)]
+fn fill<const K: usize, const E: usize, const L: usize>(
+    u: &[f64],
+    v: &[f64],
+    to: &mut [f64],
+    sign: f64,
+    first: bool,
+) {
+    product::<K, E, L>(u, v, to, sign, first);
+}
+
 #[inline(always)]
 fn target(code: u32, base: u32, later: &mut [f64]) -> (&mut [f64], bool) {
-    (&mut later[((code & !1) - base) as usize..], code & 1 == 1)
+    (&mut later[(code / 2 - base) as usize..], code % 2 == 1)
 }
 
 /// B ← W B with lower triangular W.
@@ -413,13 +404,8 @@ pub(super) fn forwards<const N: usize>(p: &Pivot, own: &[f64], links: &[Link], x
     }
     for link in links {
         let to = side(link.primal, link.node, x, y);
-        if link.wide {
-            add_transposed::<N, 6>(blocks, &z, to);
-            blocks = &blocks[6 * N..];
-        } else {
-            add_transposed::<N, 4>(blocks, &z, to);
-            blocks = &blocks[4 * N..];
-        }
+        by_size!(link.size, C => add_transposed::<N, C>(blocks, &z, to));
+        blocks = &blocks[link.size as usize * N..];
     }
 }
 
@@ -449,13 +435,8 @@ pub(super) fn backwards<const N: usize>(
     z.copy_from_slice(&side(p.primal, p.node, x, y)[..N]);
     for link in links {
         let from = side(link.primal, link.node, x, y);
-        if link.wide {
-            subtract_times::<N, 6>(blocks, from, &mut z);
-            blocks = &blocks[6 * N..];
-        } else {
-            subtract_times::<N, 4>(blocks, from, &mut z);
-            blocks = &blocks[4 * N..];
-        }
+        by_size!(link.size, C => subtract_times::<N, C>(blocks, from, &mut z));
+        blocks = &blocks[link.size as usize * N..];
     }
     let sign = if p.primal { 1.0 } else { -1.0 };
     let mut solution = [0.0; N];

@@ -24,6 +24,30 @@
 
 use std::sync::Arc;
 
+/// Runs `$body` with the number `$size` as the constant `$N`.
+macro_rules! by_size {
+    ($size:expr, $N:ident => $body:expr) => {
+        match $size {
+            3 => {
+                const $N: usize = 3;
+                $body
+            }
+            4 => {
+                const $N: usize = 4;
+                $body
+            }
+            5 => {
+                const $N: usize = 5;
+                $body
+            }
+            _ => {
+                const $N: usize = 6;
+                $body
+            }
+        }
+    };
+}
+
 mod blocks;
 mod order;
 mod pattern;
@@ -199,23 +223,15 @@ impl Kkt {
                     ..self.pattern.coupling_start[node + 1] as usize;
                 let blocks = &jacobian[range];
                 let given = &self.given[p.slot as usize..];
-                if p.wide {
-                    load::<6>(own, own_links, jacobian, false);
-                    let r = &regularization[node];
-                    pivot_dual::<6>(p, own, r, given, own_links, blocks, self.relative, report);
-                    eliminate::<6>(p, own, own_links, own_targets, later, &mut self.given);
+                let r = &regularization[node];
+                by_size!(p.size, N => {
+                    load::<N>(own, own_links, jacobian, false);
+                    pivot_dual::<N>(p, own, r, given, own_links, blocks, self.relative, report);
+                    eliminate::<N>(p, own, own_links, own_targets, later, &mut self.given);
                     if SOLVE {
-                        forwards::<6>(p, own, own_links, x, y);
+                        forwards::<N>(p, own, own_links, x, y);
                     }
-                } else {
-                    load::<4>(own, own_links, jacobian, false);
-                    let r = &regularization[node];
-                    pivot_dual::<4>(p, own, r, given, own_links, blocks, self.relative, report);
-                    eliminate::<4>(p, own, own_links, own_targets, later, &mut self.given);
-                    if SOLVE {
-                        forwards::<4>(p, own, own_links, x, y);
-                    }
-                }
+                });
             }
         }
     }
@@ -229,10 +245,7 @@ impl Kkt {
             let own_links = &self.pattern.links[links..p.links_end as usize];
             links = p.links_end as usize;
             let own = &self.data[p.start as usize..p.end as usize];
-            match p.wide {
-                true => forwards::<6>(p, own, own_links, x, y),
-                false => forwards::<4>(p, own, own_links, x, y),
-            }
+            by_size!(p.size, N => forwards::<N>(p, own, own_links, x, y));
         }
         self.solve_backwards(x, y);
     }
@@ -243,10 +256,7 @@ impl Kkt {
             let first = if i == 0 { 0 } else { self.pattern.pivots[i - 1].links_end as usize };
             let own_links = &self.pattern.links[first..p.links_end as usize];
             let own = &self.data[p.start as usize..p.end as usize];
-            match p.wide {
-                true => backwards::<6>(p, own, own_links, x, y),
-                false => backwards::<4>(p, own, own_links, x, y),
-            }
+            by_size!(p.size, N => backwards::<N>(p, own, own_links, x, y));
         }
     }
 

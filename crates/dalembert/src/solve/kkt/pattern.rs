@@ -21,7 +21,8 @@ pub(super) struct Pivot {
     pub(super) targets_end: u32,
     pub(super) rows: u8,
     pub(super) primal: bool,
-    pub(super) wide: bool,
+    /// Rows and columns of its blocks: 6 for a body; those of a joint, but no less than 3.
+    pub(super) size: u8,
     /// Earlier eliminations have written into the diagonal block.
     pub(super) touched: bool,
 }
@@ -36,7 +37,8 @@ pub(super) struct Link {
     /// Index of the coupling block, or `NONE` for fill.
     pub(super) source: u32,
     pub(super) primal: bool,
-    pub(super) wide: bool,
+    /// Rows and columns of its blocks: 6 for a body; those of a joint, but no less than 3.
+    pub(super) size: u8,
     pub(super) touched: bool,
 }
 
@@ -146,8 +148,8 @@ impl Pattern {
 
     fn build(primal: usize, couplings: &[Coupling], order: order::Order) -> Self {
         let n = order.sequence.len();
-        let wide = |v: u32| (v as usize) < primal || couplings[v as usize - primal].rows > 4;
-        let size = |v: u32| if wide(v) { 6 } else { 4 };
+        let size =
+            |v: u32| if (v as usize) < primal { 6 } else { couplings[v as usize - primal].rows.max(3) };
 
         // Places of nodes and blocks.
         let (mut start, mut slot) = (vec![0u32; n + 1], vec![0u32; n]);
@@ -157,7 +159,7 @@ impl Pattern {
             data += size(v) * (size(v) + order.later[v as usize].iter().map(|&u| size(u)).sum::<usize>());
             given += size(v);
         }
-        assert!(data <= u32::MAX as usize, "the factor needs {data} numbers");
+        assert!(2 * data <= u32::MAX as usize, "the factor needs {data} numbers");
         start[n] = data as u32;
 
         let mut coupling_start = vec![0u32];
@@ -184,7 +186,7 @@ impl Pattern {
                     node: if (u as usize) < primal { u } else { u - primal as u32 },
                     source: source(v, u),
                     primal: (u as usize) < primal,
-                    wide: wide(u),
+                    size: size(u) as u8,
                     touched: false,
                 });
             }
@@ -199,7 +201,7 @@ impl Pattern {
                 targets_end: 0,
                 rows: if is_primal { 6 } else { couplings[v as usize - primal].rows as u8 },
                 primal: is_primal,
-                wide: wide(v),
+                size: size(v) as u8,
                 touched: false,
             });
         }
@@ -209,7 +211,7 @@ impl Pattern {
             for (k, &u) in later.iter().enumerate() {
                 let at = order.place[u as usize] as usize;
                 let first = !std::mem::replace(&mut pivots[at].touched, true);
-                targets.push(start[at] | first as u32);
+                targets.push(2 * start[at] + first as u32);
                 // Both lists are sorted by place: one sweep finds every block of u.
                 let (mut offset, mut m) = (start[at] as usize + size(u) * size(u), 0);
                 let candidates = &order.later[u as usize];
@@ -219,7 +221,7 @@ impl Pattern {
                         m += 1;
                     }
                     let first = !std::mem::replace(&mut links[first_link[at] + m].touched, true);
-                    targets.push(offset as u32 | first as u32);
+                    targets.push(2 * offset as u32 + first as u32);
                 }
             }
             pivots[i].targets_end = targets.len() as u32;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::joints::{Holder, MOST_HOLDERS};
+use crate::joints::{Constraint, Holder, Joint, MOST_HOLDERS};
 use crate::math::Mat3;
 use crate::model::{Model, NamedConstraint};
 use crate::solve::kkt::{Coupling, Pattern, Sorted};
@@ -34,6 +34,8 @@ pub(crate) struct Island {
     pub filters: Vec<Mat3>,
     /// Number in the model of each constraint.
     pub members: Vec<u32>,
+    /// Copies of those that are plain joints: in the model they lie scattered.
+    joints: Vec<Option<Joint>>,
     /// Per constraint: its rows, and whether it must hold exactly.
     pub row_count: Vec<u8>,
     pub exact: Vec<bool>,
@@ -121,6 +123,7 @@ impl Island {
                 });
                 slots[slot] = place as u8;
             }
+            island.joints.push(entry.constraint.as_joint().cloned());
             island.row_count.push(entry.constraint.rows() as u8);
             island.exact.push(entry.is_exact());
             island.breakable.extend(entry.breaks_at.map(|limit| (c, limit)));
@@ -140,6 +143,12 @@ impl Island {
     #[inline]
     pub(crate) fn entry<'a>(&self, model: &'a Model, c: usize) -> &'a NamedConstraint {
         &model.constraints[self.members[c] as usize]
+    }
+
+    /// What it is made of.
+    #[inline]
+    pub(super) fn constraint<'a>(&'a self, entry: &'a NamedConstraint, c: usize) -> &'a dyn Constraint {
+        self.joints[c].as_ref().map_or(&*entry.constraint, |joint| joint)
     }
 
     /// λ of a constraint, out of those of the whole model.

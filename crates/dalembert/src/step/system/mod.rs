@@ -175,7 +175,8 @@ impl System {
                 blocks.fill([0.0; 36]);
                 continue;
             }
-            let holders = entry.constraint.holders().len();
+            let constraint = self.island.constraint(entry, c);
+            let holders = constraint.holders().len();
             let slots = &self.island.slots[c][..holders];
             for (body, place) in bodies.iter_mut().zip(slots) {
                 *body = match *place {
@@ -185,7 +186,7 @@ impl System {
             }
             let (out, rows) = (&mut self.rows, self.island.row_count[c] as usize);
             out.clear_rows(holders, rows);
-            entry.constraint.evaluate(t, &bodies[..holders], &turns[entry.turns.clone()], out);
+            constraint.evaluate(t, &bodies[..holders], &turns[entry.turns.clone()], out);
             self.violation[c] = out.violation;
             if ask == Ask::Violation {
                 continue;
@@ -194,9 +195,8 @@ impl System {
             if ask == Ask::Bias {
                 self.bias[c] = out.bias;
             }
-            // The solver reads whole blocks of 4 or 6 rows.
-            let numbers = 6 * rows;
-            let read = if rows > 4 { 36 } else { 24 };
+            // The solver reads three rows at least.
+            let (numbers, read) = (6 * rows, 6 * rows.max(3));
             blocks.iter_mut().for_each(|block| block[numbers..read].fill(0.0));
             for (slot, place) in slots.iter().enumerate().filter(|(_, place)| **place != NONE) {
                 let node = &self.island.nodes[self.island.block_node[first + *place as usize] as usize];

@@ -69,12 +69,13 @@ impl System {
             if broken[entry.joint] || lambda.iter().all(|l| *l == 0.0) {
                 continue;
             }
-            let n = entry.constraint.holders().len();
+            let constraint = self.island.constraint(entry, c);
+            let n = constraint.holders().len();
             for slot in 0..n {
                 bodies[slot] = self.node_at(c, slot).map_or(Body::WORLD, |node| self.bodies[node]);
             }
             let mut out = [GeometricStiffness::default(); MOST_HOLDERS];
-            if !entry.constraint.geometric_stiffness(&bodies[..n], &lambda, &mut out[..n]) {
+            if !constraint.geometric_stiffness(&bodies[..n], &lambda, &mut out[..n]) {
                 continue;
             }
             for slot in 0..n {
