@@ -33,6 +33,8 @@ struct Tet {
 #[derive(Debug, Clone)]
 pub struct Tets {
     tets: Vec<Tet>,
+    /// Corners once more, side by side: all that the fast product reads besides its cache.
+    corners: Vec<[PointId; 4]>,
     material: Material,
     elastic: Elastic,
     parts: Parts,
@@ -64,7 +66,8 @@ impl Tets {
             tets.push(Tet { points, g, volume });
         }
         let parts = Parts::new(&mut tets, |t| t.points);
-        Ok(Self { tets, material, elastic: material.elastic(), parts })
+        let corners = tets.iter().map(|t| t.points).collect();
+        Ok(Self { tets, corners, material, elastic: material.elastic(), parts })
     }
 
     /// Number of tetrahedra.
@@ -193,7 +196,7 @@ impl Tet {
 
 /// One tetrahedron of a fast product: reads lane `l` of its group.
 fn add_fast_one(
-    t: &Tet,
+    corners: &[PointId; 4],
     group: &[f64],
     l: usize,
     mu: f64,
@@ -203,14 +206,14 @@ fn add_fast_one(
     df: &mut [f64],
 ) {
     let a: [Vec3; 3] = std::array::from_fn(|i| Vec3::from_fn(|c, _| group[4 * (3 * i + c) + l]));
-    let o = triple(dx, t.points[0].index());
+    let o = triple(dx, corners[0].index());
     let mut G = Mat3::zeros();
     for i in 0..3 {
-        G += (triple(dx, t.points[i + 1].index()) - o) * a[i].transpose();
+        G += (triple(dx, corners[i + 1].index()) - o) * a[i].transpose();
     }
     let S = (G + G.transpose()) * mu + Mat3::identity() * (lambda * G.trace());
     let f = a.map(|a| S * a);
-    let [o, i, j, k] = t.points.map(|p| p.index() - first);
+    let [o, i, j, k] = corners.map(|p| p.index() - first);
     add_triple(df, i, &f[0]);
     add_triple(df, j, &f[1]);
     add_triple(df, k, &f[2]);
@@ -220,7 +223,7 @@ fn add_fast_one(
 /// Four tetrahedra of a fast product, one per lane.
 #[inline(always)]
 fn add_fast_four(
-    tets: &[Tet; 4],
+    corners: &[[PointId; 4]; 4],
     group: &[f64; GROUP],
     mu: f64,
     lambda: f64,
@@ -231,9 +234,9 @@ fn add_fast_four(
     // u[i][c] = component c of u_i − u_0, one tetrahedron per lane.
     let mut u = [[Lanes::default(); 3]; 3];
     for l in 0..4 {
-        let o = triple(dx, tets[l].points[0].index());
+        let o = triple(dx, corners[l][0].index());
         for i in 0..3 {
-            let d = triple(dx, tets[l].points[i + 1].index()) - o;
+            let d = triple(dx, corners[l][i + 1].index()) - o;
             for c in 0..3 {
                 u[i][c].0[l] = d[c];
             }
@@ -258,7 +261,7 @@ fn add_fast_four(
         std::array::from_fn(|r| S[r][0].times_plus(a[i][0], S[r][1].times_plus(a[i][1], S[r][2] * a[i][2])))
     });
     for l in 0..4 {
-        let [o, p @ ..] = tets[l].points.map(|p| p.index() - first);
+        let [o, p @ ..] = corners[l].map(|p| p.index() - first);
         let mut sum = Vec3::zeros();
         for i in 0..3 {
             let f = Vec3::new(f[i][0].0[l], f[i][1].0[l], f[i][2].0[l]);
@@ -275,13 +278,13 @@ impl Tets {
         let (mu, lambda) = (self.elastic.mu, self.elastic.lambda);
         let (groups, _) = cache.as_chunks::<GROUP>();
         let one = |e: usize, df: &mut [f64]| {
-            add_fast_one(&self.tets[e], &groups[e / 4], e % 4, mu, lambda, dx, first, df);
+            add_fast_one(&self.corners[e], &groups[e / 4], e % 4, mu, lambda, dx, first, df);
         };
         // Whole groups in lanes, the ragged ends one by one.
         let inside = range.start.next_multiple_of(4).min(range.end)..range.end;
         let whole = inside.start..inside.start + inside.len() / 4 * 4;
         (range.start..inside.start).for_each(|e| one(e, df));
-        let (fours, _) = self.tets[whole.clone()].as_chunks::<4>();
+        let (fours, _) = self.corners[whole.clone()].as_chunks::<4>();
         for (four, group) in fours.iter().zip(&groups[whole.start.div_ceil(4)..]) {
             add_fast_four(four, group, mu, lambda, dx, first, df);
         }
