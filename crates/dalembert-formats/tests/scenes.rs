@@ -100,7 +100,7 @@ const BAD_TAILS: &[(&str, usize, usize, &str)] = &[
     ("[[particles]]\nmass = 1", 8, 1, "lacks the key `name`"),
     ("[[points]]\nname = \"rope\"\nof = \"a\"", 9, 8, "is taken"),
     ("[[points]]\nname = \"p\"\nof = [\"a\", \"rop[1]\"]", 10, 12, "did you mean `rope`?"),
-    ("[[points]]\nname = \"p\"\nof = \"p\"", 10, 6, "defined here or later"),
+    ("[[points]]\nname = \"p\"\nof = \"p\"", 10, 6, "form a loop"),
     ("[[points]]\nname = \"p\"\nof = [\"rope\", \"rope[7]\"]", 10, 15, "out of range"),
     (
         "[[drag]]\nname = \"d\"\nlinear = 1\n[[drag]]\nname = \"d\"\nlinear = 1",
