@@ -456,7 +456,7 @@ fn every_kind_of_shape_is_drawn_and_a_stiff_one_can_be_held() {
 
 /// A crate that hangs from the ceiling by a ball joint and a cone beside it that floats.
 fn hanging(method: Method) -> Simulation {
-    let soft = matches!(method, Method::Explicit(_));
+    let soft = matches!(method, Method::Explicit(_) | Method::Implicit(_));
     let mut scene = Scene { title: "hanging crate".into(), dt: 2e-3, method, ..Scene::default() };
     let cube = Shape::Box { size: Vec3::new(0.3, 0.3, 0.4) };
     scene.add(RigidBody::new("crate", cube).mass(2.0).at([0.0, 0.0, 1.0]));
