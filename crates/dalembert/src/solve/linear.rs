@@ -398,11 +398,6 @@ mod tests {
                 assert!(report.stop == CgStop::Converged && report.positive_definite);
                 let error: Vec<f64> = x.iter().zip(&exact).map(|(x, e)| x - e).collect();
                 let error = norm(&error) / norm(&exact);
-                println!(
-                    "{cells:?} {}: {} iterations, error {error:.1e}",
-                    report.solver.name(),
-                    report.iterations
-                );
                 assert!(error < 1e-4, "{report:?} {error:e}");
             }
         }

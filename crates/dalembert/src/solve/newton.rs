@@ -341,7 +341,6 @@ mod tests {
             },
         };
         let report = minimise(&NewtonOptions::default(), &mut rosenbrock, &mut x);
-        println!("{report:?}");
         assert_eq!(report.stop, Stop::Converged);
         assert!(report.iterations < 30 && report.step_halvings > 0 && report.steepest_descents == 0);
         assert!((x[0] - 1.0).abs() < 1e-9 && (x[1] - 1.0).abs() < 1e-9, "{x:?}");
@@ -365,7 +364,6 @@ mod tests {
             minimise(&NewtonOptions { relative: 1e-14, ..Default::default() }, &mut objective, &mut x);
         assert_eq!(report.stop, Stop::Converged);
         assert!((x[0] - 2.0_f64.ln()).abs() < 1e-15);
-        println!("{errors:?}");
         for pair in errors.windows(2).filter(|pair| pair[1] > 1e-13) {
             assert!((pair[1] / (pair[0] * pair[0]) - 0.5).abs() < 0.1, "{errors:?}");
         }
