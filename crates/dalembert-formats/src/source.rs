@@ -221,7 +221,7 @@ impl<'a> Loader<'a> {
         for entry in entries {
             let key = match entry.key.as_str() {
                 "rigid" | "affine" => "shape",
-                "points" => "surface",
+                "points" | "cloth" => "surface",
                 "soft" => "",
                 _ => continue,
             };

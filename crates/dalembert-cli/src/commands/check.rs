@@ -277,6 +277,7 @@ fn kind(block: &Block) -> &'static str {
         BlockKind::Generalized => "generalized coordinates",
         BlockKind::Particles => "particles",
         BlockKind::Affine => "affine body",
+        BlockKind::Markers => "markers of a rod",
         BlockKind::Mapped => "carried by others",
     }
 }
@@ -288,7 +289,7 @@ fn mass(model: &Model, block: &Block) -> Option<f64> {
         BlockKind::Particles | BlockKind::Affine | BlockKind::Generalized => {
             Some(model.particles.mass[block.points.clone()].iter().sum())
         }
-        BlockKind::Mapped => None,
+        BlockKind::Markers | BlockKind::Mapped => None,
     }
 }
 

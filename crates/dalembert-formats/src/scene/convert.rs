@@ -13,6 +13,7 @@ use dalembert::step::{Explicit, Implicit, Impulse, Integrator, Lagrange, Method,
 
 use super::convert_deformable::{affine, inside, points, soft_bodies};
 use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
+use super::convert_sheet::{cloths, obstacle, pressure, rod};
 
 use crate::describe::View;
 use crate::error::{Diagnostic, Files, Problems, SceneFileError, Span};
@@ -46,6 +47,8 @@ pub(super) fn scene(
             .collect(),
         particles: each(root, "particles", particles),
         soft: soft_bodies(root, files, &mut problems),
+        cloth: cloths(root, files, &mut problems),
+        rod: each(root, "rod", rod),
         affine: root.tables("affine").iter().filter_map(|t| affine(t, files, &mut problems)).collect(),
         points: root.tables("points").iter().map(|t| points(t, files, &mut problems)).collect(),
         springs: root.tables("springs").iter().flat_map(|t| springs(t, files, &mut problems)).collect(),
@@ -59,6 +62,8 @@ pub(super) fn scene(
         }),
         push: root.tables("push").iter().map(|t| push(t, files, &mut problems)).collect(),
         attractor: each(root, "attractor", attractor),
+        obstacle: root.tables("obstacle").iter().map(|t| obstacle(t, files, &mut problems)).collect(),
+        pressure: each(root, "pressure", pressure),
         pair_force: each(root, "pair_force", pair_force),
         custom: Vec::new(),
         fix: root.tables("fix").iter().map(|t| fix(t, files, &mut problems)).collect(),

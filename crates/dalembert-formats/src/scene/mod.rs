@@ -21,8 +21,10 @@
 mod convert;
 mod convert_deformable;
 mod convert_mechanism;
+mod convert_sheet;
 mod deformable_tables;
 mod mechanism_tables;
+mod sheet_tables;
 mod stability;
 mod tables;
 

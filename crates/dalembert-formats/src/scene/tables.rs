@@ -4,6 +4,7 @@ use dalembert::scene::MOST_POINTS;
 
 use super::deformable_tables::{AFFINE, INSIDE, SOFT, SURFACE};
 use super::mechanism_tables::{BEAD, GEAR, GENERALIZED, JOINT, RIGID};
+use super::sheet_tables::{CLOTH as CLOTH_BODY, OBSTACLE, PRESSURE, ROD};
 use crate::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
 use crate::source::INCLUDE;
 
@@ -20,13 +21,13 @@ const fn count(min: i64) -> Kind {
     Kind::Integer { min, max: MOST_POINTS as i64 }
 }
 
-const FORCE_NAME: Field = Field::optional(
+pub(super) const FORCE_NAME: Field = Field::optional(
     "name",
     Kind::Name,
     "",
     "Name, for the quantity `energy.NAME` and for messages; made from the kind if there is none.",
 );
-const ON: Field = Field::optional(
+pub(super) const ON: Field = Field::optional(
     "on",
     SELECTION,
     "",
@@ -277,7 +278,7 @@ static GRID: Table = Table::new(
 );
 
 static CLOTH: Table = Table::new(
-    "cloth",
+    "cloth_patch",
     "A rectangular patch in the xy-plane centred on `position`, to be joined by springs; x runs fastest.",
     &[
         Field::required(
@@ -685,6 +686,8 @@ pub static ROOT: Table = Table::new(
             "Bodies with generalized coordinates.",
         ),
         Field::optional("soft", Kind::Tables(&SOFT), "", "Soft solids."),
+        Field::optional("cloth", Kind::Tables(&CLOTH_BODY), "", "Cloth and shells."),
+        Field::optional("rod", Kind::Tables(&ROD), "", "Rods."),
         Field::optional("affine", Kind::Tables(&AFFINE), "", "Affine bodies."),
         Field::optional("particles", Kind::Tables(&PARTICLES), "", "Sets of particles."),
         Field::optional("points", Kind::Tables(&POINTS), "", "Points carried by other points."),
@@ -693,6 +696,8 @@ pub static ROOT: Table = Table::new(
         Field::optional("drag", Kind::Tables(&DRAG), "", "Drag."),
         Field::optional("push", Kind::Tables(&PUSH), "", "Given forces."),
         Field::optional("attractor", Kind::Tables(&ATTRACTOR), "", "Fixed centres of attraction."),
+        Field::optional("obstacle", Kind::Tables(&OBSTACLE), "", "Fixed things that push points away."),
+        Field::optional("pressure", Kind::Tables(&PRESSURE), "", "Pressure inside closed surfaces."),
         Field::optional("pair_force", Kind::Tables(&PAIR_FORCE), "", "Forces between points."),
         Field::optional("fix", Kind::Tables(&FIX), "", "Directions that may not move."),
         Field::optional("motion", Kind::Tables(&MOTION), "", "Prescribed motion."),

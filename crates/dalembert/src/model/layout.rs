@@ -71,6 +71,8 @@ pub enum BlockKind {
     Particles,
     /// An affine body: the place of its centre of mass and the three columns of its deformation.
     Affine,
+    /// Markers beside the edges of a rod, which show its twist: places, but none of the rod.
+    Markers,
     /// Points carried by other points through a mapping.
     Mapped,
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use crate::bodies::Shape;
 use crate::bodies::{Generalized, Particles, Rigid};
 use crate::filters::Filters;
+use crate::forces::unary::ObstacleShape;
 use crate::forces::{Force, Points};
 use crate::joints::{Body, MOST_HOLDERS, Rows};
 use crate::mapping::{Mapping, gather_all};
@@ -33,7 +34,7 @@ pub struct NamedForce {
 }
 
 /// Triangles and lines between points, to be looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Surface {
     /// Name of the block whose points it joins.
     pub name: String,
@@ -41,6 +42,8 @@ pub struct Surface {
     pub triangles: Vec<[u32; 3]>,
     /// Ends of lines.
     pub lines: Vec<[u32; 2]>,
+    /// Radius of the lines \[m\]; 0 if none is known.
+    pub radius: f64,
 }
 
 /// What does not change while a scene runs.
@@ -77,6 +80,8 @@ pub struct Model {
     pub start_places: Vec<f64>,
     /// What soft bodies and carried meshes look like.
     pub surfaces: Vec<Surface>,
+    /// What pushes points away, with its name.
+    pub obstacles: Vec<(String, ObstacleShape)>,
 }
 
 impl std::fmt::Debug for Model {

@@ -16,7 +16,7 @@ use super::{
 use crate::bodies::{Generalized, Particles};
 use crate::filters::{Filters, Motion};
 use crate::forces::Force;
-use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs};
+use crate::forces::nary::{AngularSpring, AngularSprings, Pressure, Spring, Springs};
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, Obstacle, ObstacleShape, Penalty, Push};
 use crate::joints::Body;
@@ -25,7 +25,7 @@ use crate::math::rotation::set_quaternion;
 use crate::math::{Quat, Vec3, set_triple, triple};
 use crate::mesh::{Region, Weights};
 use crate::model::{
-    Block, BlockKind, Layout, Model, NamedForce, PointId, PointSet, Quantity, State, split_index,
+    Block, BlockKind, Layout, Model, NamedForce, PointId, PointSet, Quantity, State, Surface, split_index,
 };
 use crate::step::{Integrator, Method, Simulation, StepReport, Workspace};
 
@@ -249,7 +249,9 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         .iter()
         .filter_map(|p| Some((p.name.clone(), p.at.len(), p.surface.as_ref()?.triangles.clone())))
         .collect();
-    let forces = forces(scene, &points, &mut notes);
+    let surfaces = expanded.surfaces(&points.blocks, &drawn);
+    let obstacles = scene.obstacle.iter().map(|o| (o.name.clone(), o.shape)).collect();
+    let forces = forces(scene, &points, &surfaces, &expanded.forces, &mut notes);
     if !notes.errors.is_empty() {
         return Err(BuildError { errors: notes.errors });
     }
@@ -272,7 +274,6 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     }
     let mut particles = Particles::new(&masses, layout.particles, layout.points);
     particles.shared = expanded.shared_inertia(&blocks);
-    let surfaces = expanded.surfaces(&blocks, &drawn);
     let Bodies { rigid, shapes, .. } = bodies;
     let model = Model {
         title,
@@ -288,6 +289,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         constraints: joined.constraints,
         filters,
         surfaces,
+        obstacles,
         start_places: start_places(&layout, &state.q),
     };
     model.settle(&mut state);
@@ -358,7 +360,7 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             notes.not_negative("rayleigh_stiffness", e.rayleigh_stiffness);
         }
     }
-    let soft = scene.soft.len() + scene.cloth.len() + scene.affine.len();
+    let soft = scene.soft.len() + scene.cloth.len() + scene.rod.len() + scene.affine.len();
     let nothing = scene.particles.is_empty() && soft == 0;
     if nothing && scene.rigid.is_empty() && scene.generalized.is_empty() {
         notes.error("particles", "the scene is empty: it needs particles or bodies");
@@ -400,8 +402,9 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
         }
         names.add(&set.name, total - n..total);
     }
-    // Columns of affine bodies come last and are no places: what acts on all particles leaves them alone.
-    let columns = scene.particles.iter().zip(&expanded.origins).filter(|(_, o)| o.coordinates);
+    // Markers and columns of affine bodies come last: what acts on all particles leaves them alone.
+    let columns =
+        scene.particles.iter().zip(&expanded.origins).filter(|(_, o)| o.kind != BlockKind::Particles);
     names.particles = total - columns.map(|(set, _)| set.arrangement.count()).sum::<usize>();
     let mut taken = BTreeSet::new();
     for (k, body) in scene.rigid.iter().enumerate() {
@@ -467,7 +470,7 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
         }
         blocks.push(Block {
             name: set.name.clone(),
-            kind: if origin.coordinates { BlockKind::Affine } else { BlockKind::Particles },
+            kind: origin.kind,
             q: base_q + 3 * first..base_q + 3 * (first + n),
             v: base_v + 3 * first..base_v + 3 * (first + n),
             points: first..first + n,
@@ -856,7 +859,13 @@ fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
     filters
 }
 
-fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
+fn forces(
+    scene: Scene,
+    points: &Points,
+    surfaces: &[Surface],
+    made: &[(&'static str, usize)],
+    notes: &mut Notes,
+) -> Vec<NamedForce> {
     let mut out: Vec<NamedForce> = Vec::new();
     let names = &points.names;
     if scene.gravity != Vec3::zeros() {
@@ -929,6 +938,13 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
         let force = Obstacle { on, shape, radius, stiffness, damping, penalty };
         push(notes, "obstacle", &set.name, Box::new(force));
     }
+    for (k, set) in scene.pressure.iter().enumerate() {
+        notes.at("pressure", k, &set.name);
+        notes.finite("pressure", set.pressure);
+        if let Some(triangles) = closed(&set.on, surfaces, notes) {
+            push(notes, "pressure", &set.name, Box::new(Pressure::uniform(&triangles, set.pressure)));
+        }
+    }
     for (k, set) in scene.push.iter().enumerate() {
         notes.at("push", k, &set.name);
         notes.finite3("force", &set.force);
@@ -969,8 +985,10 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
             push(notes, "pair_force", &set.name, force);
         }
     }
+    let own = scene.custom.len() - made.len();
     for (k, set) in scene.custom.into_iter().enumerate() {
-        notes.at("custom", k, &set.name);
+        let (table, index) = k.checked_sub(own).map_or(("custom", k), |k| made[k]);
+        notes.at(table, index, &set.name);
         let list =
             if set.on.is_empty() { (0..names.particles).collect() } else { names.list(notes, "on", &set.on) };
         if list.len() > set.most {
@@ -980,6 +998,30 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
         push(notes, "custom", &set.name, (set.make)(list));
     }
     out
+}
+
+/// Triangles of the surface of that name, if each of its edges has two.
+fn closed(on: &str, surfaces: &[Surface], notes: &mut Notes) -> Option<Vec<[PointId; 3]>> {
+    let skins = || surfaces.iter().filter(|s| !s.triangles.is_empty());
+    let Some(skin) = skins().find(|s| s.name == on) else {
+        let known: Vec<String> = skins().map(|s| s.name.clone()).collect();
+        let message = format!("there is no soft body, cloth or carried surface `{on}`");
+        notes.misspelt("on", message, Some((on.to_string(), known)));
+        return None;
+    };
+    let mut sides = BTreeMap::new();
+    for t in &skin.triangles {
+        for (a, b) in [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])] {
+            *sides.entry((a.min(b), a.max(b))).or_insert(0) += if a < b { 1 } else { -1 };
+        }
+    }
+    if let Some(((a, b), _)) = sides.iter().find(|(_, n)| **n != 0) {
+        let message =
+            format!("the surface `{on}` is open at the edge of points {a} and {b}: gas would flow out there");
+        notes.error("on", message);
+        return None;
+    }
+    Some(skin.triangles.iter().map(|t| t.map(PointId)).collect())
 }
 
 /// Neighbours of a set by `along`, as global point numbers: one tuple for each of the `edges`.

@@ -1,7 +1,7 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
-use super::deformable::{AffineBody, Cloth, ObstacleItem, SoftBody};
+use super::deformable::{AffineBody, Cloth, ObstacleItem, PressureItem, Rod, SoftBody};
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
 use crate::filters::Motion;
 use crate::forces::spatial::PairLaw;
@@ -385,6 +385,8 @@ pub enum Item {
     Generalized(GeneralizedBody),
     Soft(SoftBody),
     Cloth(Cloth),
+    Rod(Rod),
+    Pressure(PressureItem),
     Affine(AffineBody),
     Obstacle(ObstacleItem),
     Particles(ParticleSet),
@@ -420,6 +422,8 @@ items! {
     Generalized: GeneralizedBody,
     Soft: SoftBody,
     Cloth: Cloth,
+    Rod: Rod,
+    Pressure: PressureItem,
     Affine: AffineBody,
     Obstacle: ObstacleItem,
     Particles: ParticleSet,

@@ -23,6 +23,7 @@ mod arrange;
 mod build;
 mod build_deformable;
 mod build_mechanism;
+mod build_rod;
 mod deformable;
 mod error;
 mod items;
@@ -30,7 +31,9 @@ mod mechanism;
 pub mod robot;
 
 pub use arrange::{Arrangement, Edges};
-pub use deformable::{AffineBody, Cloth, Elements, Membrane, ObstacleItem, Rod, Sheet, SoftBody, Solid};
+pub use deformable::{
+    AffineBody, Bending, Cloth, Elements, Membrane, ObstacleItem, PressureItem, Rod, Sheet, SoftBody, Solid,
+};
 pub use error::{BuildError, Place, SceneError};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
@@ -83,6 +86,8 @@ pub struct Scene {
     pub soft: Vec<SoftBody>,
     /// Cloth and shells.
     pub cloth: Vec<Cloth>,
+    /// Rods.
+    pub rod: Vec<Rod>,
     /// Affine bodies.
     pub affine: Vec<AffineBody>,
     /// Sets of particles.
@@ -101,6 +106,8 @@ pub struct Scene {
     pub attractor: Vec<AttractorSet>,
     /// Fixed things that push points away.
     pub obstacle: Vec<ObstacleItem>,
+    /// Pressure inside closed surfaces.
+    pub pressure: Vec<PressureItem>,
     /// Forces between near or all points.
     pub pair_force: Vec<PairForce>,
     /// Forces that the user wrote in Rust.
@@ -132,6 +139,7 @@ impl Default for Scene {
             generalized: Vec::new(),
             soft: Vec::new(),
             cloth: Vec::new(),
+            rod: Vec::new(),
             affine: Vec::new(),
             particles: Vec::new(),
             points: Vec::new(),
@@ -141,6 +149,7 @@ impl Default for Scene {
             push: Vec::new(),
             attractor: Vec::new(),
             obstacle: Vec::new(),
+            pressure: Vec::new(),
             pair_force: Vec::new(),
             custom: Vec::new(),
             fix: Vec::new(),
@@ -167,6 +176,8 @@ impl Scene {
             Item::Generalized(x) => self.generalized.push(x),
             Item::Soft(x) => self.soft.push(x),
             Item::Cloth(x) => self.cloth.push(x),
+            Item::Rod(x) => self.rod.push(x),
+            Item::Pressure(x) => self.pressure.push(x),
             Item::Obstacle(x) => self.obstacle.push(x),
             Item::Affine(x) => self.affine.push(x),
             Item::Particles(x) => self.particles.push(x),

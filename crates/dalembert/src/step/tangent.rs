@@ -18,7 +18,7 @@
 //! $C A C + (1 - C)$: regular, and with the same solution in what may move.
 
 use super::joint_springs::JointSprings;
-use crate::forces::Tangent;
+use crate::forces::{Force, Tangent};
 use crate::mapping::gather_all;
 use crate::math::{Blocks, Mat3, add_triple, triple};
 use crate::model::{Model, State};
@@ -42,7 +42,8 @@ pub(crate) struct Linearization {
     pub time: f64,
     /// Forces on all velocities there, gathered \[N or N·m\].
     pub f: Vec<f64>,
-    tangent: Tangent,
+    /// That of each batch.
+    tangents: Vec<Tangent>,
     caches: Vec<Vec<f64>>,
     geometric: Blocks,
     joints: JointSprings,
@@ -55,6 +56,7 @@ pub(crate) struct Linearization {
     points: Blocks,
     jacobian: Blocks,
     expansion: Expansion,
+    filter: Vec<Option<Mat3>>,
 }
 
 /// Which 3-vectors of the unknowns carry each point, and how: a sparse matrix of 3×3 blocks by rows.
@@ -130,11 +132,23 @@ impl Linearization {
 
     /// Makes the tangent at what was evaluated last.
     pub(crate) fn linearize(&mut self, model: &Model, tangent: Tangent) {
-        self.tangent = tangent;
+        self.linearize_each(model, tangent, |_| tangent);
+    }
+
+    /// Makes the tangent for a step that linearises once: as it is, except where a cheaper one serves as well.
+    pub(crate) fn linearize_once(&mut self, model: &Model) {
+        self.linearize_each(model, Tangent::Exact, |force| {
+            if force.has_cheap_projection() { Tangent::Projected } else { Tangent::Exact }
+        });
+    }
+
+    fn linearize_each(&mut self, model: &Model, tangent: Tangent, of: impl Fn(&dyn Force) -> Tangent) {
+        self.tangents.clear();
+        self.tangents.extend(model.forces.iter().map(|batch| of(&*batch.force)));
         self.caches.resize(model.forces.len(), Vec::new());
         let points = model.points(self.time, &self.q, &self.v);
-        for (batch, cache) in model.forces.iter().zip(&mut self.caches) {
-            batch.force.linearize(&points, tangent, cache);
+        for ((batch, tangent), cache) in model.forces.iter().zip(&self.tangents).zip(&mut self.caches) {
+            batch.force.linearize(&points, *tangent, cache);
         }
         self.geometric.entries.clear();
         for m in &model.mappings {
@@ -247,8 +261,8 @@ impl Linearization {
         }
         let points = model.points(self.time, &self.q, &self.v);
         self.points.entries.clear();
-        for batch in &model.forces {
-            batch.force.add_tangent_blocks(&points, self.tangent, &mut self.points);
+        for (batch, tangent) in model.forces.iter().zip(&self.tangents) {
+            batch.force.add_tangent_blocks(&points, *tangent, &mut self.points);
         }
         self.points.entries.iter_mut().for_each(|e| e.2 *= factors.stiffness);
         if factors.damping != 0.0 {
@@ -288,17 +302,18 @@ impl Linearization {
         if !model.constraints.is_empty() {
             self.joints.add_blocks(factors.stiffness, factors.damping, out);
         }
-        filter_blocks(model, pv, out);
+        filter_blocks(model, pv, &mut self.filter, out);
     }
 }
 
 /// A ← C A C + (1 − C).
-fn filter_blocks(model: &Model, pv: usize, out: &mut Blocks) {
+fn filter_blocks(model: &Model, pv: usize, filter: &mut Vec<Option<Mat3>>, out: &mut Blocks) {
     if model.filters.is_empty() {
         return;
     }
     let n = pv + model.layout.particles;
-    let mut filter: Vec<Option<Mat3>> = vec![None; n];
+    filter.clear();
+    filter.resize(n, None);
     for i in 0..model.layout.particles {
         filter[pv + i] = model.filters.block(i);
     }
