@@ -27,7 +27,7 @@ mod deformable;
 mod error;
 mod items;
 mod mechanism;
-pub mod robot;
+pub use crate::bodies::articulated::robot;
 
 pub use arrange::{Arrangement, Edges};
 pub use deformable::{AffineBody, Cloth, Elements, Membrane, ObstacleItem, Rod, Sheet, SoftBody, Solid};
