@@ -19,6 +19,7 @@ pub(crate) fn run() -> Outcome {
         ("dalembert-cli", "conformance"),
         ("dalembert-formats", "robots_conformance"),
         ("dalembert-formats", "robots_dynamics"),
+        ("dalembert-formats", "robots_running"),
     ] {
         // Tables of models are part of the result, so nothing is captured.
         let tests = ["--package", package, "--features", "conformance", "--test", test, "--", "--nocapture"];
