@@ -89,15 +89,14 @@ pub struct MachineState {
 impl MachineState {
     /// How many numbers [`pack`](Self::pack) writes.
     pub fn packed_len(machine: &Machine) -> usize {
-        machine.tree.coordinates()
-            + 2 * machine.tree.freedoms()
-            + machine.activations
-            + 2 * machine.drives.len()
+        machine.lengths().iter().sum()
     }
 
     /// Appends what must be saved to go on with the same bits.
     pub fn pack(&self, out: &mut Vec<f64>) {
-        for part in [&self.q, &self.v, &self.activation, &self.control, &self.acceleration, &self.force] {
+        for part in
+            [&self.q, &self.v, &self.activation, &self.control, &self.tau, &self.acceleration, &self.force]
+        {
             out.extend_from_slice(part);
         }
     }
@@ -110,6 +109,7 @@ impl MachineState {
             &mut self.v,
             &mut self.activation,
             &mut self.control,
+            &mut self.tau,
             &mut self.acceleration,
             &mut self.force,
         ] {
@@ -184,6 +184,12 @@ impl MachineWork {
 }
 
 impl Machine {
+    /// Lengths of the lists of a state: q, v, activation, control, tau, acceleration, force.
+    pub fn lengths(&self) -> [usize; 7] {
+        let (nq, nv, nu) = (self.tree.coordinates(), self.tree.freedoms(), self.drives.len());
+        [nq, nv, self.activations, nu, nv, nv, nu]
+    }
+
     /// The state of the first keyframe, or the reference configuration, at rest.
     pub fn start(&self) -> MachineState {
         let mut state = self.blank();

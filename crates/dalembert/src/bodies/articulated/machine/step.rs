@@ -539,6 +539,14 @@ impl Machine {
         }
     }
 
+    /// Worst violation of a loop or coupling at q \[m or rad\].
+    pub fn worst_gap(&self, q: &[f64], work: &mut MachineWork) -> f64 {
+        self.tree.kinematics(q, &mut work.tree);
+        work.rows.clear();
+        self.add_loop_rows(q, None, work);
+        work.rows.violation.iter().fold(0.0, |m: f64, c| m.max(c.abs()))
+    }
+
     /// Closes the loops of a state set by hand: positions, then velocities. Returns the gap that is left \[m or rad\].
     pub fn assemble(&self, state: &mut MachineState, work: &mut MachineWork) -> f64 {
         let mut report = MachineReport::default();
