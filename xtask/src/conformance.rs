@@ -15,8 +15,14 @@ pub(crate) fn run() -> Outcome {
             Ok(())
         };
     };
-    for (package, test) in [("dalembert-cli", "conformance"), ("dalembert-formats", "robots_conformance")] {
-        let tests = ["--package", package, "--features", "conformance", "--test", test];
+    for (package, test) in [
+        ("dalembert-cli", "conformance"),
+        ("dalembert-formats", "robots_conformance"),
+        ("dalembert-formats", "robots_dynamics"),
+        ("dalembert-formats", "robots_running"),
+    ] {
+        // Tables of models are part of the result, so nothing is captured.
+        let tests = ["--package", package, "--features", "conformance", "--test", test, "--", "--nocapture"];
         pass(cargo(&["test", "--release"]).args(tests).env("DALEMBERT_SHARED", &shared))?;
     }
     println!("xtask conformance: passed");

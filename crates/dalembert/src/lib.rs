@@ -78,8 +78,8 @@ pub mod prelude {
     pub use crate::scene::{
         Anchors, AngularSpringSet, Arrangement, AttractorSet, Bead, BodyMass, CustomConstraint, CustomForce,
         DragSet, Edges, Expectation, Fix, Gear, GeneralizedBody, JointItem, JointType, MappedPoints, Masses,
-        MotionSet, Motor, PairForce, ParticleSet, PushSet, Reach, RigidBody, Scene, SpringSet, Stiffness,
-        Velocities,
+        MotionSet, Motor, PairForce, ParticleSet, PushSet, Reach, RigidBody, RobotItem, Scene, SpringSet,
+        Stiffness, Velocities,
     };
     pub use crate::step::{
         Explicit, Implicit, Impulse, Integrator, Lagrange, Method, RowSolver, Scheme, Simulation, StepError,

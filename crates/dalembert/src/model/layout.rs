@@ -34,6 +34,8 @@ pub struct Layout {
     pub turns: usize,
     /// Number of joints (a joint may have several constraints: its own, limits, motors).
     pub joints: usize,
+    /// Numbers of all robots together, in a vector of their own.
+    pub robots: usize,
     /// True if a saved state holds the step before as well, for a method that looks back.
     pub looks_back: bool,
 }

@@ -5,6 +5,7 @@ mod holder;
 mod ids;
 mod layout;
 mod quantity;
+mod robots;
 mod state;
 
 pub use constraint::{Hold, NamedConstraint};
@@ -12,6 +13,7 @@ pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
+pub use robots::RobotPart;
 pub use state::{State, StateMismatch};
 
 use std::sync::Arc;
@@ -82,6 +84,8 @@ pub struct Model {
     pub surfaces: Vec<Surface>,
     /// What pushes points away, with its name.
     pub obstacles: Vec<(String, ObstacleShape)>,
+    /// Articulated robots.
+    pub robots: Vec<RobotPart>,
 }
 
 impl std::fmt::Debug for Model {
@@ -180,10 +184,12 @@ impl Model {
     /// Kinetic and potential energy \[J\].
     pub fn energy(&self, state: &State) -> Energy {
         let n = self.layout.rigid;
+        let robots = self.robot_energy(state);
         Energy {
             kinetic: self.particles.kinetic(&state.v[self.layout.points_v()..])
-                + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n]),
-            potential: self.potential_at(state.time, &state.q, &state.v, state),
+                + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n])
+                + robots.0,
+            potential: self.potential_at(state.time, &state.q, &state.v, state) + robots.1,
         }
     }
 
@@ -231,6 +237,9 @@ impl Model {
         if self.constraints.iter().any(|c| !c.is_exact()) {
             names.push("joints");
         }
+        if !self.robots.is_empty() {
+            names.push("robots");
+        }
         names
     }
 
@@ -249,6 +258,9 @@ impl Model {
         if self.constraints.iter().any(|c| !c.is_exact()) {
             terms.push(("joints", self.joint_energy(state)));
         }
+        if !self.robots.is_empty() {
+            terms.push(("robots", self.robot_energy(state).1));
+        }
         terms
     }
 
@@ -264,12 +276,15 @@ impl Model {
         angular += self.particles.shared_angular_momentum(points.x, points.v);
         let n = self.layout.rigid;
         let rigid = self.rigid.momentum(&state.q[..7 * n], &state.v[..6 * n]);
-        (linear + rigid.0, angular + rigid.1)
+        let robots = self.robot_momentum(state);
+        (linear + rigid.0 + robots.0, angular + rigid.1 + robots.1)
     }
 
     /// Total mass \[kg\].
     pub fn mass(&self) -> f64 {
-        self.particles.mass.iter().sum::<f64>() + self.rigid.mass.iter().sum::<f64>()
+        self.particles.mass.iter().sum::<f64>()
+            + self.rigid.mass.iter().sum::<f64>()
+            + self.robots.iter().map(|robot| robot.machine.tree.total_mass()).sum::<f64>()
     }
 
     /// Carries points and applies filters and prescribed motion, so that a state set by hand is consistent.

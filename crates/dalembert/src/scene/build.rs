@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::ObstacleItem;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
+use super::build_robot;
 use super::{
     Arrangement, BuildError, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities,
 };
@@ -240,6 +241,8 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     (points.layout.turns, points.layout.joints) = (joined.turns, joined.joints);
     points.layout.looks_back =
         matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2);
+    let robots = build_robot::robots(&mut scene, &mut notes);
+    points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
     let (gravity, assemble) = (*gravity, *assemble);
@@ -258,6 +261,8 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
 
     let Points { layout, blocks, masses, x, v, mappings, bodies, generalized, coordinates, .. } = points;
     let mut state = State::new(&layout);
+    state.robots.clear();
+    robots.iter().for_each(|(_, start)| start.pack(&mut state.robots));
     for (k, b) in bodies.start.iter().enumerate() {
         set_triple(&mut state.q[7 * k..], 0, &b.x);
         let turn = nalgebra::Rotation3::from_matrix_unchecked(b.R);
@@ -290,6 +295,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         filters,
         surfaces,
         obstacles,
+        robots: robots.iter().map(|(part, _)| part.clone()).collect(),
         start_places: start_places(&layout, &state.q),
     };
     model.settle(&mut state);
@@ -362,7 +368,7 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
     }
     let soft = scene.soft.len() + scene.cloth.len() + scene.rod.len() + scene.affine.len();
     let nothing = scene.particles.is_empty() && soft == 0;
-    if nothing && scene.rigid.is_empty() && scene.generalized.is_empty() {
+    if nothing && scene.rigid.is_empty() && scene.generalized.is_empty() && scene.robot.is_empty() {
         notes.error("particles", "the scene is empty: it needs particles or bodies");
     }
 }
@@ -419,6 +425,13 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
         name_it(notes, &names, &body.name);
         if !taken.insert(body.name.as_str()) {
             notes.error("name", format!("the name `{}` is taken", body.name));
+        }
+    }
+    for (k, robot) in scene.robot.iter().enumerate() {
+        notes.at("robot", k, &robot.name);
+        name_it(notes, &names, &robot.name);
+        if !taken.insert(robot.name.as_str()) {
+            notes.error("name", format!("the name `{}` is taken", robot.name));
         }
     }
     let bodies = build_mechanism::rigid_bodies(scene, notes);

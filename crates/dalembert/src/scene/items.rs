@@ -1,6 +1,7 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
+use super::build_robot::RobotItem;
 use super::deformable::{AffineBody, Cloth, ObstacleItem, PressureItem, Rod, SoftBody};
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
 use crate::filters::Motion;
@@ -383,6 +384,8 @@ pub enum Item {
     Bead(Bead),
     Constraint(CustomConstraint),
     Generalized(GeneralizedBody),
+    /// A robot.
+    Robot(Box<RobotItem>),
     Soft(SoftBody),
     Cloth(Cloth),
     Rod(Rod),

@@ -23,12 +23,13 @@ mod arrange;
 mod build;
 mod build_deformable;
 mod build_mechanism;
+mod build_robot;
 mod build_rod;
 mod deformable;
 mod error;
 mod items;
 mod mechanism;
-pub mod robot;
+pub use crate::bodies::articulated::robot;
 
 pub use arrange::{Arrangement, Edges};
 pub use deformable::{
@@ -40,6 +41,7 @@ pub use items::{
     MotionSet, PairForce, ParticleSet, PushSet, Reach, SpringSet, Velocities,
 };
 
+pub use build_robot::{Drive, RobotItem};
 pub use mechanism::{
     Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, JointType, MakeConstraint,
     Motor, RigidBody, Stiffness,
@@ -82,6 +84,8 @@ pub struct Scene {
     pub constraint: Vec<CustomConstraint>,
     /// Bodies with generalized coordinates.
     pub generalized: Vec<GeneralizedBody>,
+    /// Articulated robots.
+    pub robot: Vec<RobotItem>,
     /// Soft solids.
     pub soft: Vec<SoftBody>,
     /// Cloth and shells.
@@ -137,6 +141,7 @@ impl Default for Scene {
             bead: Vec::new(),
             constraint: Vec::new(),
             generalized: Vec::new(),
+            robot: Vec::new(),
             soft: Vec::new(),
             cloth: Vec::new(),
             rod: Vec::new(),
@@ -174,6 +179,7 @@ impl Scene {
             Item::Bead(x) => self.bead.push(x),
             Item::Constraint(x) => self.constraint.push(x),
             Item::Generalized(x) => self.generalized.push(x),
+            Item::Robot(x) => self.robot.push(*x),
             Item::Soft(x) => self.soft.push(x),
             Item::Cloth(x) => self.cloth.push(x),
             Item::Rod(x) => self.rod.push(x),

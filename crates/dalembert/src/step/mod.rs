@@ -9,6 +9,7 @@ pub mod impulse;
 mod joint_springs;
 pub mod lagrange;
 mod phase;
+mod robots;
 mod system;
 mod tangent;
 
@@ -16,6 +17,7 @@ pub use explicit::{Explicit, Integrator};
 pub use implicit::{Implicit, Scheme};
 pub use impulse::{Impulse, RowSolver};
 pub use lagrange::{Lagrange, assemble};
+pub use robots::{ROBOT_INTEGRATORS, robot_scheme};
 pub use system::{RowCount, gaps, independent_rows, worst_gap};
 
 use std::sync::Arc;
@@ -100,6 +102,12 @@ pub enum StepError {
     /// There was no memory for the matrix of an implicit step, or its numbers were not finite.
     #[error("the linear system of the implicit step could not be solved: {0}")]
     Factor(#[from] crate::solve::linear::LinearError),
+    /// A robot could not go on.
+    #[error(transparent)]
+    Robot(#[from] crate::bodies::articulated::machine::MachineStepError),
+    /// The method or its integrator does not take robots.
+    #[error("`{0}` does not step robots; use `impulse`, or `lagrange` or `explicit` with {1}")]
+    NoRobots(String, &'static str),
     /// The caller asked for a step that is none.
     #[error("the step size must be a positive, finite number of seconds, but is {0}")]
     BadStepSize(f64),
@@ -179,6 +187,20 @@ impl Method {
         if !(h.is_finite() && h > 0.0) {
             return Err(StepError::BadStepSize(h));
         }
+        if model.robots.is_empty() {
+            return self.step_bodies(model, state, h, work);
+        }
+        robots::step(self, model, state, h, work)
+    }
+
+    /// Everything but the robots.
+    fn step_bodies(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
         match self {
             Method::Explicit(explicit) => explicit.step(model, state, h, work),
             Method::Lagrange(lagrange) => lagrange.step(model, state, h, work),
@@ -205,6 +227,7 @@ pub struct Workspace {
     pub(crate) lagrange: System,
     pub(crate) impulse: ImpulseWork,
     pub(crate) implicit: ImplicitWork,
+    pub(crate) robots: robots::RobotsWork,
 }
 
 impl Workspace {
