@@ -51,6 +51,8 @@ pub mod solve;
 
 pub mod mesh;
 
+pub mod collide;
+
 pub mod bodies;
 pub mod mapping;
 pub mod model;
