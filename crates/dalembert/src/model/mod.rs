@@ -1,6 +1,7 @@
 //! The model (constant, shared between threads) and the state (everything that changes).
 
 mod constraint;
+mod contact;
 mod holder;
 mod ids;
 mod layout;
@@ -8,6 +9,7 @@ mod quantity;
 mod state;
 
 pub use constraint::{Hold, NamedConstraint};
+pub use contact::{ContactModel, LinearRow};
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
 pub(crate) use quantity::split_index;
@@ -77,6 +79,8 @@ pub struct Model {
     pub start_places: Vec<f64>,
     /// What soft bodies and carried meshes look like.
     pub surfaces: Vec<Surface>,
+    /// What may touch what, for the method `ipc`.
+    pub contact: Option<ContactModel>,
 }
 
 impl std::fmt::Debug for Model {

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ObstacleItem;
+use super::build_contact;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
 use super::{
@@ -221,6 +222,7 @@ struct Points {
 pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     numbers(&scene, &mut notes);
+    build_contact::prepare(&mut scene, &mut notes);
     let expanded = build_deformable::expand(&mut scene, &mut notes);
     let mut points = match points(&mut scene, &expanded, &mut notes) {
         Some(points) => points,
@@ -238,8 +240,17 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     );
     points.layout.constraints = joined.constraints.len();
     (points.layout.turns, points.layout.joints) = (joined.turns, joined.joints);
-    points.layout.looks_back =
-        matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2);
+    points.layout.looks_back = matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2)
+        || matches!(&scene.method, Method::Ipc(e) if e.scheme == crate::step::Scheme::Bdf2);
+    let contact = build_contact::contact_model(
+        &scene,
+        &expanded,
+        &points.blocks,
+        &points.masses[..points.layout.particles],
+        &points.x,
+        &filters,
+        &mut notes,
+    );
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
     let (gravity, assemble) = (*gravity, *assemble);
@@ -274,6 +285,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     particles.shared = expanded.shared_inertia(&blocks);
     let surfaces = expanded.surfaces(&blocks, &drawn);
     let Bodies { rigid, shapes, .. } = bodies;
+    let places = affine_places(&blocks);
     let model = Model {
         title,
         layout,
@@ -288,7 +300,8 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         constraints: joined.constraints,
         filters,
         surfaces,
-        start_places: start_places(&layout, &state.q),
+        start_places: start_places(&layout, &state.q, &places),
+        contact,
     };
     model.settle(&mut state);
     model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -357,6 +370,8 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             notes.not_negative("rayleigh_mass", e.rayleigh_mass);
             notes.not_negative("rayleigh_stiffness", e.rayleigh_stiffness);
         }
+        // Checked with the rest of contact.
+        Method::Ipc(_) => {}
     }
     let soft = scene.soft.len() + scene.cloth.len() + scene.affine.len();
     let nothing = scene.particles.is_empty() && soft == 0;
@@ -748,13 +763,26 @@ fn carried(
     (notes.found == before).then_some(out)
 }
 
-/// Where each free 3-vector is; empty if there are coordinates that are no such vectors.
-fn start_places(layout: &Layout, q: &[f64]) -> Vec<f64> {
+/// First point of each affine body.
+fn affine_places(blocks: &[Block]) -> Vec<usize> {
+    blocks.iter().filter(|b| b.kind == BlockKind::Affine).map(|b| b.points.start).collect()
+}
+
+/// Where each free 3-vector is, columns of affine bodies at their centres; empty if there are coordinates that are no
+/// such vectors.
+fn start_places(layout: &Layout, q: &[f64], affine: &[usize]) -> Vec<f64> {
     if layout.points_q() != 7 * layout.rigid {
         return Vec::new();
     }
     let rigid = q[..7 * layout.rigid].chunks_exact(7).flat_map(|q| [q[0], q[1], q[2], q[0], q[1], q[2]]);
-    rigid.chain(q[layout.points_q()..layout.nq].iter().copied()).collect()
+    let mut places: Vec<f64> = rigid.chain(q[layout.points_q()..layout.nq].iter().copied()).collect();
+    for i in affine {
+        let at = 3 * (2 * layout.rigid + i);
+        for k in 3..12 {
+            places[at + k] = places[at + k % 3];
+        }
+    }
+    places
 }
 
 /// Centre of mass and quaternion of a body at the start.

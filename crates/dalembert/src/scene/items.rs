@@ -1,6 +1,7 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
+use super::contact::{ContactRule, Ground};
 use super::deformable::{AffineBody, Cloth, ObstacleItem, SoftBody};
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
 use crate::filters::Motion;
@@ -396,6 +397,8 @@ pub enum Item {
     Attractor(AttractorSet),
     PairForce(PairForce),
     Custom(CustomForce),
+    Ground(Ground),
+    Contact(ContactRule),
     Fix(Fix),
     Motion(MotionSet),
     Expect(Expectation),
@@ -431,6 +434,8 @@ items! {
     Attractor: AttractorSet,
     PairForce: PairForce,
     Custom: CustomForce,
+    Ground: Ground,
+    Contact: ContactRule,
     Fix: Fix,
     Motion: MotionSet,
     Expect: Expectation,

@@ -21,8 +21,10 @@
 
 mod arrange;
 mod build;
+mod build_contact;
 mod build_deformable;
 mod build_mechanism;
+mod contact;
 mod deformable;
 mod error;
 mod items;
@@ -30,6 +32,7 @@ mod mechanism;
 pub mod robot;
 
 pub use arrange::{Arrangement, Edges};
+pub use contact::{ContactRule, Ground};
 pub use deformable::{AffineBody, Cloth, Elements, Membrane, ObstacleItem, Rod, Sheet, SoftBody, Solid};
 pub use error::{BuildError, Place, SceneError};
 pub use items::{
@@ -105,6 +108,10 @@ pub struct Scene {
     pub pair_force: Vec<PairForce>,
     /// Forces that the user wrote in Rust.
     pub custom: Vec<CustomForce>,
+    /// Solid half-spaces, for the method `ipc`.
+    pub ground: Vec<Ground>,
+    /// Friction and exceptions of contact, for the method `ipc`.
+    pub contact: Vec<ContactRule>,
     /// Directions that may not move.
     pub fix: Vec<Fix>,
     /// Prescribed motion.
@@ -143,6 +150,8 @@ impl Default for Scene {
             obstacle: Vec::new(),
             pair_force: Vec::new(),
             custom: Vec::new(),
+            ground: Vec::new(),
+            contact: Vec::new(),
             fix: Vec::new(),
             motion: Vec::new(),
             expect: Vec::new(),
@@ -178,6 +187,8 @@ impl Scene {
             Item::Attractor(x) => self.attractor.push(x),
             Item::PairForce(x) => self.pair_force.push(x),
             Item::Custom(x) => self.custom.push(x),
+            Item::Ground(x) => self.ground.push(x),
+            Item::Contact(x) => self.contact.push(x),
             Item::Fix(x) => self.fix.push(x),
             Item::Motion(x) => self.motion.push(x),
             Item::Expect(x) => self.expect.push(x),
