@@ -30,6 +30,8 @@ pub struct ContactModel {
     /// Mass that decides how stiff contact at a vertex is \[kg\]: that of the body for affine bodies, that of the node
     /// otherwise, 0 for held ones.
     pub vertex_mass: Vec<f64>,
+    /// Squared length of each edge at the start \[m²\].
+    pub edge_length2: Vec<f64>,
     /// Joints that are exact and linear in the blocks: Σ w z = c.
     pub rows: Vec<LinearRow>,
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ObstacleItem;
+use super::build_affine_joints;
 use super::build_contact;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
@@ -229,6 +230,15 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         None => return Err(BuildError { errors: notes.errors }),
     };
     let filters = filters(&scene, &points, &mut notes);
+    let rows = build_affine_joints::joints(
+        &mut scene,
+        &expanded,
+        &points.blocks,
+        &points.names,
+        &points.x,
+        points.layout.particles,
+        &mut notes,
+    );
     let joined = build_mechanism::constraints(
         &mut scene,
         &points.bodies,
@@ -242,7 +252,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     (points.layout.turns, points.layout.joints) = (joined.turns, joined.joints);
     points.layout.looks_back = matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2)
         || matches!(&scene.method, Method::Ipc(e) if e.scheme == crate::step::Scheme::Bdf2);
-    let contact = build_contact::contact_model(
+    let mut contact = build_contact::contact_model(
         &scene,
         &expanded,
         &points.blocks,
@@ -251,6 +261,9 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         &filters,
         &mut notes,
     );
+    if let Some(contact) = &mut contact {
+        contact.rows = rows;
+    }
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
     let (gravity, assemble) = (*gravity, *assemble);

@@ -160,6 +160,12 @@ pub(super) fn contact_model(
     let flat: Vec<f64> = x[..particles].iter().flat_map(|p| [p.x, p.y, p.z]).collect();
     let mut vertices = Vec::new();
     out.positions(&flat, &mut vertices);
+    out.edge_length2 = out
+        .surface
+        .edges
+        .iter()
+        .map(|&[a, b]| (vertices[a as usize] - vertices[b as usize]).norm_squared())
+        .collect();
     out.gap = settings.gap.unwrap_or_else(|| default_gap(&out.surface, &vertices));
     if out.can_touch() {
         sanity(&out, &vertices, notes);

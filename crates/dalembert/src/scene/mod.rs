@@ -21,6 +21,7 @@
 
 mod arrange;
 mod build;
+mod build_affine_joints;
 mod build_contact;
 mod build_deformable;
 mod build_mechanism;

@@ -82,7 +82,7 @@ impl Ipc {
             if pending {
                 w.follow(model);
             }
-            w.equations.solve(model, &w.b, &mut w.delta, report)?;
+            w.equations.solve(model, &w.q, &w.b, &mut w.delta, report)?;
             w.tell();
             let speed = w.speed(model) / h;
             report.residual = speed;
@@ -142,8 +142,8 @@ impl IpcWork {
         self.potential.slope(model, state, &self.q, &mut self.b);
         self.equations.start(model);
         self.potential.curvature(model, 0.0, &mut self.equations.list);
-        if model.contact.is_some() {
-            self.touch.slope(&mut self.b);
+        if let Some(contact) = &model.contact {
+            self.touch.slope(contact, &mut self.b);
             self.touch.add_curvature(&mut self.equations.list);
         }
     }
@@ -207,6 +207,9 @@ impl IpcWork {
         };
         for attempt in 0.. {
             let angle = self.bend(model, part);
+            if angle > 0.0 {
+                self.equations.correct(model, part, &mut self.way);
+            }
             let straight = angle * angle < CHORD;
             self.trial[..self.way.len()].copy_from_slice(&self.q[..self.way.len()]);
             self.trial.iter_mut().zip(&self.way).for_each(|(z, d)| *z += d);

@@ -8,7 +8,11 @@ use crate::solve::cg::CgStop;
 use crate::solve::direct::{Direct, Factor};
 use crate::solve::linear::{LinearReport, SolvedBy};
 
-/// H δ = b, assembled and solved.
+/// H δ = b, assembled and solved, subject to the exact joints B δ = e with $e = c - B z$.
+///
+/// The joints are added with a stiffness ρ that is an order above what they meet, and their forces are found by
+/// iteration with one factor: $(H + B^T\rho B)\,\delta = b + B^T(\rho e - \lambda)$, $\lambda \leftarrow \lambda + \rho(B\delta - e)$. Each round
+/// divides the error by $1 + \rho/S$, where S is the stiffness that the joint meets.
 #[derive(Debug, Default)]
 pub(super) struct Equations {
     /// Blocks of H over all blocks, filled by the terms of the potential.
@@ -22,10 +26,22 @@ pub(super) struct Equations {
     places: Vec<f64>,
     b: Vec<f64>,
     x: Vec<f64>,
-    weights: Vec<f64>,
+    /// Exact joints: stiffness ρ of each, what it lacks, and its force.
+    penalty: Vec<f64>,
+    lack: Vec<Vec3>,
+    lambda: Vec<Vec3>,
+    rest: Vec<f64>,
+    started: bool,
 }
 
 const HELD: u32 = u32::MAX;
+/// Most rounds for the forces of exact joints.
+const ROUNDS: usize = 40;
+
+/// Σ w z.
+fn sum(terms: &[(u32, f64)], z: &[f64]) -> Vec3 {
+    terms.iter().map(|&(i, w)| w * triple(z, i as usize)).sum()
+}
 
 impl Equations {
     /// An empty matrix.
@@ -72,6 +88,7 @@ impl Equations {
     pub(super) fn solve(
         &mut self,
         model: &Model,
+        z: &[f64],
         b: &[f64],
         delta: &mut Vec<f64>,
         report: &mut StepReport,
@@ -81,6 +98,7 @@ impl Equations {
         if self.rows == 0 {
             return Ok(());
         }
+        self.join(model, z);
         self.gather(model, b);
         let mut shift = 0.0;
         loop {
@@ -105,6 +123,7 @@ impl Equations {
                 positive_definite: factor == Factor::Cholesky,
             });
             if sound {
+                self.hold(model);
                 break;
             }
             // Rounding, or nothing holds a part (`static`): some more diagonal, as little as serves.
@@ -128,13 +147,92 @@ impl Equations {
         Ok(())
     }
 
+    /// Adds the stiffness of exact joints, and notes what they lack at z.
+    fn join(&mut self, model: &Model, z: &[f64]) {
+        let Some(contact) = model.contact.as_ref().filter(|c| !c.rows.is_empty()) else { return };
+        let diagonal = self.mean_diagonal(model);
+        self.penalty.clear();
+        self.lack.clear();
+        self.lambda.clear();
+        self.lambda.resize(contact.rows.len(), Vec3::zeros());
+        for row in &contact.rows {
+            let met: f64 = row.terms.iter().map(|&(i, w)| w * w * diagonal[i as usize]).sum();
+            let rho = 10.0 * met;
+            self.penalty.push(rho);
+            self.lack.push(row.value - sum(&row.terms, z));
+            for &(i, a) in &row.terms {
+                for &(j, b) in &row.terms {
+                    self.list.add(i as usize, j as usize, Mat3::from_diagonal_element(rho * a * b));
+                }
+            }
+        }
+    }
+
+    /// x ← the solution that exact joints allow, from the factor at hand and the right-hand side b.
+    fn hold(&mut self, model: &Model) {
+        let Some(contact) = model.contact.as_ref().filter(|c| !c.rows.is_empty()) else { return };
+        let scale = self.x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        for _ in 0..ROUNDS {
+            self.rest.clear();
+            self.rest.extend_from_slice(&self.b);
+            let mut worst = 0.0f64;
+            for (k, row) in contact.rows.iter().enumerate() {
+                let moved: Vec3 = row
+                    .terms
+                    .iter()
+                    .filter(|(i, _)| self.row[*i as usize] != HELD)
+                    .map(|&(i, w)| w * triple(&self.x, self.row[i as usize] as usize))
+                    .sum();
+                let off = moved - self.lack[k];
+                worst = worst.max(off.amax());
+                if self.started {
+                    self.lambda[k] += self.penalty[k] * off;
+                }
+                let push = self.penalty[k] * self.lack[k] - self.lambda[k];
+                for &(i, w) in &row.terms {
+                    if self.row[i as usize] != HELD {
+                        add_triple(&mut self.rest, self.row[i as usize] as usize, &(w * push));
+                    }
+                }
+            }
+            if self.started && worst <= 1e-13 * scale.max(1e-6) {
+                break;
+            }
+            self.started = true;
+            self.direct.solve(&self.matrix, &self.rest, &mut self.x, None);
+        }
+        self.started = false;
+    }
+
+    /// Changes `way` as little as the curvature lets it, so that it takes `part` of what exact joints lack.
+    pub(super) fn correct(&mut self, model: &Model, part: f64, way: &mut [f64]) {
+        let Some(contact) = model.contact.as_ref().filter(|c| !c.rows.is_empty()) else { return };
+        let mut off = 0.0f64;
+        let kept = self.lack.clone();
+        for (k, row) in contact.rows.iter().enumerate() {
+            self.lack[k] = part * kept[k] - sum(&row.terms, way);
+            off = off.max(self.lack[k].amax());
+        }
+        if off > 0.0 {
+            self.lambda.fill(Vec3::zeros());
+            self.b.fill(0.0);
+            self.x.fill(0.0);
+            self.hold(model);
+            for (i, &r) in self.row.iter().enumerate() {
+                if r != HELD {
+                    add_triple(way, i, &triple(&self.x, r as usize));
+                }
+            }
+        }
+        self.lack = kept;
+    }
+
     /// Matrix and right-hand side over the rows, filtered.
     fn gather(&mut self, model: &Model, b: &[f64]) {
         self.free.entries.clear();
         self.b.clear();
         self.b.resize(3 * self.rows, 0.0);
         self.x.resize(3 * self.rows, 0.0);
-        self.weights.clear();
         for (i, j, block) in &self.list.entries {
             let (r, c) = (self.row[*i as usize], self.row[*j as usize]);
             if r != HELD && c != HELD {

@@ -4,16 +4,19 @@
 //! sides: $c\,m/d^2$ of an affine body of mass m, the diagonal of the curvature (inertia and elasticity) of a node. So a
 //! weight $mg$ presses a body at rest to a gap of the order of ĝ at any mass and step.
 //!
+//! Pairs of nearly parallel edges fade by a factor m that goes to zero with the angle ([`Mollifier`]); the slope of m is
+//! in the gradient, its curvature is left out.
+//!
 //! **Friction.** With the normal force $\lambda_k = -\kappa_k b'(g_k)$, normal n and weights w of an earlier iterate ("lagged"),
 //! $D_k = \mu_k\lambda_k f_0(|u_k|)$ over the slip $u_k = (1 - nn^T)\sum_i w_i (x_i - x_{s,i})$. Its force grows with the slip up to
 //! $\mu\lambda$ at the slip $\varepsilon d$, and its curvature
 //! $\mu\lambda\big[\tfrac{f_1}{|u|}(1 - nn^T) + (f_1' - \tfrac{f_1}{|u|})\hat u\hat u^T\big]$ is positive semidefinite as it stands: along û it
 //! is $f_1' \ge 0$, across it $f_1/|u|$.
 
-use crate::collide::barrier::{FrictionLaw, LogBarrier};
+use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
 use crate::collide::{Broad, Candidates, ContactSet, HessianSink, Kind, Sym3, TooMany};
-use crate::math::{Blocks, Mat3, Vec3};
+use crate::math::{Blocks, Mat3, Vec3, add_triple};
 use crate::model::ContactModel;
 
 /// Most pairs of primitives in one search.
@@ -30,8 +33,10 @@ pub(super) struct Touch {
     reference: Vec<Vec3>,
     collar: f64,
     pub set: ContactSet,
-    /// κ of each contact \[N/m\].
+    /// κ of each contact, faded \[N/m\].
     kappa: Vec<f64>,
+    /// Pairs of nearly parallel edges: number of the contact, κ and dm/dc.
+    faded: Vec<(u32, f64, f64)>,
     /// κ of each vertex \[N/m\].
     stiffness: Vec<f64>,
     forces: Vec<Vec3>,
@@ -147,10 +152,21 @@ impl Touch {
         let x = if ahead { &self.x1 } else { &self.x };
         self.set.update(&contact.surface, &self.candidates, x, contact.gap);
         self.kappa.clear();
+        self.faded.clear();
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         let mut sum = 0.0;
-        for c in &self.set.contacts {
-            let kappa = c.vertices.iter().map(|&v| self.stiffness[v as usize]).fold(0.0, f64::max);
+        for (k, c) in self.set.contacts.iter().enumerate() {
+            let mut kappa = c.vertices.iter().map(|&v| self.stiffness[v as usize]).fold(0.0, f64::max);
+            if c.kind == Kind::EdgeEdge {
+                let [a, b] = c.pair.map(|e| contact.edge_length2[e as usize]);
+                let corners = c.vertices.map(|v| x[v as usize]);
+                let cross = (corners[1] - corners[0]).cross(&(corners[3] - corners[2])).norm_squared();
+                let [m, rate, _] = Mollifier::of_rest(a, b).at(cross);
+                if rate != 0.0 {
+                    self.faded.push((k as u32, kappa, rate));
+                    kappa *= m;
+                }
+            }
             self.kappa.push(kappa);
             sum += kappa * barrier.at(c.gap)[0];
         }
@@ -163,7 +179,7 @@ impl Touch {
 
     /// b −= the slope of barrier and friction at the contacts taken last, at x; stiffnesses are kept for
     /// [`add_curvature`](Self::add_curvature).
-    pub(super) fn slope(&mut self, b: &mut [f64]) {
+    pub(super) fn slope(&mut self, contact: &ContactModel, b: &mut [f64]) {
         self.rounding = 0.0;
         if !self.active {
             return;
@@ -179,6 +195,17 @@ impl Touch {
             self.stiffnesses.push(sym3(&(kappa * second * c.normal * c.normal.transpose())));
         }
         self.set.add_gradient(&self.forces, b);
+        for &(k, kappa, rate) in &self.faded {
+            let c = &self.set.contacts[k as usize];
+            let (_, slopes) = squared_cross(&c.vertices.map(|v| self.x[v as usize]));
+            let factor = -kappa * barrier.at(c.gap)[0] * rate;
+            for (v, slope) in c.vertices.iter().zip(&slopes) {
+                let map = &contact.surface.maps[*v as usize];
+                for j in 0..map.n as usize {
+                    add_triple(b, map.first_block as usize + j, &(factor * map.w[j] * slope));
+                }
+            }
+        }
         let touching = self.forces.len();
         for (c, load) in self.rub.contacts.iter().zip(&self.load) {
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
