@@ -13,6 +13,7 @@ pub mod bvh;
 mod candidates;
 pub mod ccd;
 mod contact;
+pub mod corpus;
 pub mod distance;
 pub mod exact;
 mod surface;

@@ -76,6 +76,10 @@ pub struct SurfaceBody {
     pub self_contact: bool,
     /// True if no unknown moves it.
     pub prescribed: bool,
+    /// True if it has vertices of no edge.
+    pub has_lone_points: bool,
+    /// True if it has edges of no triangle.
+    pub has_lone_edges: bool,
     /// Contact group.
     pub group: u32,
 }
@@ -181,10 +185,8 @@ pub struct Surface {
     pub triangles: Vec<[u32; 3]>,
     /// Body of each triangle.
     pub triangle_body: Vec<u32>,
-    /// Edges that belong to no triangle.
-    pub lone_edges: Vec<u32>,
-    /// Vertices that belong to no edge.
-    pub lone_points: Vec<u32>,
+    /// True for an edge that belongs to no triangle.
+    pub edge_is_lone: Vec<bool>,
     /// Solid half-spaces.
     pub half_planes: Vec<HalfPlane>,
     /// Which groups touch.
@@ -208,23 +210,15 @@ impl Surface {
         let all = unique_edges(sides.iter().copied().chain(body.segments.iter().copied()));
         let mut codimension = vec![3u8; count];
         for [a, b] in &all {
-            let e = self.edges.len() as u32;
             let of_triangle = sides.binary_search(&[*a, *b]).is_ok();
-            if !of_triangle {
-                self.lone_edges.push(e);
-            }
+            self.edge_is_lone.push(!of_triangle);
             for i in [*a, *b] {
                 let c = &mut codimension[i as usize];
                 *c = (*c).min(if of_triangle { 1 } else { 2 });
             }
             self.edges.push([first + a, first + b]);
         }
-        for (i, c) in codimension.iter().enumerate() {
-            if *c == 3 {
-                self.lone_points.push(first + i as u32);
-            }
-        }
-        self.codimension.extend(codimension);
+        self.codimension.extend_from_slice(&codimension);
         self.vertex_body.resize(self.maps.len(), id);
         self.edge_body.resize(self.edges.len(), id);
         self.triangle_body.resize(self.triangles.len(), id);
@@ -235,6 +229,8 @@ impl Surface {
             radius: body.radius,
             self_contact: body.self_contact,
             prescribed: body.maps.iter().all(|m| m.n == 0),
+            has_lone_points: codimension.contains(&3),
+            has_lone_edges: self.edge_is_lone[first_edge as usize..].contains(&true),
             group: body.group,
         });
         Ok(id)
