@@ -278,7 +278,7 @@ fn sanity(contact: &ContactModel, x: &[Vec3], notes: &mut Notes) {
     }
     for (k, plane) in surface.half_planes.iter().enumerate() {
         for (body, b) in surface.bodies.iter().enumerate() {
-            if b.prescribed || !surface.groups.touch(b.group, plane.group) {
+            if b.prescribed() || !surface.groups.touch(b.group, plane.group) {
                 continue;
             }
             let range = b.vertices.start as usize..b.vertices.end as usize;
