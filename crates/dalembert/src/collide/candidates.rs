@@ -231,7 +231,7 @@ fn vertex_planes(
     if surface.half_planes.is_empty() {
         return true;
     }
-    for body in surface.bodies.iter().filter(|b| !b.prescribed) {
+    for body in surface.bodies.iter().filter(|b| !b.prescribed()) {
         for v in body.vertices.clone().filter(|&v| surface.maps[v as usize].n > 0) {
             let (a, b) = (&x0[v as usize], &x1[v as usize]);
             for (k, plane) in surface.half_planes.iter().enumerate() {

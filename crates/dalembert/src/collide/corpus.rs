@@ -58,7 +58,7 @@ fn weights(random: &mut Random, edges: bool) -> [f64; 4] {
 pub fn pair(seed: u64, k: u64) -> Pair {
     let mut random = Random::new(seed ^ k.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let r = &mut random;
-    let edges = r.bits() % 2 == 0;
+    let edges = r.bits().is_multiple_of(2);
     let mut x0: [Vec3; 4] = std::array::from_fn(|_| vector(r, 1.0));
     let mut v: [Vec3; 4] = std::array::from_fn(|_| vector(r, 2.0));
     let family = match k % 10 {
@@ -67,7 +67,7 @@ pub fn pair(seed: u64, k: u64) -> Pair {
             // Nearly parallel edges, flat triangles.
             let tilt = power(r, -16.0, -3.0);
             x0[3] = x0[2] + r.between(-2.0, 2.0) * (x0[1] - x0[0]) + tilt * vector(r, 1.0);
-            if r.bits() % 2 == 0 {
+            if r.bits().is_multiple_of(2) {
                 let same = v[0];
                 v = std::array::from_fn(|i| if i < 2 { same } else { tilt * v[i] });
             }
@@ -75,7 +75,7 @@ pub fn pair(seed: u64, k: u64) -> Pair {
         }
         2 => {
             // Everything in one plane, or along one line.
-            let flat = r.bits() % 3 == 0;
+            let flat = r.bits().is_multiple_of(3);
             for x in x0.iter_mut().chain(&mut v) {
                 x.z = 0.0;
                 if flat {
@@ -118,7 +118,7 @@ pub fn pair(seed: u64, k: u64) -> Pair {
         8 => {
             x0[3] = x0[2];
             v[3] = v[2];
-            if edges && r.bits() % 2 == 0 {
+            if edges && r.bits().is_multiple_of(2) {
                 (x0[1], v[1]) = (x0[0], v[0]);
             }
             "collapsed"
@@ -131,7 +131,7 @@ pub fn pair(seed: u64, k: u64) -> Pair {
         }
     };
     let mut meets = None;
-    if r.bits() % 2 == 0 {
+    if r.bits().is_multiple_of(2) {
         // Choose the motion of the first corners so that two points coincide at a time t.
         let (w, t) = (weights(r, edges), r.between(0.01, 1.0));
         let apart: Vec3 = (0..4).map(|i| w[i] * (x0[i] + t * v[i])).sum();
@@ -141,7 +141,7 @@ pub fn pair(seed: u64, k: u64) -> Pair {
         meets = Some(t);
     }
     let d = nearest(edges, &x0).d2.sqrt();
-    let separation = if r.bits() % 3 == 0 { d * r.between(0.0, 0.999) } else { 0.0 };
+    let separation = if r.bits().is_multiple_of(3) { d * r.between(0.0, 0.999) } else { 0.0 };
     Pair { edges, x0, x1: std::array::from_fn(|i| x0[i] + v[i]), separation, meets, family }
 }
 

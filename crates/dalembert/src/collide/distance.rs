@@ -313,8 +313,9 @@ mod tests {
         Vec3::from_fn(|_, _| random.between(-1.0, 1.0))
     }
 
+    type Stencil = (&'static str, fn(&[Vec3; 4]) -> Nearest);
     /// All stencils as functions of four points; the shorter ones leave the last alone.
-    const STENCILS: [(&str, fn(&[Vec3; 4]) -> Nearest); 4] = [
+    const STENCILS: [Stencil; 4] = [
         ("point-point", |x| point_point(&[x[0], x[1]])),
         ("point-edge", |x| point_edge(&[x[0], x[1], x[2]])),
         ("point-triangle", point_triangle),

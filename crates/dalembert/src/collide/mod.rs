@@ -13,11 +13,13 @@ pub mod bvh;
 mod candidates;
 pub mod ccd;
 mod contact;
+#[cfg(test)]
+mod contact_tests;
 pub mod corpus;
 pub mod distance;
 pub mod exact;
 mod surface;
 
 pub use candidates::{Broad, Candidates, Swept, TooMany};
-pub use contact::{Contact, ContactSet, HessianSink, Kind, Sym3};
-pub use surface::{BodyGeometry, Groups, HalfPlane, Surface, SurfaceBody, SurfaceError, VertexMap};
+pub use contact::{Contact, ContactSet, HessianSink, Kind, Sym3, dyad};
+pub use surface::{BodyGeometry, Carrier, Groups, HalfPlane, Surface, SurfaceBody, SurfaceError, VertexMap};

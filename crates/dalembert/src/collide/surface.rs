@@ -61,6 +61,30 @@ pub struct BodyGeometry<'a> {
     pub group: u32,
 }
 
+/// What moves a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// No unknowns.
+    Prescribed,
+    /// All vertices follow the same four blocks, from this one.
+    Affine(u32),
+    /// Vertices follow blocks of their own; some may be prescribed.
+    Points,
+}
+
+impl Carrier {
+    fn of(maps: &[VertexMap]) -> Self {
+        let first = maps.first().map_or(u32::MAX, |m| m.first_block);
+        if maps.iter().all(|m| m.n == 0) {
+            Self::Prescribed
+        } else if maps.iter().all(|m| m.n == 4 && m.first_block == first) {
+            Self::Affine(first)
+        } else {
+            Self::Points
+        }
+    }
+}
+
 /// A body's share of the lists of a [`Surface`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SurfaceBody {
@@ -74,14 +98,22 @@ pub struct SurfaceBody {
     pub radius: f64,
     /// True if it may touch itself.
     pub self_contact: bool,
-    /// True if no unknown moves it.
-    pub prescribed: bool,
+    /// What moves it.
+    pub carrier: Carrier,
     /// True if it has vertices of no edge.
     pub has_lone_points: bool,
     /// True if it has edges of no triangle.
     pub has_lone_edges: bool,
     /// Contact group.
     pub group: u32,
+}
+
+impl SurfaceBody {
+    /// True if no unknown moves it.
+    #[inline]
+    pub fn prescribed(&self) -> bool {
+        self.carrier == Carrier::Prescribed
+    }
 }
 
 /// The points x with n·x ≥ offset are free; what lies below is solid. It does not move.
@@ -228,7 +260,7 @@ impl Surface {
             triangles: first_triangle..self.triangles.len() as u32,
             radius: body.radius,
             self_contact: body.self_contact,
-            prescribed: body.maps.iter().all(|m| m.n == 0),
+            carrier: Carrier::of(body.maps),
             has_lone_points: codimension.contains(&3),
             has_lone_edges: self.edge_is_lone[first_edge as usize..].contains(&true),
             group: body.group,
@@ -253,7 +285,7 @@ impl Surface {
         if a == b {
             return A.self_contact && self.groups.touch(A.group, A.group);
         }
-        !(A.prescribed && B.prescribed) && self.groups.touch(A.group, B.group)
+        !(A.prescribed() && B.prescribed()) && self.groups.touch(A.group, B.group)
     }
 
     /// Positions of all vertices for the flat unknowns `z`; those of prescribed vertices stay as they are in `x`.
