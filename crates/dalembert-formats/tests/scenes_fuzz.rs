@@ -105,7 +105,7 @@ fn no_scene_makes_the_engine_panic() {
                 let short = match &one.simulation.method {
                     Method::Explicit(e) => !e.integrator.is_adaptive(),
                     Method::Lagrange(l) => !l.integrator.is_adaptive(),
-                    Method::Implicit(_) => one.simulation.model.layout.points < 2_000,
+                    Method::Implicit(_) | Method::Ipc(_) => one.simulation.model.layout.points < 2_000,
                     Method::Impulse(i) => {
                         let sweeps = if let RowSolver::Pgs { sweeps } = i.solver { sweeps } else { 1 };
                         u64::from(i.substeps) * u64::from(sweeps) < 1000

@@ -5,6 +5,7 @@
 //! function in one of the files here and a line in [`BENCHES`].
 
 mod articulated;
+mod ipc;
 mod joints;
 mod scenes;
 mod solids;
@@ -104,6 +105,11 @@ const BENCHES: &[Bench] = &[
         name: "articulated",
         about: "kernels and steps of robots in reduced coordinates: chains, an arm, a humanoid; 1000 states side by side",
         run: articulated::articulated,
+    },
+    Bench {
+        name: "ipc_boxes",
+        about: "27, 125 and 1000 boxes dropped on a plane with friction, `ipc`, one thread",
+        run: ipc::ipc_boxes,
     },
     Bench {
         name: "linear_solvers",

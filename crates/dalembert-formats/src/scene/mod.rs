@@ -18,6 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod contact_tables;
 mod convert;
 mod convert_deformable;
 mod convert_mechanism;

@@ -2,6 +2,7 @@
 
 use dalembert::scene::MOST_POINTS;
 
+use super::contact_tables::{CONTACT, GROUND, IPC};
 use super::deformable_tables::{AFFINE, INSIDE, SOFT, SURFACE};
 use super::mechanism_tables::{BEAD, GEAR, GENERALIZED, JOINT, RIGID};
 use super::sheet_tables::{CLOTH as CLOTH_BODY, OBSTACLE, PRESSURE, ROD};
@@ -34,7 +35,7 @@ pub(super) const ON: Field = Field::optional(
     "Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.",
 );
 
-pub(super) static METHODS: [Word; 4] = [
+pub(super) static METHODS: [Word; 5] = [
     Word::new(
         "explicit",
         "Explicit integration of M v̇ = f, joints as spring-dampers; its settings are in `explicit`.",
@@ -44,6 +45,10 @@ pub(super) static METHODS: [Word; 4] = [
     Word::new(
         "implicit",
         "Forces at the end of the step, for stiff and soft things, joints as spring-dampers; settings in `implicit`.",
+    ),
+    Word::new(
+        "ipc",
+        "One minimisation per step, with contact in which nothing ever intersects; rigid bodies run as stiff affine ones; settings in `ipc`.",
     ),
 ];
 
@@ -675,6 +680,7 @@ pub static ROOT: Table = Table::new(
         Field::optional("lagrange", Kind::Table(&LAGRANGE), "", "Settings of the method `lagrange`."),
         Field::optional("impulse", Kind::Table(&IMPULSE), "", "Settings of the method `impulse`."),
         Field::optional("implicit", Kind::Table(&IMPLICIT), "", "Settings of the method `implicit`."),
+        Field::optional("ipc", Kind::Table(&IPC), "", "Settings of the method `ipc`."),
         Field::optional("rigid", Kind::Tables(&RIGID), "", "Rigid bodies."),
         Field::optional("joint", Kind::Tables(&JOINT), "", "Joints."),
         Field::optional("gear", Kind::Tables(&GEAR), "", "Couplers between joints."),
@@ -699,6 +705,8 @@ pub static ROOT: Table = Table::new(
         Field::optional("obstacle", Kind::Tables(&OBSTACLE), "", "Fixed things that push points away."),
         Field::optional("pressure", Kind::Tables(&PRESSURE), "", "Pressure inside closed surfaces."),
         Field::optional("pair_force", Kind::Tables(&PAIR_FORCE), "", "Forces between points."),
+        Field::optional("ground", Kind::Tables(&GROUND), "", "Solid half-spaces."),
+        Field::optional("contact", Kind::Tables(&CONTACT), "", "Friction and exceptions of contact."),
         Field::optional("fix", Kind::Tables(&FIX), "", "Directions that may not move."),
         Field::optional("motion", Kind::Tables(&MOTION), "", "Prescribed motion."),
         Field::optional("expect", Kind::Tables(&EXPECT), "", "What must be true when the scene has run."),

@@ -1,6 +1,7 @@
 //! The model (constant, shared between threads) and the state (everything that changes).
 
 mod constraint;
+mod contact;
 mod holder;
 mod ids;
 mod layout;
@@ -9,6 +10,7 @@ mod robots;
 mod state;
 
 pub use constraint::{Hold, NamedConstraint};
+pub use contact::{ContactModel, LinearRow};
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
 pub(crate) use quantity::split_index;
@@ -86,6 +88,8 @@ pub struct Model {
     pub obstacles: Vec<(String, ObstacleShape)>,
     /// Articulated robots.
     pub robots: Vec<RobotPart>,
+    /// What may touch what, for the method `ipc`.
+    pub contact: Option<ContactModel>,
 }
 
 impl std::fmt::Debug for Model {

@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ObstacleItem;
+use super::build_affine_joints;
+use super::build_contact;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
 use super::build_robot;
@@ -222,12 +224,22 @@ struct Points {
 pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     numbers(&scene, &mut notes);
+    build_contact::prepare(&mut scene, &mut notes);
     let expanded = build_deformable::expand(&mut scene, &mut notes);
     let mut points = match points(&mut scene, &expanded, &mut notes) {
         Some(points) => points,
         None => return Err(BuildError { errors: notes.errors }),
     };
     let filters = filters(&scene, &points, &mut notes);
+    let rows = build_affine_joints::joints(
+        &mut scene,
+        &expanded,
+        &points.blocks,
+        &points.names,
+        &points.x,
+        points.layout.particles,
+        &mut notes,
+    );
     let joined = build_mechanism::constraints(
         &mut scene,
         &points.bodies,
@@ -239,8 +251,20 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     );
     points.layout.constraints = joined.constraints.len();
     (points.layout.turns, points.layout.joints) = (joined.turns, joined.joints);
-    points.layout.looks_back =
-        matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2);
+    points.layout.looks_back = matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2)
+        || matches!(&scene.method, Method::Ipc(e) if e.scheme == crate::step::Scheme::Bdf2);
+    let mut contact = build_contact::contact_model(
+        &scene,
+        &expanded,
+        &points.blocks,
+        &points.masses[..points.layout.particles],
+        &points.x,
+        &filters,
+        &mut notes,
+    );
+    if let Some(contact) = &mut contact {
+        contact.rows = rows;
+    }
     let robots = build_robot::robots(&mut scene, &mut notes);
     points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
@@ -280,6 +304,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut particles = Particles::new(&masses, layout.particles, layout.points);
     particles.shared = expanded.shared_inertia(&blocks);
     let Bodies { rigid, shapes, .. } = bodies;
+    let places = affine_places(&blocks);
     let model = Model {
         title,
         layout,
@@ -296,7 +321,8 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         surfaces,
         obstacles,
         robots: robots.iter().map(|(part, _)| part.clone()).collect(),
-        start_places: start_places(&layout, &state.q),
+        start_places: start_places(&layout, &state.q, &places),
+        contact,
     };
     model.settle(&mut state);
     model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -365,6 +391,8 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             notes.not_negative("rayleigh_mass", e.rayleigh_mass);
             notes.not_negative("rayleigh_stiffness", e.rayleigh_stiffness);
         }
+        // Checked with the rest of contact.
+        Method::Ipc(_) => {}
     }
     let soft = scene.soft.len() + scene.cloth.len() + scene.rod.len() + scene.affine.len();
     let nothing = scene.particles.is_empty() && soft == 0;
@@ -764,13 +792,26 @@ fn carried(
     (notes.found == before).then_some(out)
 }
 
-/// Where each free 3-vector is; empty if there are coordinates that are no such vectors.
-fn start_places(layout: &Layout, q: &[f64]) -> Vec<f64> {
+/// First point of each affine body.
+fn affine_places(blocks: &[Block]) -> Vec<usize> {
+    blocks.iter().filter(|b| b.kind == BlockKind::Affine).map(|b| b.points.start).collect()
+}
+
+/// Where each free 3-vector is, columns of affine bodies at their centres; empty if there are coordinates that are no
+/// such vectors.
+fn start_places(layout: &Layout, q: &[f64], affine: &[usize]) -> Vec<f64> {
     if layout.points_q() != 7 * layout.rigid {
         return Vec::new();
     }
     let rigid = q[..7 * layout.rigid].chunks_exact(7).flat_map(|q| [q[0], q[1], q[2], q[0], q[1], q[2]]);
-    rigid.chain(q[layout.points_q()..layout.nq].iter().copied()).collect()
+    let mut places: Vec<f64> = rigid.chain(q[layout.points_q()..layout.nq].iter().copied()).collect();
+    for i in affine {
+        let at = 3 * (2 * layout.rigid + i);
+        for k in 3..12 {
+            places[at + k] = places[at + k % 3];
+        }
+    }
+    places
 }
 
 /// Centre of mass and quaternion of a body at the start.

@@ -4,6 +4,7 @@
 //! carried points ask for (its surface, its mesh at rest) is kept aside.
 
 use super::build::Notes;
+use super::build_contact::{Skin, moment_reach, moment_volume};
 use super::build_rod;
 use super::deformable::{AffineBody, Bending, Cloth, Elements, Membrane, Sheet, SoftBody, Solid};
 use super::{Arrangement, BodyMass, CustomForce, MappedPoints, Masses, ParticleSet, Scene, Velocities};
@@ -63,6 +64,8 @@ pub(super) struct Expanded {
     pub markers: Vec<build_rod::Markers>,
     /// Meshes at rest, in the frame of the body.
     pub rest: Vec<(usize, Rest)>,
+    /// Collision surfaces, for the method `ipc`.
+    pub skins: Vec<Skin>,
 }
 
 impl Expanded {
@@ -116,6 +119,9 @@ pub(super) fn expand(scene: &mut Scene, notes: &mut Notes) -> Expanded {
             masses_known: false,
         });
     }
+    for set in 0..scene.particles.len() {
+        out.skins.push(nodes(set, Vec::new(), Vec::new(), 0.0));
+    }
     for (index, body) in std::mem::take(&mut scene.soft).into_iter().enumerate() {
         notes.at("soft", index, &body.name);
         let origin = Origin { table: "soft", index, kind: BlockKind::Particles, masses_known: false };
@@ -144,6 +150,11 @@ pub(super) fn expand(scene: &mut Scene, notes: &mut Notes) -> Expanded {
     }
     out.failed = notes.found > before;
     out
+}
+
+/// A collision surface whose vertices are the particles of a set.
+fn nodes(set: usize, triangles: Vec<[u32; 3]>, segments: Vec<[u32; 2]>, radius: f64) -> Skin {
+    Skin { set, material: None, triangles, segments, radius, reach: Vec3::zeros() }
 }
 
 /// The elements of a solid.
@@ -337,6 +348,7 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
     let (weights, shared) = spread(mass);
     scene.particles.push(placement.set(&body.name, &points, weights));
     out.origins.push(Origin { masses_known: true, ..origin });
+    out.skins.push(nodes(set, triangles.clone(), Vec::new(), 0.0));
     out.triangles.push((set, triangles));
     out.shared.push((set, shared));
     out.rest.push((set, rest));
@@ -416,6 +428,7 @@ fn cloth(body: &Cloth, origin: Origin, scene: &mut Scene, notes: &mut Notes, out
     let set = scene.particles.len();
     scene.particles.push(placement.set(&body.name, &mesh.points, mass.diagonal));
     out.origins.push(origin);
+    out.skins.push(nodes(set, mesh.triangles.clone(), Vec::new(), 0.5 * thickness));
     out.triangles.push((set, mesh.triangles.clone()));
     out.rest.push((set, Rest::Surface(mesh)));
     scene.custom.push(force_on(&body.name, move |first| stretch(first).unwrap_or(trial)));
@@ -426,9 +439,9 @@ fn cloth(body: &Cloth, origin: Origin, scene: &mut Scene, notes: &mut Notes, out
 
 /// Refuses what needs a mass matrix that is not diagonal.
 pub(super) fn needs_implicit(what: &str, key: &'static str, scene: &Scene, notes: &mut Notes) {
-    if !matches!(scene.method, Method::Implicit(_)) {
+    if !matches!(scene.method, Method::Implicit(_) | Method::Ipc(_)) {
         let method = scene.method.name();
-        notes.error(key, format!("the method `{method}` does not take {what}; `implicit` does"));
+        notes.error(key, format!("the method `{method}` does not take {what}; `implicit` and `ipc` do"));
     }
 }
 
@@ -442,7 +455,8 @@ fn affine(body: AffineBody, origin: Origin, scene: &mut Scene, notes: &mut Notes
     placement.check(notes);
     needs_implicit("affine bodies", "", scene, notes);
     let stiff = notes.positive("stiffness", body.stiffness);
-    let volume = body.shape.volume();
+    let own = body.shape.volume();
+    let volume = if own > 0.0 { own } else { moment_volume(&body.mass).unwrap_or(own) };
     let mass = match &body.mass {
         BodyMass::Density(density) => AffineMass::from_shape(&body.shape, *density),
         BodyMass::Mass(mass) => AffineMass::from_shape(&body.shape, mass / volume),
@@ -491,6 +505,20 @@ fn affine(body: AffineBody, origin: Origin, scene: &mut Scene, notes: &mut Notes
         Box::new(AffineBodies { bodies: vec![AffineStiffness { columns, stiffness, volume, energy }] })
     }));
     let skin = body.shape.triangles();
+    let mut reach = moment_reach(&about);
+    let material: Vec<Vec3> = skin.vertices().iter().map(|X| X - center).collect();
+    for X in &material {
+        reach = reach.sup(&X.abs());
+    }
+    let triangles = skin.triangles().to_vec();
+    out.skins.push(Skin {
+        set,
+        material: Some(material),
+        triangles,
+        segments: Vec::new(),
+        radius: 0.0,
+        reach,
+    });
     let surface = SurfaceMesh { points: skin.vertices().to_vec(), triangles: skin.triangles().to_vec() };
     scene.points.push(MappedPoints {
         name: format!("{} skin", body.name),

@@ -2,6 +2,7 @@
 
 use super::arrange::{Arrangement, Edges};
 use super::build_robot::RobotItem;
+use super::contact::{ContactRule, Ground};
 use super::deformable::{AffineBody, Cloth, ObstacleItem, PressureItem, Rod, SoftBody};
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
 use crate::filters::Motion;
@@ -401,6 +402,8 @@ pub enum Item {
     Attractor(AttractorSet),
     PairForce(PairForce),
     Custom(CustomForce),
+    Ground(Ground),
+    Contact(ContactRule),
     Fix(Fix),
     Motion(MotionSet),
     Expect(Expectation),
@@ -438,6 +441,8 @@ items! {
     Attractor: AttractorSet,
     PairForce: PairForce,
     Custom: CustomForce,
+    Ground: Ground,
+    Contact: ContactRule,
     Fix: Fix,
     Motion: MotionSet,
     Expect: Expectation,

@@ -21,10 +21,13 @@
 
 mod arrange;
 mod build;
+mod build_affine_joints;
+mod build_contact;
 mod build_deformable;
 mod build_mechanism;
 mod build_robot;
 mod build_rod;
+mod contact;
 mod deformable;
 mod error;
 mod items;
@@ -32,6 +35,7 @@ mod mechanism;
 pub use crate::bodies::articulated::robot;
 
 pub use arrange::{Arrangement, Edges};
+pub use contact::{ContactRule, Ground};
 pub use deformable::{
     AffineBody, Bending, Cloth, Elements, Membrane, ObstacleItem, PressureItem, Rod, Sheet, SoftBody, Solid,
 };
@@ -116,6 +120,10 @@ pub struct Scene {
     pub pair_force: Vec<PairForce>,
     /// Forces that the user wrote in Rust.
     pub custom: Vec<CustomForce>,
+    /// Solid half-spaces, for the method `ipc`.
+    pub ground: Vec<Ground>,
+    /// Friction and exceptions of contact, for the method `ipc`.
+    pub contact: Vec<ContactRule>,
     /// Directions that may not move.
     pub fix: Vec<Fix>,
     /// Prescribed motion.
@@ -157,6 +165,8 @@ impl Default for Scene {
             pressure: Vec::new(),
             pair_force: Vec::new(),
             custom: Vec::new(),
+            ground: Vec::new(),
+            contact: Vec::new(),
             fix: Vec::new(),
             motion: Vec::new(),
             expect: Vec::new(),
@@ -195,6 +205,8 @@ impl Scene {
             Item::Attractor(x) => self.attractor.push(x),
             Item::PairForce(x) => self.pair_force.push(x),
             Item::Custom(x) => self.custom.push(x),
+            Item::Ground(x) => self.ground.push(x),
+            Item::Contact(x) => self.contact.push(x),
             Item::Fix(x) => self.fix.push(x),
             Item::Motion(x) => self.motion.push(x),
             Item::Expect(x) => self.expect.push(x),

@@ -242,6 +242,12 @@ impl Linearization {
 
     /// C (m M + b B + k K) C + (1 − C) as 3×3 blocks over the unknown 3-vectors.
     pub(crate) fn blocks_into(&mut self, model: &Model, factors: Factors, out: &mut Blocks) {
+        self.free_blocks_into(model, factors, out);
+        filter_blocks(model, model.layout.points_v() / 3, &mut self.filter, out);
+    }
+
+    /// The same without the filter.
+    pub(crate) fn free_blocks_into(&mut self, model: &Model, factors: Factors, out: &mut Blocks) {
         let (free, pv) = (model.layout.nv / 3, model.layout.points_v() / 3);
         out.entries.clear();
         for (k, I) in self.inertia.iter().enumerate() {
@@ -302,7 +308,6 @@ impl Linearization {
         if !model.constraints.is_empty() {
             self.joints.add_blocks(factors.stiffness, factors.damping, out);
         }
-        filter_blocks(model, pv, &mut self.filter, out);
     }
 }
 

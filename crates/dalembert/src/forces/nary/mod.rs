@@ -6,6 +6,7 @@ mod bending;
 mod closure;
 mod element;
 mod hex;
+mod linear_spring;
 mod mass;
 mod material;
 mod membrane;
@@ -24,6 +25,7 @@ pub use bending::{Hinge, Hinges, QuadraticHinge, QuadraticHinges, inner_edges, p
 pub use closure::{MOST_TUPLE, TupleClosure};
 pub use element::{Element, Elements, Hessian};
 pub use hex::{HexKind, Hexes};
+pub use linear_spring::{LinearSpring, LinearSprings};
 pub use mass::{MassKind, MassMatrix};
 pub use material::{ElementError, Law, Material};
 pub use membrane::{Membrane, Membranes, Weave, WovenCloth, WovenTriangle};

@@ -1,0 +1,642 @@
+//! Pairs of primitives that come near each other at rest or along a motion.
+//!
+//! Two tiers: boxes of bodies, then for every two bodies whose boxes overlap the trees of their vertices, edges and
+//! triangles. A vertex moves along a straight line, so the box of its two ends holds its whole way, and the union of
+//! such boxes that of an edge or triangle. Every box is moved out by half the search radius plus the radius of its
+//! body: boxes of two primitives closer than radius + ξ at any one time overlap.
+//!
+//! Which kinds of pairs suffice? Triangles, edges and vertices meet first as vertex-triangle or edge-edge; all other
+//! combinations of features are regions of these two. Rods (edges of no triangle) and lone points have no triangles of
+//! their own: rod against rod is edge-edge, point against rod vertex-edge, point against point vertex-vertex.
+
+use super::bvh::{Aabb, Tree};
+use super::ccd::{self, CcdOptions};
+use super::surface::Surface;
+use crate::math::Vec3;
+
+/// Pairs of primitives, each list sorted by its numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Candidates {
+    /// (vertex, triangle)
+    pub vertex_triangle: Vec<[u32; 2]>,
+    /// (edge, edge), low number first
+    pub edge_edge: Vec<[u32; 2]>,
+    /// (vertex, edge): lone points against edges of no triangle
+    pub vertex_edge: Vec<[u32; 2]>,
+    /// (vertex, vertex): lone points, low number first
+    pub vertex_vertex: Vec<[u32; 2]>,
+    /// (vertex, half-plane)
+    pub vertex_plane: Vec<[u32; 2]>,
+}
+
+/// More pairs than allowed, even without any motion.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("more than {limit} pairs of primitives lie within {radius} m of each other")]
+pub struct TooMany {
+    /// The limit.
+    pub limit: usize,
+    /// The radius of the search \[m\].
+    pub radius: f64,
+}
+
+/// Answer of a search along a motion.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Swept {
+    /// Part of the motion that was searched: below 1 if the whole of it met too many pairs. The caller must not go
+    /// further with these candidates.
+    pub alpha: f64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct BodyTrees {
+    vertices: Tree,
+    edges: Tree,
+    triangles: Tree,
+}
+
+/// The broad phase: boxes and trees that are kept from search to search. Dropping it changes no result.
+#[derive(Debug, Clone, Default)]
+pub struct Broad {
+    boxes: Vec<Aabb>,
+    primitive_boxes: Vec<Aabb>,
+    body_boxes: Vec<Aabb>,
+    bodies: Tree,
+    body_pairs: Vec<[u32; 2]>,
+    trees: Vec<BodyTrees>,
+    sorter: Sorter,
+}
+
+impl Broad {
+    /// All pairs that may touch and come within `radius` \[m\] plus their own radii at positions `x`. At most `limit`
+    /// of them are ever held.
+    pub fn near(
+        &mut self,
+        surface: &Surface,
+        x: &[Vec3],
+        radius: f64,
+        limit: usize,
+        out: &mut Candidates,
+    ) -> Result<(), TooMany> {
+        if self.search(surface, x, x, 0.0, radius, limit, out) {
+            Ok(())
+        } else {
+            Err(TooMany { limit, radius })
+        }
+    }
+
+    /// The same along the straight motion from `x0` to `x1`. If it meets more than `limit` pairs the motion is cut to a
+    /// quarter, and again, at last to nothing; [`Swept::alpha`] says how much was searched.
+    pub fn swept(
+        &mut self,
+        surface: &Surface,
+        x0: &[Vec3],
+        x1: &[Vec3],
+        radius: f64,
+        limit: usize,
+        out: &mut Candidates,
+    ) -> Result<Swept, TooMany> {
+        let mut alpha = 1.0;
+        // 4⁻³⁰ of a motion is below rounding, unless it is absurdly long.
+        for _ in 0..30 {
+            if self.search(surface, x0, x1, alpha, radius, limit, out) {
+                return Ok(Swept { alpha });
+            }
+            alpha *= 0.25;
+        }
+        self.near(surface, x0, radius, limit, out).map(|()| Swept { alpha: 0.0 })
+    }
+
+    /// Pairs of bodies whose boxes overlapped in the last search, low number first, sorted; (b, b) for a body that may
+    /// touch itself.
+    pub fn body_pairs(&self) -> &[[u32; 2]] {
+        &self.body_pairs
+    }
+
+    /// False if there are more than `limit`.
+    fn search(
+        &mut self,
+        surface: &Surface,
+        x0: &[Vec3],
+        x1: &[Vec3],
+        alpha: f64,
+        radius: f64,
+        limit: usize,
+        out: &mut Candidates,
+    ) -> bool {
+        out.clear();
+        self.vertex_boxes(surface, x0, x1, alpha, radius);
+        self.find_body_pairs(surface);
+        self.refit_trees(surface);
+        let mut left = limit;
+        for &[a, b] in &self.body_pairs {
+            if !pairs_of_bodies(surface, &self.trees, a, b, &mut left, out) {
+                out.clear();
+                return false;
+            }
+        }
+        if !vertex_planes(surface, x0, x1, alpha, radius, left, out) {
+            out.clear();
+            return false;
+        }
+        self.sorter.sort(&mut out.vertex_triangle, surface.maps.len());
+        self.sorter.sort(&mut out.edge_edge, surface.edges.len());
+        self.sorter.sort(&mut out.vertex_edge, surface.maps.len());
+        self.sorter.sort(&mut out.vertex_vertex, surface.maps.len());
+        true
+    }
+
+    fn vertex_boxes(&mut self, surface: &Surface, x0: &[Vec3], x1: &[Vec3], alpha: f64, radius: f64) {
+        assert!(x0.len() == surface.maps.len() && x1.len() == x0.len(), "one position per vertex");
+        self.boxes.clear();
+        self.body_boxes.clear();
+        for body in &surface.bodies {
+            let margin = 0.5 * radius + body.radius;
+            let mut bounds = Aabb::EMPTY;
+            for i in body.vertices.start as usize..body.vertices.end as usize {
+                let end = part_way(&x0[i], &x1[i], alpha);
+                let b = Aabb::of(&x0[i], &end, margin);
+                bounds = bounds.union(&b);
+                self.boxes.push(b);
+            }
+            self.body_boxes.push(bounds);
+        }
+    }
+
+    fn find_body_pairs(&mut self, surface: &Surface) {
+        self.bodies.refit(&self.body_boxes);
+        let list = &mut self.body_pairs;
+        list.clear();
+        self.bodies.self_pairs(|a, b| {
+            if surface.bodies_touch(a, b) {
+                list.push([a.min(b), a.max(b)]);
+            }
+            true
+        });
+        list.extend((0..surface.bodies.len() as u32).filter(|&b| surface.bodies_touch(b, b)).map(|b| [b, b]));
+        list.sort_unstable();
+    }
+
+    /// Trees of the bodies that have somebody near.
+    fn refit_trees(&mut self, surface: &Surface) {
+        self.trees.resize_with(surface.bodies.len(), BodyTrees::default);
+        let mut needed = vec![false; surface.bodies.len()];
+        for pair in &self.body_pairs {
+            needed[pair[0] as usize] = true;
+            needed[pair[1] as usize] = true;
+        }
+        for (b, body) in surface.bodies.iter().enumerate() {
+            if !needed[b] {
+                continue;
+            }
+            let (trees, boxes) = (&mut self.trees[b], &self.boxes);
+            trees.vertices.refit(&boxes[body.vertices.start as usize..body.vertices.end as usize]);
+            let list = &mut self.primitive_boxes;
+            list.clear();
+            let edges = &surface.edges[body.edges.start as usize..body.edges.end as usize];
+            list.extend(edges.iter().map(|e| boxes[e[0] as usize].union(&boxes[e[1] as usize])));
+            trees.edges.refit(list);
+            list.clear();
+            let triangles = &surface.triangles[body.triangles.start as usize..body.triangles.end as usize];
+            list.extend(triangles.iter().map(|t| {
+                let [a, b, c] = t.map(|i| &boxes[i as usize]);
+                a.union(b).union(c)
+            }));
+            trees.triangles.refit(list);
+        }
+    }
+}
+
+/// Position after the part `alpha` of the way.
+#[inline(always)]
+fn part_way(x0: &Vec3, x1: &Vec3, alpha: f64) -> Vec3 {
+    if alpha == 1.0 {
+        *x1
+    } else if alpha == 0.0 {
+        *x0
+    } else {
+        x0 + alpha * (x1 - x0)
+    }
+}
+
+/// Vertices that come within `radius` of a half-plane; false if there are more than `limit`.
+fn vertex_planes(
+    surface: &Surface,
+    x0: &[Vec3],
+    x1: &[Vec3],
+    alpha: f64,
+    radius: f64,
+    limit: usize,
+    out: &mut Candidates,
+) -> bool {
+    if surface.half_planes.is_empty() {
+        return true;
+    }
+    for body in surface.bodies.iter().filter(|b| !b.prescribed()) {
+        for v in body.vertices.clone().filter(|&v| surface.maps[v as usize].n > 0) {
+            let (a, b) = (&x0[v as usize], &x1[v as usize]);
+            for (k, plane) in surface.half_planes.iter().enumerate() {
+                let low = plane.height(a).min(plane.height(&part_way(a, b, alpha)));
+                if low > radius + body.radius || !surface.groups.touch(body.group, plane.group) {
+                    continue;
+                }
+                if out.vertex_plane.len() >= limit {
+                    return false;
+                }
+                out.vertex_plane.push([v, k as u32]);
+            }
+        }
+    }
+    true
+}
+
+/// Pairs of primitives of bodies a ≤ b; false if there are more than `left`, which is lowered by their number.
+fn pairs_of_bodies(
+    surface: &Surface,
+    trees: &[BodyTrees],
+    a: u32,
+    b: u32,
+    left: &mut usize,
+    out: &mut Candidates,
+) -> bool {
+    let (A, B) = (&surface.bodies[a as usize], &surface.bodies[b as usize]);
+    let (tree_a, tree_b) = (&trees[a as usize], &trees[b as usize]);
+    let mut push = |list: &mut Vec<[u32; 2]>, pair: [u32; 2]| {
+        if *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        list.push(pair);
+        true
+    };
+    let own = a == b;
+    // (body of the vertices, body of the triangles)
+    let both = [(A, tree_a, B, tree_b), (B, tree_b, A, tree_a)];
+    for (P, points, T, others) in &both[..if own { 1 } else { 2 }] {
+        let (v0, t0) = (P.vertices.start, T.triangles.start);
+        let list = &mut out.vertex_triangle;
+        let go = points.vertices.pairs(&others.triangles, |v, t| {
+            let (v, t) = (v0 + v, t0 + t);
+            if own && surface.triangles[t as usize].contains(&v) {
+                return true;
+            }
+            push(list, [v, t])
+        });
+        if !go {
+            return false;
+        }
+    }
+    let list = &mut out.edge_edge;
+    let (e0, f0) = (A.edges.start, B.edges.start);
+    let go = if own {
+        tree_a.edges.self_pairs(|e, f| {
+            let (e, f) = (e0 + e.min(f), e0 + e.max(f));
+            let ends = &surface.edges[f as usize];
+            surface.edges[e as usize].iter().any(|i| ends.contains(i)) || push(list, [e, f])
+        })
+    } else {
+        tree_a.edges.pairs(&tree_b.edges, |e, f| push(list, [e0 + e, f0 + f]))
+    };
+    if !go {
+        return false;
+    }
+    if !A.has_lone_points && !B.has_lone_points {
+        return true;
+    }
+    let lone = |v: u32| surface.codimension[v as usize] == 3;
+    for (P, points, T, others) in &both[..if own { 1 } else { 2 }] {
+        if !(P.has_lone_points && T.has_lone_edges) {
+            continue;
+        }
+        let list = &mut out.vertex_edge;
+        let go = points.vertices.pairs(&others.edges, |v, e| {
+            let (v, e) = (P.vertices.start + v, T.edges.start + e);
+            !lone(v) || !surface.edge_is_lone[e as usize] || push(list, [v, e])
+        });
+        if !go {
+            return false;
+        }
+    }
+    let list = &mut out.vertex_vertex;
+    let (v0, w0) = (A.vertices.start, B.vertices.start);
+    let mut visit = |v: u32, w: u32| !lone(v) || !lone(w) || push(list, [v.min(w), v.max(w)]);
+    if own {
+        tree_a.vertices.self_pairs(|v, w| visit(v0 + v, v0 + w))
+    } else {
+        tree_a.vertices.pairs(&tree_b.vertices, |v, w| visit(v0 + v, w0 + w))
+    }
+}
+
+/// Sorts pairs by counting their first numbers.
+#[derive(Debug, Clone, Default)]
+struct Sorter {
+    start: Vec<u32>,
+    other: Vec<[u32; 2]>,
+}
+
+impl Sorter {
+    /// Sorts pairs whose first numbers lie below `count`.
+    fn sort(&mut self, list: &mut Vec<[u32; 2]>, count: usize) {
+        if list.len() < count / 8 {
+            return list.sort_unstable();
+        }
+        self.start.clear();
+        self.start.resize(count + 1, 0);
+        for pair in list.iter() {
+            self.start[pair[0] as usize + 1] += 1;
+        }
+        for i in 0..count {
+            self.start[i + 1] += self.start[i];
+        }
+        self.other.clear();
+        self.other.resize(list.len(), [0; 2]);
+        for pair in list.iter() {
+            let at = &mut self.start[pair[0] as usize];
+            self.other[*at as usize] = *pair;
+            *at += 1;
+        }
+        // `start[i]` is now the end of bucket i.
+        let mut first = 0;
+        for &end in &self.start[..count] {
+            self.other[first..end as usize].sort_unstable_by_key(|p| p[1]);
+            first = end as usize;
+        }
+        std::mem::swap(list, &mut self.other);
+    }
+}
+
+impl Candidates {
+    /// Forgets all pairs and keeps the memory.
+    pub fn clear(&mut self) {
+        self.vertex_triangle.clear();
+        self.edge_edge.clear();
+        self.vertex_edge.clear();
+        self.vertex_vertex.clear();
+        self.vertex_plane.clear();
+    }
+
+    /// Number of pairs.
+    pub fn len(&self) -> usize {
+        self.vertex_triangle.len()
+            + self.edge_edge.len()
+            + self.vertex_edge.len()
+            + self.vertex_vertex.len()
+            + self.vertex_plane.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Part of the motion from `x0` to `x1` that every pair may take, at most `longest`: additive continuous collision
+    /// detection, each pair with the sum of its radii as separation (`options.separation` is added to it).
+    pub fn free_step(
+        &self,
+        surface: &Surface,
+        x0: &[Vec3],
+        x1: &[Vec3],
+        longest: f64,
+        options: &CcdOptions,
+    ) -> f64 {
+        let mut step = longest;
+        // A pair needs to be followed only as far as the others may go.
+        self.each_time(surface, x0, x1, options, |t| {
+            step = step.min(t);
+            step
+        });
+        step
+    }
+
+    /// The same, and `times[k]` of every pair, in the order vertex-triangle, edge-edge, vertex-edge, vertex-vertex,
+    /// vertex-plane: 1 if the pair does not stop the motion.
+    pub fn impact_times(
+        &self,
+        surface: &Surface,
+        x0: &[Vec3],
+        x1: &[Vec3],
+        options: &CcdOptions,
+        times: &mut Vec<f64>,
+    ) -> f64 {
+        times.clear();
+        times.reserve(self.len());
+        let mut step = 1.0f64;
+        self.each_time(surface, x0, x1, options, |t| {
+            times.push(t);
+            step = step.min(t);
+            1.0
+        });
+        step
+    }
+
+    /// Calls `take` with the time of every pair; its answer is how far the next ones need to be followed.
+    fn each_time(
+        &self,
+        surface: &Surface,
+        x0: &[Vec3],
+        x1: &[Vec3],
+        options: &CcdOptions,
+        mut take: impl FnMut(f64) -> f64,
+    ) {
+        let mut o = CcdOptions { longest: 1.0, ..*options };
+        let radius = |body: u32| surface.bodies[body as usize].radius;
+        let vertex = |v: u32| radius(surface.vertex_body[v as usize]);
+        let edge = |e: u32| radius(surface.edge_body[e as usize]);
+        for &[v, t] in &self.vertex_triangle {
+            let [a, b, c] = surface.triangles[t as usize];
+            let i = [v, a, b, c].map(|i| i as usize);
+            o.separation = options.separation + vertex(v) + vertex(a);
+            o.longest = take(ccd::point_triangle(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+        }
+        for &[e, f] in &self.edge_edge {
+            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
+            let i = [a, b, c, d].map(|i| i as usize);
+            o.separation = options.separation + edge(e) + edge(f);
+            o.longest = take(ccd::edge_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+        }
+        for &[v, e] in &self.vertex_edge {
+            let [a, b] = surface.edges[e as usize];
+            let i = [v, a, b].map(|i| i as usize);
+            o.separation = options.separation + vertex(v) + edge(e);
+            o.longest = take(ccd::point_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+        }
+        for &[v, w] in &self.vertex_vertex {
+            let i = [v, w].map(|i| i as usize);
+            o.separation = options.separation + vertex(v) + vertex(w);
+            o.longest = take(ccd::point_point(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+        }
+        for &[v, k] in &self.vertex_plane {
+            let plane = &surface.half_planes[k as usize];
+            let [h0, h1] = [x0, x1].map(|x| plane.height(&x[v as usize]));
+            o.separation = options.separation + vertex(v);
+            o.longest = take(ccd::point_plane(h0, h1, &o));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::distance;
+    use super::super::surface::{BodyGeometry, Groups, HalfPlane, VertexMap};
+    use super::*;
+    use crate::math::Random;
+
+    /// Two affine tetrahedra, a soft strip, a rod, a cloud of thick points, a fixed triangle and a floor.
+    fn mixed(random: &mut Random) -> (Surface, Vec<Vec3>) {
+        let mut surface = Surface::default();
+        let (mut x, mut block) = (Vec::new(), 0);
+        let mut some = |n: usize, random: &mut Random| {
+            let center = Vec3::from_fn(|_, _| random.between(-0.6, 0.6));
+            x.extend((0..n).map(|_| center + Vec3::from_fn(|_, _| random.between(-0.5, 0.5))));
+        };
+        let tet = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]];
+        for _ in 0..2 {
+            let maps: Vec<VertexMap> = (0..4).map(|_| VertexMap::affine(block, &Vec3::x())).collect();
+            surface.add(&BodyGeometry { maps: &maps, triangles: &tet, ..Default::default() }).unwrap();
+            some(4, random);
+            block += 4;
+        }
+        let strip: Vec<[u32; 3]> = (0..6).map(|i| [i, i + 1, i + 2]).collect();
+        let rod: Vec<[u32; 2]> = (0..5).map(|i| [i, i + 1]).collect();
+        for (triangles, segments, n, radius) in
+            [(&strip[..], &[][..], 8, 0.0), (&[], &rod[..], 6, 0.01), (&[], &[], 10, 0.05)]
+        {
+            let maps: Vec<VertexMap> = (0..n).map(|i| VertexMap::point(block + i)).collect();
+            let body =
+                BodyGeometry { maps: &maps, triangles, segments, radius, self_contact: true, group: 1 };
+            surface.add(&body).unwrap();
+            some(n as usize, random);
+            block += n;
+        }
+        let fixed = [VertexMap::PRESCRIBED; 3];
+        let floor = BodyGeometry { maps: &fixed, triangles: &[[0, 1, 2]], group: 2, ..Default::default() };
+        surface.add(&floor).unwrap();
+        some(3, random);
+        surface.half_planes.push(HalfPlane { normal: Vec3::z(), offset: -0.5, group: 0 });
+        surface.groups = Groups::new(3);
+        surface.groups.set(1, 2, false);
+        (surface, x)
+    }
+
+    /// Every pair of primitives that may touch, by its distance less the radii, and whether the list has it.
+    fn check_all(surface: &Surface, x: &[Vec3], reach: f64, found: &Candidates) -> usize {
+        let mut near = 0;
+        let mut check = |list: &Vec<[u32; 2]>, pair: [u32; 2], gap: f64, allowed: bool| {
+            let has = list.binary_search(&pair).is_ok();
+            assert!(allowed || !has, "{pair:?} must not touch");
+            near += usize::from(allowed && gap < reach);
+            assert!(has || !allowed || gap >= reach, "{pair:?} is missing: gap {gap}");
+        };
+        let at = |i: u32| x[i as usize];
+        let body = |i: u32| surface.vertex_body[i as usize];
+        let ends: Vec<Vec<u32>> = surface.edges.iter().map(|e| e.to_vec()).collect();
+        let free = |a: &[u32], b: &[u32]| {
+            surface.bodies_touch(body(a[0]), body(b[0])) && !a.iter().any(|i| b.contains(i))
+        };
+        let xi = |a: u32, b: u32| surface.radius(a) + surface.radius(b);
+        for v in 0..x.len() as u32 {
+            for (t, tri) in surface.triangles.iter().enumerate() {
+                let d = distance::point_triangle(&[at(v), at(tri[0]), at(tri[1]), at(tri[2])]).d2.sqrt();
+                check(&found.vertex_triangle, [v, t as u32], d - xi(v, tri[0]), free(&[v], tri));
+            }
+            for (e, edge) in surface.edges.iter().enumerate() {
+                let d = distance::point_edge(&[at(v), at(edge[0]), at(edge[1])]).d2.sqrt();
+                let lone = surface.codimension[v as usize] == 3 && surface.edge_is_lone[e];
+                check(&found.vertex_edge, [v, e as u32], d - xi(v, edge[0]), lone && free(&[v], edge));
+            }
+            for w in v + 1..x.len() as u32 {
+                let lone = [v, w].iter().all(|&i| surface.codimension[i as usize] == 3);
+                let d = (at(v) - at(w)).norm();
+                check(&found.vertex_vertex, [v, w], d - xi(v, w), lone && free(&[v], &[w]));
+            }
+            let h = surface.half_planes[0].height(&at(v)) - surface.radius(v);
+            check(&found.vertex_plane, [v, 0], h, surface.maps[v as usize].n > 0);
+        }
+        for e in 0..ends.len() {
+            for f in e + 1..ends.len() {
+                let y = [ends[e][0], ends[e][1], ends[f][0], ends[f][1]];
+                let d = distance::edge_edge(&y.map(at)).d2.sqrt();
+                check(&found.edge_edge, [e as u32, f as u32], d - xi(y[0], y[2]), free(&ends[e], &ends[f]));
+            }
+        }
+        near
+    }
+
+    #[test]
+    fn every_pair_within_reach_is_found_and_none_that_must_not_touch() {
+        let mut random = Random::new(5);
+        let (mut broad, mut found, mut near) = (Broad::default(), Candidates::default(), 0);
+        for _ in 0..60 {
+            let (surface, x) = mixed(&mut random);
+            let reach = random.between(0.0, 0.2);
+            broad.near(&surface, &x, reach, 100_000, &mut found).unwrap();
+            near += check_all(&surface, &x, reach, &found);
+            let mut again = Candidates::default();
+            Broad::default().near(&surface, &x, reach, 100_000, &mut again).unwrap();
+            assert_eq!(found, again, "kept trees change the answer");
+        }
+        assert!(near > 1000, "{near}");
+    }
+
+    #[test]
+    fn a_motion_finds_what_its_moments_find() {
+        let mut random = Random::new(6);
+        let (mut broad, mut swept, mut now) =
+            (Broad::default(), Candidates::default(), Candidates::default());
+        for _ in 0..40 {
+            let (surface, x0) = mixed(&mut random);
+            let x1: Vec<Vec3> =
+                x0.iter().map(|x| x + Vec3::from_fn(|_, _| random.between(-0.5, 0.5))).collect();
+            let answer = broad.swept(&surface, &x0, &x1, 0.05, 100_000, &mut swept).unwrap();
+            assert_eq!(answer.alpha, 1.0);
+            for k in 0..=10 {
+                let x: Vec<Vec3> =
+                    x0.iter().zip(&x1).map(|(a, b)| a + f64::from(k) / 10.0 * (b - a)).collect();
+                broad.near(&surface, &x, 0.0499, 100_000, &mut now).unwrap();
+                for (at, all) in [
+                    (&now.vertex_triangle, &swept.vertex_triangle),
+                    (&now.edge_edge, &swept.edge_edge),
+                    (&now.vertex_edge, &swept.vertex_edge),
+                    (&now.vertex_vertex, &swept.vertex_vertex),
+                    (&now.vertex_plane, &swept.vertex_plane),
+                ] {
+                    assert!(at.iter().all(|pair| all.binary_search(pair).is_ok()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_huge_step_is_cut_instead_of_filling_memory() {
+        let mut random = Random::new(7);
+        let (surface, x0) = mixed(&mut random);
+        let x1: Vec<Vec3> = x0.iter().map(|_| Vec3::from_fn(|_, _| random.between(-1e5, 1e5))).collect();
+        let (mut broad, mut found) = (Broad::default(), Candidates::default());
+        broad.near(&surface, &x0, 0.01, usize::MAX, &mut found).unwrap();
+        let limit = found.len() + 20;
+        let answer = broad.swept(&surface, &x0, &x1, 0.01, limit, &mut found).unwrap();
+        assert!(answer.alpha < 0.1 && found.len() <= limit, "{answer:?}");
+        let few = broad.swept(&surface, &x0, &x1, 0.01, 3, &mut found);
+        assert_eq!(few, Err(TooMany { limit: 3, radius: 0.01 }));
+        assert!(found.is_empty());
+    }
+
+    #[test]
+    fn the_free_step_is_the_least_time_of_all_pairs() {
+        let mut random = Random::new(8);
+        let (mut broad, mut found, mut times) = (Broad::default(), Candidates::default(), vec![]);
+        let mut stopped = 0;
+        for _ in 0..200 {
+            let (surface, x0) = mixed(&mut random);
+            let x1: Vec<Vec3> =
+                x0.iter().map(|x| x + Vec3::from_fn(|_, _| random.between(-0.5, 0.5))).collect();
+            broad.swept(&surface, &x0, &x1, 0.0, 100_000, &mut found).unwrap();
+            let o = CcdOptions::default();
+            let all = found.impact_times(&surface, &x0, &x1, &o, &mut times);
+            let step = found.free_step(&surface, &x0, &x1, 1.0, &o);
+            assert_eq!(step, all, "following less far must not change the answer");
+            assert_eq!(times.len(), found.len());
+            stopped += times.iter().filter(|t| (1e-3..0.999).contains(*t)).count();
+        }
+        assert!(stopped > 1000, "{stopped}");
+    }
+}

@@ -1,0 +1,464 @@
+//! Contacts: pairs closer than a gap, and the way from their forces and stiffnesses to the unknowns.
+//!
+//! The gap of a contact is $g = |r| - \xi$ with $r = \sum_i w_i x_i$ over at most four vertices, so
+//! $\partial g/\partial x_i = w_i n$, $n = r/|r|$. Each vertex is a sum over blocks of unknowns, so the same holds for
+//! blocks with weights $W_j$ (four per affine body, one per point): a force $f$ of the contact gives the gradient
+//! $W_j f$, a stiffness N the blocks $W_j W_k N$. If N is positive semi-definite, so is the sum, without any eigenvalues.
+//! What is left out against the exact Hessian is $b'\,\nabla^2 d$, the turning of the normal.
+//!
+//! Contacts of two affine bodies share their eight blocks. They lie side by side, their 36 products $W_j W_k$ times the six
+//! numbers of N are summed in one patch, and the patch is handed over once.
+
+use super::barrier::LogBarrier;
+use super::candidates::Candidates;
+use super::distance::{self, Nearest, Region};
+use super::surface::{Carrier, Surface};
+use crate::math::{Vec3, add_triple};
+
+/// Kinds of pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Vertex 0 against the triangle of vertices 1, 2, 3.
+    VertexTriangle,
+    /// Edge of vertices 0, 1 against edge of vertices 2, 3.
+    EdgeEdge,
+    /// Vertex 0 against the edge of vertices 1, 2.
+    VertexEdge,
+    /// Vertex 0 against vertex 1.
+    VertexVertex,
+    /// Vertex 0 against half-plane number `pair[1]`.
+    VertexPlane,
+}
+
+/// A symmetric 3×3 matrix: xx, xy, xz, yy, yz, zz.
+pub type Sym3 = [f64; 6];
+
+/// Two primitives close to each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contact {
+    /// What touches what.
+    pub kind: Kind,
+    /// Numbers of the two primitives, as in [`Candidates`]: names the contact from step to step.
+    pub pair: [u32; 2],
+    /// Their bodies; a half-plane is no body and has `u32::MAX`.
+    pub bodies: [u32; 2],
+    /// The vertices; unused places repeat the first.
+    pub vertices: [u32; 4],
+    /// Their weights at the nearest points: Σ w x = r. Unused ones are zero. Against a half-plane w = (1, 0, 0, 0).
+    pub weights: [f64; 4],
+    /// Unit direction from the second primitive to the first.
+    pub normal: Vec3,
+    /// Distance less the radii \[m\]. Not above zero if the two touch.
+    pub gap: f64,
+    /// Nearest features.
+    pub region: Region,
+}
+
+impl Contact {
+    /// Its bodies, the lower number first.
+    #[inline]
+    pub fn body_pair(&self) -> [u32; 2] {
+        [self.bodies[0].min(self.bodies[1]), self.bodies[0].max(self.bodies[1])]
+    }
+
+    /// Σ w x for vectors `x` at the vertices, as of a motion: velocity of the first nearest point against the second.
+    #[inline]
+    pub fn relative(&self, x: &[Vec3]) -> Vec3 {
+        (0..4).map(|i| self.weights[i] * x[self.vertices[i] as usize]).sum()
+    }
+
+    /// Σ w (x − y): how far the nearest points have moved against each other from `y` to `x` \[m\].
+    #[inline]
+    pub fn slip(&self, x: &[Vec3], y: &[Vec3]) -> Vec3 {
+        let moved = |i: usize| x[self.vertices[i] as usize] - y[self.vertices[i] as usize];
+        (0..4).map(|i| self.weights[i] * moved(i)).sum()
+    }
+
+    /// Exact Hessian of b(g) over the four vertices, given b′ and b″: b″ ∇d ∇dᵀ + b′ ∇²d with
+    /// ∇²d = (∇²d² − 2 ∇d ∇dᵀ)/(2 d). Not positive semi-definite; for tests and exact Newton steps.
+    pub fn exact_hessian(&self, x: &[Vec3], b1: f64, b2: f64) -> [[f64; 12]; 12] {
+        let y = self.vertices.map(|i| x[i as usize]);
+        let slope = |a: usize| self.weights[a / 3] * self.normal[a % 3];
+        let r: Vec3 = self.relative(x);
+        let near = Nearest { w: self.weights, r, d2: r.norm_squared(), region: self.region };
+        let plane = self.kind == Kind::VertexPlane;
+        let H2 = if plane { [[0.0; 12]; 12] } else { distance::hessian(&near, &y) };
+        let d = near.d2.sqrt();
+        let mut H = [[0.0; 12]; 12];
+        for a in 0..12 {
+            for b in 0..12 {
+                let dd = slope(a) * slope(b);
+                let turn = if plane { 0.0 } else { (0.5 * H2[a][b] - dd) / d };
+                H[a][b] = b2 * dd + b1 * turn;
+            }
+        }
+        H
+    }
+}
+
+/// Takes the blocks of a contact Hessian.
+pub trait HessianSink {
+    /// Adds the symmetric matrix `N` at block (row, column) of the lower triangle, row ≥ column. The block at
+    /// (column, row), if the caller stores it, is the same.
+    fn add(&mut self, row: u32, column: u32, N: &Sym3);
+
+    /// Adds the lower triangle of a dense patch over rising `blocks`: (0,0), (1,0), (1,1), (2,0), …
+    fn add_patch(&mut self, blocks: &[u32], patch: &[Sym3]) {
+        let mut k = 0;
+        for (i, &row) in blocks.iter().enumerate() {
+            for &column in &blocks[..=i] {
+                self.add(row, column, &patch[k]);
+                k += 1;
+            }
+        }
+    }
+}
+
+impl<F: FnMut(u32, u32, &Sym3)> HessianSink for F {
+    fn add(&mut self, row: u32, column: u32, N: &Sym3) {
+        self(row, column, N);
+    }
+}
+
+/// Contacts that share their blocks: all of two affine bodies, or one of others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Run {
+    /// First contact and the one after the last.
+    first: u32,
+    end: u32,
+    /// First of the shared blocks in `blocks`, and how many.
+    block: u32,
+    count: u32,
+    /// First weight; contact k of the run has `count` weights from `weight + (k − first) count` on.
+    weight: u32,
+}
+
+/// Blocks of one contact at most: four vertices of four blocks each.
+const MOST: usize = 16;
+
+/// Contacts of a state, sorted by pairs of bodies, with their weights over the unknown blocks.
+#[derive(Debug, Clone, Default)]
+pub struct ContactSet {
+    /// The contacts, sorted by bodies (lower number first), kind and pair.
+    pub contacts: Vec<Contact>,
+    runs: Vec<Run>,
+    run_of: Vec<u32>,
+    blocks: Vec<u32>,
+    weights: Vec<f64>,
+    found: Vec<Contact>,
+    order: Vec<(u64, u32)>,
+}
+
+impl ContactSet {
+    /// Keeps the candidates with a gap below `gap_max` \[m\] at positions `x`.
+    pub fn update(&mut self, surface: &Surface, candidates: &Candidates, x: &[Vec3], gap_max: f64) {
+        self.found.clear();
+        self.measure(surface, candidates, x, gap_max);
+        self.order.clear();
+        self.order.extend(self.found.iter().enumerate().map(|(k, c)| {
+            // Candidates are sorted within their kind, and kinds follow each other.
+            let [a, b] = c.body_pair();
+            (u64::from(a) << 32 | u64::from(b), k as u32)
+        }));
+        self.order.sort_unstable();
+        self.contacts.clear();
+        self.contacts.extend(self.order.iter().map(|&(_, k)| self.found[k as usize]));
+        self.map(surface);
+    }
+
+    /// Number of contacts.
+    pub fn len(&self) -> usize {
+        self.contacts.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.contacts.is_empty()
+    }
+
+    /// Smallest gap \[m\]; infinite without contacts.
+    pub fn smallest_gap(&self) -> f64 {
+        self.contacts.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min)
+    }
+
+    fn measure(&mut self, surface: &Surface, candidates: &Candidates, x: &[Vec3], gap_max: f64) {
+        let found = &mut self.found;
+        let at = |i: u32| x[i as usize];
+        let body = |i: u32| surface.vertex_body[i as usize];
+        let radius = |b: u32| surface.bodies[b as usize].radius;
+        let mut take = |kind, pair: [u32; 2], vertices: [u32; 4], second: usize, near: Nearest| {
+            let bodies = [body(vertices[0]), body(vertices[second])];
+            let xi = radius(bodies[0]) + radius(bodies[1]);
+            let reach = gap_max + xi;
+            if near.d2 < reach * reach {
+                let d = near.d2.sqrt();
+                // Where the two coincide any direction is as good.
+                let normal = if d > 0.0 { near.r / d } else { Vec3::z() };
+                let (weights, region, gap) = (near.w, near.region, d - xi);
+                found.push(Contact { kind, pair, bodies, vertices, weights, normal, gap, region });
+            }
+        };
+        for &[v, t] in &candidates.vertex_triangle {
+            let [a, b, c] = surface.triangles[t as usize];
+            let near = distance::point_triangle(&[at(v), at(a), at(b), at(c)]);
+            take(Kind::VertexTriangle, [v, t], [v, a, b, c], 1, near);
+        }
+        for &[e, f] in &candidates.edge_edge {
+            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
+            let near = distance::edge_edge(&[at(a), at(b), at(c), at(d)]);
+            take(Kind::EdgeEdge, [e, f], [a, b, c, d], 2, near);
+        }
+        for &[v, e] in &candidates.vertex_edge {
+            let [a, b] = surface.edges[e as usize];
+            take(Kind::VertexEdge, [v, e], [v, a, b, v], 1, distance::point_edge(&[at(v), at(a), at(b)]));
+        }
+        for &[v, w] in &candidates.vertex_vertex {
+            take(Kind::VertexVertex, [v, w], [v, w, v, v], 1, distance::point_point(&[at(v), at(w)]));
+        }
+        for &[v, k] in &candidates.vertex_plane {
+            let plane = &surface.half_planes[k as usize];
+            let gap = plane.height(&at(v)) - surface.radius(v);
+            if gap < gap_max {
+                found.push(Contact {
+                    kind: Kind::VertexPlane,
+                    pair: [v, k],
+                    bodies: [body(v), u32::MAX],
+                    vertices: [v; 4],
+                    weights: [1.0, 0.0, 0.0, 0.0],
+                    normal: plane.normal,
+                    gap,
+                    region: Region::Points(0, 1),
+                });
+            }
+        }
+    }
+
+    /// Weights over blocks, and runs of contacts with the same blocks.
+    fn map(&mut self, surface: &Surface) {
+        self.runs.clear();
+        self.run_of.clear();
+        self.blocks.clear();
+        self.weights.clear();
+        let mut open: Option<[u32; 2]> = None;
+        for (k, c) in self.contacts.iter().enumerate() {
+            let carrier = |s: usize| match c.bodies[s] {
+                u32::MAX => Carrier::Prescribed,
+                b => surface.bodies[b as usize].carrier,
+            };
+            let (A, B) = (carrier(0), carrier(1));
+            let stiff = A != Carrier::Points && B != Carrier::Points;
+            let place = self.weights.len() as u32;
+            if stiff {
+                // Two stiff bodies: four weights each, the lower block first.
+                let mut sides = [(A, 0), (B, 1)];
+                if let (Carrier::Affine(a), Carrier::Affine(b)) = (A, B)
+                    && a > b
+                {
+                    sides.swap(0, 1);
+                }
+                let fresh = open != Some(c.body_pair());
+                if fresh {
+                    let block = self.blocks.len() as u32;
+                    for (carrier, _) in sides {
+                        if let Carrier::Affine(first) = carrier {
+                            self.blocks.extend(first..first + 4);
+                        }
+                    }
+                    let count = self.blocks.len() as u32 - block;
+                    self.runs.push(Run { first: k as u32, end: k as u32, block, count, weight: place });
+                    open = Some(c.body_pair());
+                }
+                let split = if c.kind == Kind::EdgeEdge { 2 } else { 1 };
+                for (carrier, side) in sides {
+                    if carrier != Carrier::Prescribed {
+                        let range = if side == 0 { 0..split } else { split..4 };
+                        let mut W = [0.0; 4];
+                        for i in range {
+                            let map = &surface.maps[c.vertices[i] as usize];
+                            for j in 0..4 {
+                                W[j] += c.weights[i] * map.w[j];
+                            }
+                        }
+                        self.weights.extend_from_slice(&W);
+                    }
+                }
+            } else {
+                open = None;
+                let (blocks, weights, count) = scattered(surface, c);
+                let block = self.blocks.len() as u32;
+                self.blocks.extend_from_slice(&blocks[..count]);
+                self.weights.extend_from_slice(&weights[..count]);
+                let k = k as u32;
+                self.runs.push(Run { first: k, end: k, block, count: count as u32, weight: place });
+            }
+            if let Some(run) = self.runs.last_mut() {
+                run.end = k as u32 + 1;
+            }
+            self.run_of.push(self.runs.len() as u32 - 1);
+        }
+    }
+
+    #[inline(always)]
+    fn run_blocks(&self, run: &Run) -> &[u32] {
+        &self.blocks[run.block as usize..(run.block + run.count) as usize]
+    }
+
+    #[inline(always)]
+    fn run_weights(&self, run: &Run, k: u32) -> &[f64] {
+        let start = (run.weight + (k - run.first) * run.count) as usize;
+        &self.weights[start..start + run.count as usize]
+    }
+
+    /// Block numbers (rising) and weights of contact `k`: ∂(Σ w x)/∂z.
+    pub fn blocks(&self, k: usize) -> (&[u32], &[f64]) {
+        let run = &self.runs[self.run_of[k] as usize];
+        (self.run_blocks(run), self.run_weights(run, k as u32))
+    }
+
+    /// Runs of contacts that share their blocks: range of contacts and blocks, rising.
+    pub fn runs(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[u32])> {
+        self.runs.iter().map(|r| (r.first as usize..r.end as usize, self.run_blocks(r)))
+    }
+
+    /// Σ_k κ b(g_k) \[J\] for the stiffness `kappa` \[N/m\].
+    pub fn barrier_energy(&self, law: &LogBarrier, kappa: f64) -> f64 {
+        kappa * self.contacts.iter().map(|c| law.at(c.gap)[0]).sum::<f64>()
+    }
+
+    /// Σ_k κ b(g_k) \[J\] for the stiffness `kappa` \[N/m\]; gradients κ b′ n \[N\] with respect to the first nearest
+    /// point and stiffnesses κ b″ n nᵀ \[N/m\] of each contact.
+    pub fn barrier(
+        &self,
+        law: &LogBarrier,
+        kappa: f64,
+        forces: &mut Vec<Vec3>,
+        stiffnesses: &mut Vec<Sym3>,
+    ) -> f64 {
+        forces.clear();
+        stiffnesses.clear();
+        let mut energy = 0.0;
+        for c in &self.contacts {
+            let [b, b1, b2] = law.at(c.gap);
+            energy += b;
+            forces.push(kappa * b1 * c.normal);
+            stiffnesses.push(dyad(kappa * b2, &c.normal));
+        }
+        kappa * energy
+    }
+
+    /// Adds W_j f_k of every contact to the flat gradient over the unknowns.
+    pub fn add_gradient(&self, forces: &[Vec3], gradient: &mut [f64]) {
+        assert_eq!(forces.len(), self.contacts.len());
+        for run in &self.runs {
+            let blocks = self.run_blocks(run);
+            if run.end == run.first + 1 {
+                let (W, f) = (self.run_weights(run, run.first), &forces[run.first as usize]);
+                for (&block, &w) in blocks.iter().zip(W) {
+                    add_triple(gradient, block as usize, &(w * f));
+                }
+                continue;
+            }
+            let mut sum = [Vec3::zeros(); 8];
+            for k in run.first..run.end {
+                let f = &forces[k as usize];
+                for (sum, &w) in sum.iter_mut().zip(self.run_weights(run, k)) {
+                    *sum += w * f;
+                }
+            }
+            for (&block, sum) in blocks.iter().zip(&sum) {
+                add_triple(gradient, block as usize, sum);
+            }
+        }
+    }
+
+    /// Adds W_j W_l N_k of every contact. Contacts of two affine bodies are summed first and handed over once per pair.
+    pub fn add_hessian(&self, stiffnesses: &[Sym3], sink: &mut impl HessianSink) {
+        assert_eq!(stiffnesses.len(), self.contacts.len());
+        for run in &self.runs {
+            let blocks = self.run_blocks(run);
+            let N = &stiffnesses[run.first as usize..run.end as usize];
+            match (run.count, N.len()) {
+                (8, 2..) => self.affine_patch::<8, 36>(run, N, sink),
+                (4, 2..) => self.affine_patch::<4, 10>(run, N, sink),
+                _ => {
+                    let mut patch = [[0.0; 6]; MOST * (MOST + 1) / 2];
+                    for (k, N) in N.iter().enumerate() {
+                        let W = self.run_weights(run, run.first + k as u32);
+                        let mut at = 0;
+                        for i in 0..W.len() {
+                            for j in 0..=i {
+                                let w = W[i] * W[j];
+                                for c in 0..6 {
+                                    patch[at][c] += w * N[c];
+                                }
+                                at += 1;
+                            }
+                        }
+                    }
+                    sink.add_patch(blocks, &patch[..blocks.len() * (blocks.len() + 1) / 2]);
+                }
+            }
+        }
+    }
+
+    /// Sums a run over B blocks, P = B (B + 1)/2, with the products of weights in vector registers.
+    fn affine_patch<const B: usize, const P: usize>(
+        &self,
+        run: &Run,
+        N: &[Sym3],
+        sink: &mut impl HessianSink,
+    ) {
+        let mut sum = [[0.0; P]; 6];
+        let start = run.weight as usize;
+        let all = &self.weights[start..start + B * N.len()];
+        for (W, N) in all.as_chunks::<B>().0.iter().zip(N) {
+            let mut ww = [0.0; P];
+            let mut at = 0;
+            for i in 0..B {
+                for j in 0..=i {
+                    ww[at] = W[i] * W[j];
+                    at += 1;
+                }
+            }
+            for c in 0..6 {
+                for p in 0..P {
+                    sum[c][p] += N[c] * ww[p];
+                }
+            }
+        }
+        let patch: [Sym3; P] = std::array::from_fn(|p| std::array::from_fn(|c| sum[c][p]));
+        sink.add_patch(self.run_blocks(run), &patch);
+    }
+}
+
+/// k n nᵀ.
+#[inline(always)]
+pub fn dyad(k: f64, n: &Vec3) -> Sym3 {
+    let kn = k * n;
+    [kn.x * n.x, kn.x * n.y, kn.x * n.z, kn.y * n.y, kn.y * n.z, kn.z * n.z]
+}
+
+/// Blocks and weights of a contact whose vertices follow blocks of their own, rising, equal blocks merged.
+fn scattered(surface: &Surface, c: &Contact) -> ([u32; MOST], [f64; MOST], usize) {
+    let (mut blocks, mut weights, mut count) = ([0; MOST], [0.0; MOST], 0);
+    for i in 0..4 {
+        let (map, w) = (&surface.maps[c.vertices[i] as usize], c.weights[i]);
+        if w == 0.0 {
+            continue;
+        }
+        for j in 0..map.n as usize {
+            let block = map.first_block + j as u32;
+            let at = blocks[..count].partition_point(|&b| b < block);
+            if at < count && blocks[at] == block {
+                weights[at] += w * map.w[j];
+                continue;
+            }
+            blocks.copy_within(at..count, at + 1);
+            weights.copy_within(at..count, at + 1);
+            blocks[at] = block;
+            weights[at] = w * map.w[j];
+            count += 1;
+        }
+    }
+    (blocks, weights, count)
+}

@@ -1,0 +1,25 @@
+//! Geometry of touching: who is near whom, how near, when they meet, and do they intersect.
+//!
+//! A [`Surface`] holds the collision primitives of a scene. [`Broad`] finds pairs near each other ([`Candidates`]),
+//! [`distance`] measures them, [`ContactSet`] keeps those closer than a given gap and carries forces and stiffnesses of
+//! contacts to the unknowns, [`barrier`] has the scalar laws, [`ccd`] says how far a motion may go, and [`exact`]
+//! decides without rounding whether an edge meets a triangle.
+//!
+//! Everything here is geometry and one linear map per vertex: physics (masses, steps, who wins) is the method's. Pairs
+//! come in an order that depends on the input alone. Book: "Contact geometry".
+
+pub mod barrier;
+pub mod bvh;
+mod candidates;
+pub mod ccd;
+mod contact;
+#[cfg(test)]
+mod contact_tests;
+pub mod corpus;
+pub mod distance;
+pub mod exact;
+mod surface;
+
+pub use candidates::{Broad, Candidates, Swept, TooMany};
+pub use contact::{Contact, ContactSet, HessianSink, Kind, Sym3, dyad};
+pub use surface::{BodyGeometry, Carrier, Groups, HalfPlane, Surface, SurfaceBody, SurfaceError, VertexMap};
