@@ -7,6 +7,7 @@
 
 mod accuracy;
 mod closed_forms;
+mod contact_solvers;
 mod joints;
 mod kepler;
 mod linkages;
@@ -210,6 +211,16 @@ const CASES: &[Case] = &[
         name: "adaptive_slopes",
         about: "error against tolerance for adaptive integrators",
         run: accuracy::adaptive_slopes,
+    },
+    Case {
+        name: "lcp_small_set",
+        about: "complementarity problems of the literature, by Lemke's method",
+        run: contact_solvers::lcp_small_set,
+    },
+    Case {
+        name: "fclib_periobox_60c",
+        about: "sixty contacts with Coulomb friction, by mixed Gauss-Seidel sweeps",
+        run: contact_solvers::periodic_box,
     },
 ];
 

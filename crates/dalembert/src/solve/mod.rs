@@ -6,8 +6,10 @@
 pub mod block_matrix;
 pub mod boxed;
 pub mod cg;
+pub mod coulomb;
 pub mod direct;
 pub mod kkt;
+pub mod lcp;
 pub mod linear;
 pub mod newton;
 pub mod ode;
