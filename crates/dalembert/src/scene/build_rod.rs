@@ -241,19 +241,20 @@ fn frames(
 
 /// Adds the markers of all rods, after all sets of places.
 pub(super) fn add_markers(scene: &mut Scene, out: &mut Expanded) {
+    // Counts may overflow where the scene is too large, which is told later.
     let mut first: Vec<usize> = vec![0];
     for set in &scene.particles {
-        first.push(first[first.len() - 1] + set.arrangement.count());
+        first.push(first[first.len() - 1].saturating_add(set.arrangement.count()));
     }
     let mut next = first[first.len() - 1];
     for Markers { origin, set, rod, inertia } in std::mem::take(&mut out.markers) {
         let mut shared = Vec::new();
         for (i, mu) in inertia.iter().enumerate() {
-            let (a, b, m) = (i as u32, i as u32 + 1, (next - first[rod] + i) as u32);
+            let (a, b, m) = (i as u32, i as u32 + 1, (next - first[rod]).saturating_add(i) as u32);
             shared.extend([(a, a, 0.25 * mu), (b, b, 0.25 * mu), (a, b, 0.25 * mu)]);
             shared.extend([(m, m, *mu), (a, m, -0.5 * mu), (b, m, -0.5 * mu)]);
         }
-        next += inertia.len();
+        next = next.saturating_add(inertia.len());
         out.shared.push((rod, shared));
         out.origins.push(Origin { kind: BlockKind::Markers, masses_known: true, ..origin });
         scene.particles.push(set);

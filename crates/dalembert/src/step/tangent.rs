@@ -266,18 +266,37 @@ impl Linearization {
             }
         }
         let points = model.points(self.time, &self.q, &self.v);
-        self.points.entries.clear();
+        // Where points are the unknowns themselves, blocks go straight to their place.
+        let direct = pv == 0 && model.mappings.is_empty();
+        let list = if direct { &mut *out } else { &mut self.points };
+        if !direct {
+            list.entries.clear();
+        }
+        let from = list.entries.len();
         for (batch, tangent) in model.forces.iter().zip(&self.tangents) {
-            batch.force.add_tangent_blocks(&points, *tangent, &mut self.points);
+            batch.force.add_tangent_blocks(&points, *tangent, list);
         }
-        self.points.entries.iter_mut().for_each(|e| e.2 *= factors.stiffness);
+        list.entries[from..].iter_mut().for_each(|e| e.2 *= factors.stiffness);
         if factors.damping != 0.0 {
-            let from = self.points.entries.len();
+            let from = list.entries.len();
             for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {
-                batch.force.add_damping_blocks(&points, &mut self.points);
+                batch.force.add_damping_blocks(&points, list);
             }
-            self.points.entries[from..].iter_mut().for_each(|e| e.2 *= factors.damping);
+            list.entries[from..].iter_mut().for_each(|e| e.2 *= factors.damping);
         }
+        if !direct {
+            self.expand_blocks(model, free, pv, out);
+        }
+        for (i, j, K) in &self.geometric.entries {
+            out.add(*i as usize, *j as usize, factors.stiffness * K);
+        }
+        if !model.constraints.is_empty() {
+            self.joints.add_blocks(factors.stiffness, factors.damping, out);
+        }
+    }
+
+    /// Adds the blocks between points to `out`, through what carries the points.
+    fn expand_blocks(&mut self, model: &Model, free: usize, pv: usize, out: &mut Blocks) {
         self.jacobian.entries.clear();
         for m in &model.mappings {
             m.add_jacobian_blocks(&self.q, &mut self.jacobian);
@@ -301,12 +320,6 @@ impl Linearization {
                     out.add(*a as usize, *b as usize, left * Jb);
                 }
             }
-        }
-        for (i, j, K) in &self.geometric.entries {
-            out.add(*i as usize, *j as usize, factors.stiffness * K);
-        }
-        if !model.constraints.is_empty() {
-            self.joints.add_blocks(factors.stiffness, factors.damping, out);
         }
     }
 }
