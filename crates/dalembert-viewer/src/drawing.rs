@@ -9,6 +9,7 @@
 //! each; renderer, server and page know only what is written here.
 
 mod joints;
+mod robots;
 
 use std::ops::Range;
 
@@ -502,6 +503,7 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
         let shape = drawing.add(name, group, SPRING_COLOUR, geometry);
         drawing.shapes[shape].facts = vec![("springs".into(), count.to_string())];
     }
+    robots::describe(model, &mut drawing);
     drawing.joints = joints::glyphs(model, extent, |k| reach(&model.shapes[k]));
     joints::describe(model, &mut drawing);
 
@@ -647,13 +649,22 @@ fn owner(model: &Model, shape: &Shape) -> Range<usize> {
         | Geometry::Box { pose, .. }
         | Geometry::Capsule { pose, .. }
         | Geometry::Cylinder { pose, .. }
-        | Geometry::Solid { pose, .. } => pose as usize..pose as usize + 1,
+        | Geometry::Solid { pose, .. }
+            if (pose as usize) < rigid =>
+        {
+            pose as usize..pose as usize + 1
+        }
         Geometry::Points { first, count, .. } | Geometry::Mesh { first, count, .. }
             if ((first + count) as usize) <= particles =>
         {
             rigid + first as usize..rigid + (first + count) as usize
         }
-        Geometry::Points { .. }
+        Geometry::Sphere { .. }
+        | Geometry::Box { .. }
+        | Geometry::Capsule { .. }
+        | Geometry::Cylinder { .. }
+        | Geometry::Solid { .. }
+        | Geometry::Points { .. }
         | Geometry::Mesh { .. }
         | Geometry::Marks { .. }
         | Geometry::Lines { .. }
@@ -681,6 +692,7 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
         let q = pose.rotation;
         out.push_pose(pose.position.into(), [q.w, q.i, q.j, q.k]);
     }
+    robots::frame(model, state, out);
     if wanted.has(Group::Velocity) {
         let arrows = &mut out.arrows[list::VELOCITIES as usize];
         push_arrows(arrows, points.x, points.v, model);
@@ -702,8 +714,9 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
 
     // Kinetic, potential and total energy lead; the terms that make up the potential follow.
     out.scalars.resize(3, 0.0);
-    let kinetic =
-        model.particles.kinetic(points.v) + model.rigid.kinetic(&state.q[..7 * rigid], &state.v[..6 * rigid]);
+    let kinetic = model.particles.kinetic(points.v)
+        + model.rigid.kinetic(&state.q[..7 * rigid], &state.v[..6 * rigid])
+        + model.robot_energy(state).0;
     let mut energy = Energy { kinetic, potential: 0.0 };
     for (_, term) in model.energy_terms(state) {
         energy.potential += term;
@@ -748,6 +761,7 @@ fn extent(model: &Model, state: &State) -> f64 {
             all = all.union(&Bounds::around(end.anchor, Vec3::zeros()));
         }
     }
+    all = all.union(&robots::bounds(model, state));
     let d = (all.high - all.low).norm();
     if d > 1e-9 && d.is_finite() {
         return d;

@@ -13,6 +13,7 @@ use dalembert::step::{Explicit, Implicit, Impulse, Integrator, Lagrange, Method,
 
 use super::convert_deformable::{affine, inside, points, soft_bodies};
 use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
+use super::convert_robot::robot;
 
 use crate::describe::View;
 use crate::error::{Diagnostic, Files, Problems, SceneFileError, Span};
@@ -44,6 +45,7 @@ pub(super) fn scene(
             .iter()
             .map(|t| generalized(t, files, &mut problems))
             .collect(),
+        robot: root.tables("robot").iter().filter_map(|t| robot(t, files, &mut problems)).collect(),
         particles: each(root, "particles", particles),
         soft: soft_bodies(root, files, &mut problems),
         affine: root.tables("affine").iter().filter_map(|t| affine(t, files, &mut problems)).collect(),

@@ -4,6 +4,7 @@ use dalembert::scene::MOST_POINTS;
 
 use super::deformable_tables::{AFFINE, INSIDE, SOFT, SURFACE};
 use super::mechanism_tables::{BEAD, GEAR, GENERALIZED, JOINT, RIGID};
+use super::robot_tables::ROBOT;
 use crate::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
 use crate::source::INCLUDE;
 
@@ -684,6 +685,7 @@ pub static ROOT: Table = Table::new(
             "",
             "Bodies with generalized coordinates.",
         ),
+        Field::optional("robot", Kind::Tables(&ROBOT), "", "Articulated robots."),
         Field::optional("soft", Kind::Tables(&SOFT), "", "Soft solids."),
         Field::optional("affine", Kind::Tables(&AFFINE), "", "Affine bodies."),
         Field::optional("particles", Kind::Tables(&PARTICLES), "", "Sets of particles."),
