@@ -181,7 +181,7 @@ fn ragdoll() -> Mechanism {
         axis,
         mass: 1.5,
         center: [0.0, 0.0, -0.15],
-        moments: [0.02, 0.025, 0.004],
+        moments: [0.022, 0.023, 0.004],
     };
     let trunk = Link {
         name: "trunk",
