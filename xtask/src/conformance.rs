@@ -30,7 +30,7 @@ pub(crate) fn run() -> Outcome {
 }
 
 /// The folder named by `DALEMBERT_SHARED`, or else `../shared`, if it holds the cases.
-fn shared() -> Option<PathBuf> {
+pub(crate) fn shared() -> Option<PathBuf> {
     let folder = match std::env::var_os("DALEMBERT_SHARED") {
         Some(folder) => root().join(folder),
         None => root().parent()?.join("shared"),

@@ -36,6 +36,7 @@ pub(crate) fn run() -> Outcome {
             Err(reason) => println!("{name:<44} not measured: {reason}"),
         }
     }
+    crate::peers_robots::robots()?;
     joints()
 }
 

@@ -9,6 +9,7 @@
 //! each; renderer, server and page know only what is written here.
 
 mod joints;
+mod robots;
 
 use std::ops::Range;
 
@@ -517,6 +518,7 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
         drawing.shapes[shape].facts = vec![("springs".into(), count.to_string())];
     }
     obstacle_shapes(&mut drawing, model);
+    robots::describe(model, &mut drawing);
     drawing.joints = joints::glyphs(model, extent, |k| reach(&model.shapes[k]));
     joints::describe(model, &mut drawing);
 
@@ -696,7 +698,12 @@ fn owner(model: &Model, shape: &Shape) -> Range<usize> {
         {
             rigid + first as usize..rigid + (first + count) as usize
         }
-        Geometry::Points { .. }
+        Geometry::Sphere { .. }
+        | Geometry::Box { .. }
+        | Geometry::Capsule { .. }
+        | Geometry::Cylinder { .. }
+        | Geometry::Solid { .. }
+        | Geometry::Points { .. }
         | Geometry::Mesh { .. }
         | Geometry::Marks { .. }
         | Geometry::Lines { .. }
@@ -728,6 +735,7 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
         let (place, q) = obstacle_pose(shape);
         out.push_pose(place.into(), [q.w, q.i, q.j, q.k]);
     }
+    robots::frame(model, state, out);
     if wanted.has(Group::Velocity) {
         let arrows = &mut out.arrows[list::VELOCITIES as usize];
         push_arrows(arrows, points.x, points.v, model);
@@ -749,8 +757,9 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
 
     // Kinetic, potential and total energy lead; the terms that make up the potential follow.
     out.scalars.resize(3, 0.0);
-    let kinetic =
-        model.particles.kinetic(points.v) + model.rigid.kinetic(&state.q[..7 * rigid], &state.v[..6 * rigid]);
+    let kinetic = model.particles.kinetic(points.v)
+        + model.rigid.kinetic(&state.q[..7 * rigid], &state.v[..6 * rigid])
+        + model.robot_energy(state).0;
     let mut energy = Energy { kinetic, potential: 0.0 };
     for (_, term) in model.energy_terms(state) {
         energy.potential += term;
@@ -800,6 +809,7 @@ fn extent(model: &Model, state: &State) -> f64 {
             all = all.union(&Bounds::around(end.anchor, Vec3::zeros()));
         }
     }
+    all = all.union(&robots::bounds(model, state));
     let d = (all.high - all.low).norm();
     if d > 1e-9 && d.is_finite() {
         return d;

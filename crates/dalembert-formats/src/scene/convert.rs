@@ -13,6 +13,7 @@ use dalembert::step::{Explicit, Implicit, Impulse, Integrator, Ipc, Lagrange, Me
 
 use super::convert_deformable::{affine, inside, points, soft_bodies};
 use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
+use super::convert_robot::robot;
 use super::convert_sheet::{cloths, obstacle, pressure, rod};
 
 use crate::describe::View;
@@ -45,6 +46,7 @@ pub(super) fn scene(
             .iter()
             .map(|t| generalized(t, files, &mut problems))
             .collect(),
+        robot: root.tables("robot").iter().filter_map(|t| robot(t, files, &mut problems)).collect(),
         particles: each(root, "particles", particles),
         soft: soft_bodies(root, files, &mut problems),
         cloth: cloths(root, files, &mut problems),

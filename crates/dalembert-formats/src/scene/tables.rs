@@ -5,6 +5,7 @@ use dalembert::scene::MOST_POINTS;
 use super::contact_tables::{CONTACT, GROUND, IPC};
 use super::deformable_tables::{AFFINE, INSIDE, SOFT, SURFACE};
 use super::mechanism_tables::{BEAD, GEAR, GENERALIZED, JOINT, RIGID};
+use super::robot_tables::ROBOT;
 use super::sheet_tables::{CLOTH as CLOTH_BODY, OBSTACLE, PRESSURE, ROD};
 use crate::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
 use crate::source::INCLUDE;
@@ -691,6 +692,7 @@ pub static ROOT: Table = Table::new(
             "",
             "Bodies with generalized coordinates.",
         ),
+        Field::optional("robot", Kind::Tables(&ROBOT), "", "Articulated robots."),
         Field::optional("soft", Kind::Tables(&SOFT), "", "Soft solids."),
         Field::optional("cloth", Kind::Tables(&CLOTH_BODY), "", "Cloth and shells."),
         Field::optional("rod", Kind::Tables(&ROD), "", "Rods."),

@@ -86,7 +86,7 @@ impl Model {
     }
 
     /// Kinetic and potential energy of all robots \[J\].
-    pub(super) fn robot_energy(&self, state: &State) -> (f64, f64) {
+    pub fn robot_energy(&self, state: &State) -> (f64, f64) {
         self.robots.iter().fold((0.0, 0.0), |sum, robot| {
             let (k, p) = robot.machine.energy(&robot.state(state), &mut robot.machine.work());
             (sum.0 + k, sum.1 + p)

@@ -92,6 +92,18 @@ impl MachineState {
         machine.lengths().iter().sum()
     }
 
+    /// Becomes equal to another state without taking memory if it has enough.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.time = other.time;
+        self.q.clone_from(&other.q);
+        self.v.clone_from(&other.v);
+        self.activation.clone_from(&other.activation);
+        self.control.clone_from(&other.control);
+        self.tau.clone_from(&other.tau);
+        self.acceleration.clone_from(&other.acceleration);
+        self.force.clone_from(&other.force);
+    }
+
     /// Appends what must be saved to go on with the same bits.
     pub fn pack(&self, out: &mut Vec<f64>) {
         for part in

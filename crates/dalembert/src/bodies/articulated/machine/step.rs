@@ -92,7 +92,7 @@ impl Machine {
         work: &mut MachineWork,
     ) -> Result<MachineReport, MachineStepError> {
         self.check_state(state)?;
-        work.before.clone_from(state);
+        work.before.copy_from(state);
         let mut report = MachineReport::default();
         match scheme {
             MachineScheme::Implicit => self.velocity_step(state, h, true, work, &mut report),
@@ -111,7 +111,7 @@ impl Machine {
             return Ok(report);
         }
         let dof = state.v.iter().position(|x| !x.is_finite()).unwrap_or(0);
-        state.clone_from(&work.before);
+        state.copy_from(&work.before);
         Err(MachineStepError::NonFinite { robot: self.robot.name.clone(), dof, time: state.time, h })
     }
 
@@ -437,7 +437,7 @@ impl Machine {
     fn midpoint(&self, state: &mut MachineState, h: f64, work: &mut MachineWork, report: &mut MachineReport) {
         let mut room = work.room.take().unwrap_or_else(|| Box::new((MachineWork::new(self), state.clone())));
         let (other, stage) = &mut *room;
-        stage.clone_from(state);
+        stage.copy_from(state);
         stage.time += 0.5 * h;
         let (q, v) = (&mut state.q, &mut state.v);
         let done = self.tree.step(Scheme::Midpoint, q, v, h, &mut work.tree, |q, v, tau| {
