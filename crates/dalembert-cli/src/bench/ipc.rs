@@ -62,7 +62,21 @@ pub(super) fn ipc_boxes(b: &mut Bencher) {
             for _ in 0..until {
                 let clock = Clock::now();
                 match sim.step() {
-                    Ok(report) => { if std::env::var("IPC_DEBUG").is_ok() { eprintln!("{:.2} {} it {} ev {} contacts gap {:.2e} {} {:.2}ms", report.time, report.iterations, report.evaluations, report.contacts, report.smallest_gap, report.unfinished, 1e3*clock.seconds()); } rows.push((clock.seconds(), report)) }
+                    Ok(report) => {
+                        if std::env::var("IPC_DEBUG").is_ok() {
+                            eprintln!(
+                                "{:.2} {} it {} ev {} contacts gap {:.2e} {} {:.2}ms",
+                                report.time,
+                                report.iterations,
+                                report.evaluations,
+                                report.contacts,
+                                report.smallest_gap,
+                                report.unfinished,
+                                1e3 * clock.seconds()
+                            );
+                        }
+                        rows.push((clock.seconds(), report))
+                    }
                     Err(error) => {
                         eprintln!("{n}^3 boxes: {error}");
                         break;

@@ -218,11 +218,12 @@ impl IpcWork {
             if free >= 1.0 {
                 return Ok((part, straight));
             }
-            if straight || attempt >= 3 {
+            if straight || part < 1e-12 {
                 self.way.iter_mut().for_each(|d| *d *= free);
                 return Ok((part * free, true));
             }
-            part *= free;
+            // A shorter way is another chord, which may meet something else.
+            part *= if attempt < 2 { free } else { 0.5 * free };
         }
         Ok((part, true))
     }
