@@ -217,6 +217,8 @@ pub struct Surface {
     pub triangles: Vec<[u32; 3]>,
     /// Body of each triangle.
     pub triangle_body: Vec<u32>,
+    /// Edges of each triangle (a, b, c): a b, b c, c a.
+    pub triangle_edges: Vec<[u32; 3]>,
     /// True for an edge that belongs to no triangle.
     pub edge_is_lone: Vec<bool>,
     /// Solid half-spaces.
@@ -240,6 +242,9 @@ impl Surface {
         self.triangles.extend(body.triangles.iter().map(|t| t.map(|i| first + i)));
         let sides = unique_edges(body.triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]));
         let all = unique_edges(sides.iter().copied().chain(body.segments.iter().copied()));
+        let edge = |a: u32, b: u32| first_edge + all.partition_point(|e| *e < [a.min(b), a.max(b)]) as u32;
+        self.triangle_edges
+            .extend(body.triangles.iter().map(|&[a, b, c]| [edge(a, b), edge(b, c), edge(c, a)]));
         let mut codimension = vec![3u8; count];
         for [a, b] in &all {
             let of_triangle = sides.binary_search(&[*a, *b]).is_ok();
