@@ -5,6 +5,7 @@ mod browser;
 mod conformance;
 mod gallery;
 mod peers;
+mod peers_ipctk;
 mod run;
 mod schema;
 mod suite;

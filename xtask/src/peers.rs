@@ -36,7 +36,8 @@ pub(crate) fn run() -> Outcome {
             Err(reason) => println!("{name:<44} not measured: {reason}"),
         }
     }
-    joints()
+    joints()?;
+    crate::peers_ipctk::run()
 }
 
 /// Links of the chains.

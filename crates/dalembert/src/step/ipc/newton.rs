@@ -38,6 +38,9 @@ pub(crate) struct IpcWork {
     way: Vec<f64>,
     /// Held blocks and where they are told to be.
     told: Vec<(usize, crate::math::Vec3)>,
+    /// Energy of contact and friction at q, and at the trial \[J\].
+    here: f64,
+    ahead: f64,
 }
 
 impl Ipc {
@@ -108,6 +111,7 @@ impl Ipc {
 impl IpcWork {
     fn begin(&mut self, settings: &Ipc, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
+        (self.here, self.ahead) = (0.0, 0.0);
         self.q.clone_from(&state.q);
         self.trial.clone_from(&state.q);
         self.carried.resize(model.layout.len_v(), 0.0);
@@ -132,6 +136,7 @@ impl IpcWork {
                 return Err(StepError::Touching { time: state.time });
             }
             self.touch.take_friction(contact);
+            self.here = self.touch.energy(contact, false);
         }
         Ok(())
     }
@@ -241,6 +246,7 @@ impl IpcWork {
         if let Some(contact) = &model.contact {
             contact.positions(&self.trial, &mut self.touch.x1);
             let touch = self.touch.energy(contact, true);
+            self.ahead = touch;
             energy += touch;
             size += touch.abs();
         }
@@ -257,11 +263,8 @@ impl IpcWork {
     ) -> Result<bool, StepError> {
         // Energy where we stand, with the terms of this iteration.
         let (mut here, mut size) = self.potential.energy(model, state, &self.q, &self.q);
-        if let Some(contact) = &model.contact {
-            let touch = self.touch.energy(contact, false);
-            here += touch;
-            size += touch;
-        }
+        here += self.here;
+        size += self.here;
         let slope = -dot(&self.b, &self.delta);
         let (mut part, mut straight) = self.free_way(model, state, 1.0)?;
         let noise = 4.0 * f64::EPSILON * (size + self.potential.rounding + self.touch.rounding);
@@ -270,6 +273,7 @@ impl IpcWork {
             report.evaluations += 1;
             let enough = energy <= here + ARMIJO * part * slope + noise;
             if energy.is_finite() && (enough || pending) {
+                self.here = self.ahead;
                 std::mem::swap(&mut self.q, &mut self.trial);
                 std::mem::swap(&mut self.touch.x, &mut self.touch.x1);
                 let floor = !pending && part >= 1.0 && -slope <= noise;
@@ -298,7 +302,9 @@ impl IpcWork {
         if contact.friction.iter().all(|mu| *mu == 0.0) {
             return 0.0;
         }
-        self.touch.take_friction(contact)
+        let change = self.touch.take_friction(contact);
+        self.here = self.touch.energy(contact, false);
+        change
     }
 
     fn blocked(&self, model: &Model, state: &State) -> StepError {
