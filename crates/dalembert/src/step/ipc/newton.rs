@@ -276,6 +276,7 @@ impl IpcWork {
                 self.here = self.ahead;
                 std::mem::swap(&mut self.q, &mut self.trial);
                 std::mem::swap(&mut self.touch.x, &mut self.touch.x1);
+                self.touch.cautious |= halving >= 2;
                 let floor = !pending && part >= 1.0 && -slope <= noise;
                 return Ok(floor);
             }
