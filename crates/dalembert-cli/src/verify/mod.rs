@@ -201,6 +201,7 @@ const CASES: &[Case] = &[
         run: contact::incline,
     },
     Case { name: "aframe_cards", about: "two cards that lean on each other", run: contact::cards },
+    Case { name: "masonry_arch_semicircle", about: "an arch that stands or falls", run: contact::masonry },
     Case { name: "mass_ratio_stack", about: "heavy on light: 1 : 1 : 10^6", run: contact::stack },
     Case { name: "isolated_collision", about: "momenta of two boxes that meet", run: contact::collision },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },

@@ -126,10 +126,14 @@ impl IpcWork {
             let d = self.potential.d;
             let static_scheme = settings.scheme == Scheme::Static;
             let mass_factor = if static_scheme { 1.0 / (h * h) } else { 1.0 / (d * d) };
-            self.potential.slope(model, state, &self.q, &mut self.b);
-            self.equations.start(model);
-            self.potential.curvature(model, 0.0, &mut self.equations.list);
-            let diagonal = self.equations.mean_diagonal(model);
+            let nodes = contact.maps.iter().any(|m| m.n == 1);
+            let mut diagonal = Vec::new();
+            if nodes {
+                self.potential.slope(model, state, &self.q, &mut self.b);
+                self.equations.start(model);
+                self.potential.curvature(model, 0.0, &mut self.equations.list);
+                diagonal = self.equations.mean_diagonal(model);
+            }
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
