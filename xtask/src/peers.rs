@@ -36,8 +36,9 @@ pub(crate) fn run() -> Outcome {
             Err(reason) => println!("{name:<44} not measured: {reason}"),
         }
     }
+    joints()?;
     crate::peers_robots::robots()?;
-    joints()
+    crate::peers_ipctk::run()
 }
 
 /// Links of the chains.

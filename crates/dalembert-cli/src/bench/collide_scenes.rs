@@ -95,10 +95,10 @@ pub(super) fn cube_pile(n: usize) -> ContactScene {
 /// A wavy ball in a shell of the same form and another tessellation, half a gap away; it twists and rises.
 fn ball_in_socket(level: usize) -> ContactScene {
     let gap_max = 1e-2;
-    let (S, triangles) = icosphere(level);
+    let (unit, triangles) = icosphere(level);
     let radius = |p: &Vec3| 1.0 + 0.02 * (5.0 * p.x).sin() * (6.0 * p.y).sin() * (5.0 * p.z).sin();
-    let ball: Vec<Vec3> = S.iter().map(|p| radius(p) * p).collect();
-    let shell: Vec<Vec3> = S
+    let ball: Vec<Vec3> = unit.iter().map(|p| radius(p) * p).collect();
+    let shell: Vec<Vec3> = unit
         .iter()
         .map(|p| {
             let (s, c) = 0.7f64.sin_cos();
@@ -107,7 +107,8 @@ fn ball_in_socket(level: usize) -> ContactScene {
             (radius(&q) + 0.5 * gap_max) * q
         })
         .collect();
-    let moved = ball.iter().map(|p| Vec3::new(p.x - 0.03 * p.y, p.y + 0.03 * p.x, p.z + 2.0 * gap_max)).collect();
+    let moved =
+        ball.iter().map(|p| Vec3::new(p.x - 0.03 * p.y, p.y + 0.03 * p.x, p.z + 2.0 * gap_max)).collect();
     let parts = vec![
         Part { x: ball, moved, triangles: triangles.clone() },
         Part { x: shell.clone(), moved: shell, triangles },
@@ -118,7 +119,7 @@ fn ball_in_socket(level: usize) -> ContactScene {
 /// n × n cells of cloth bent over a unit sphere at half a gap, moving further in.
 fn cloth_on_sphere(n: usize) -> ContactScene {
     let gap_max = 1e-2;
-    let (S, sphere) = icosphere(5);
+    let (unit, sphere) = icosphere(5);
     let at = |i: usize| 1.6 * (i as f64 / n as f64 - 0.5);
     let mut cloth = Vec::new();
     for i in 0..=n {
@@ -138,10 +139,8 @@ fn cloth_on_sphere(n: usize) -> ContactScene {
         }
     }
     let moved = cloth.iter().map(|x| (1.0 - 2.0 * gap_max) * x).collect();
-    let parts = vec![
-        Part { x: S.clone(), moved: S, triangles: sphere },
-        Part { x: cloth, moved, triangles },
-    ];
+    let parts =
+        vec![Part { x: unit.clone(), moved: unit, triangles: sphere }, Part { x: cloth, moved, triangles }];
     ContactScene { name: "cloth_on_sphere", parts, gap_max, self_contact: true }
 }
 

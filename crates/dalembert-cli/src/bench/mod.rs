@@ -5,6 +5,8 @@
 //! function in one of the files here and a line in [`BENCHES`].
 
 mod articulated;
+mod collide;
+mod collide_scenes;
 mod ipc;
 mod joints;
 mod scenes;
@@ -105,6 +107,16 @@ const BENCHES: &[Bench] = &[
         name: "articulated",
         about: "kernels and steps of robots in reduced coordinates: chains, an arm, a humanoid; 1000 states side by side",
         run: articulated::articulated,
+    },
+    Bench {
+        name: "collide",
+        about: "contact geometry of a cube pile, a ball in its socket and a cloth on a sphere, one thread",
+        run: collide::collide,
+    },
+    Bench {
+        name: "ccd_law",
+        about: "10^6 hard pairs: does CCD ever stop too late? (proven by intervals, one thread)",
+        run: collide::ccd_law,
     },
     Bench {
         name: "ipc_boxes",

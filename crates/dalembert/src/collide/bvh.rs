@@ -1,10 +1,9 @@
 //! Boxes and trees of boxes.
 //!
 //! A tree is built by sorting items along a Morton curve through their centres (Lauterbach et al. 2009) and halving the
-//! sorted list where the highest differing bit changes. Nodes lie in the order of a depth-first walk and each knows the
-//! node that follows its subtree, so walks need no stack, and all that comes after a leaf is what the leaf has not met
-//! yet. Moved boxes are taken over by [`Tree::refit`] in one backward sweep. Which pairs are found depends on the boxes
-//! alone, never on the shape of the tree.
+//! sorted list where the highest differing bit changes. Two halvings make a node of four children, whose boxes are tested
+//! together; four items make a leaf. Moved boxes are taken over by [`Tree::refit`] in one backward sweep. Which pairs are
+//! found depends on the boxes alone, never on the shape of the tree.
 
 use crate::math::Vec3;
 
@@ -63,27 +62,89 @@ impl Aabb {
     }
 }
 
-/// Items in a leaf.
-const LEAF: usize = 4;
+/// Four boxes side by side: smallest x, y, z and largest x, y, z of each.
+#[derive(Debug, Clone, Copy)]
+struct Four([[f64; 4]; 6]);
 
+impl Four {
+    const EMPTY: Self = Self([
+        [f64::INFINITY; 4],
+        [f64::INFINITY; 4],
+        [f64::INFINITY; 4],
+        [f64::NEG_INFINITY; 4],
+        [f64::NEG_INFINITY; 4],
+        [f64::NEG_INFINITY; 4],
+    ]);
+
+    #[inline(always)]
+    fn set(&mut self, lane: usize, b: &Aabb) {
+        for k in 0..3 {
+            self.0[k][lane] = b.low[k];
+            self.0[k + 3][lane] = b.high[k];
+        }
+    }
+
+    /// The smallest box around all four.
+    #[inline(always)]
+    fn union(&self) -> Aabb {
+        let mut out = Aabb::EMPTY;
+        for k in 0..3 {
+            for lane in 0..4 {
+                let (low, high) = (self.0[k][lane], self.0[k + 3][lane]);
+                out.low[k] = if low < out.low[k] { low } else { out.low[k] };
+                out.high[k] = if high > out.high[k] { high } else { out.high[k] };
+            }
+        }
+        out
+    }
+
+    /// Bit l is set if box l overlaps `b`.
+    #[inline(always)]
+    fn overlaps(&self, b: &Aabb) -> u32 {
+        // The largest of six differences is not above zero: plain arithmetic, which fills vector registers.
+        let max = |a: [f64; 4], b: [f64; 4]| -> [f64; 4] {
+            std::array::from_fn(|l| if a[l] > b[l] { a[l] } else { b[l] })
+        };
+        let below = |k: usize| -> [f64; 4] { std::array::from_fn(|l| b.low[k] - self.0[k + 3][l]) };
+        let above = |k: usize| -> [f64; 4] { std::array::from_fn(|l| self.0[k][l] - b.high[k]) };
+        let apart = max(max(max(below(0), below(1)), max(below(2), above(0))), max(above(1), above(2)));
+        let mut mask = 0;
+        for l in 0..4 {
+            mask |= u32::from(!(apart[l] > 0.0)) << l;
+        }
+        mask
+    }
+}
+
+/// A node with up to four children.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    bounds: Aabb,
-    /// The node that follows this subtree.
-    skip: u32,
-    /// Items of a leaf: places in the sorted list. Inner nodes have none.
-    first: u32,
+    bounds: Four,
+    /// Numbers of the children: nodes, or leaves with `LEAF` set.
+    children: [u32; 4],
+    /// The last leaf below each child.
+    last: [u32; 4],
     count: u32,
+}
+
+const LEAF: u32 = 1 << 31;
+
+/// Up to four items.
+#[derive(Debug, Clone, Copy)]
+struct Leaf {
+    boxes: Four,
+    items: [u32; 4],
+    count: u32,
+    bounds: Aabb,
 }
 
 /// A tree over numbered boxes.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
+    /// Parents before children.
     nodes: Vec<Node>,
-    /// Items in the order of the leaves.
-    items: Vec<u32>,
-    /// Their boxes, in the same order.
-    boxes: Vec<Aabb>,
+    leaves: Vec<Leaf>,
+    bounds: Option<Aabb>,
     /// Σ area of nodes / area of the root, when it was built.
     built: f64,
     keys: Vec<(u64, u32)>,
@@ -102,22 +163,23 @@ fn spread(x: u64) -> u64 {
 impl Tree {
     /// Number of items.
     pub fn len(&self) -> usize {
-        self.items.len()
+        self.keys.len()
     }
 
     /// True if it has none.
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.keys.is_empty()
     }
 
     /// Box around everything.
     pub fn bounds(&self) -> Aabb {
-        self.nodes.first().map_or(Aabb::EMPTY, |n| n.bounds)
+        self.bounds.unwrap_or(Aabb::EMPTY)
     }
 
     /// Builds the tree over items 0 … n − 1 with the given boxes. Boxes whose numbers are not finite go anywhere.
     pub fn build(&mut self, boxes: &[Aabb]) {
         self.nodes.clear();
+        self.leaves.clear();
         self.keys.clear();
         let center = |b: &Aabb| -> [f64; 3] { std::array::from_fn(|k| 0.5 * b.low[k] + 0.5 * b.high[k]) };
         let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
@@ -139,45 +201,53 @@ impl Tree {
             (place(0) << 2 | place(1) << 1 | place(2), i as u32)
         }));
         self.keys.sort_unstable();
-        self.items.clear();
-        self.items.extend(self.keys.iter().map(|k| k.1));
-        self.split_all();
+        if !self.keys.is_empty() {
+            self.open(0, self.keys.len());
+        }
         self.sweep(boxes);
         self.built = self.spread_of_areas();
     }
 
-    /// Nodes in depth-first order, with their places and skips.
-    fn split_all(&mut self) {
-        let n = self.keys.len();
-        if n == 0 {
-            return;
-        }
-        // (first, end, parent waits for its skip): a negative entry closes a node.
-        enum Move {
-            Open(usize, usize),
-            Close(usize),
-        }
-        let mut stack = vec![Move::Open(0, n)];
-        while let Some(next) = stack.pop() {
-            match next {
-                Move::Close(node) => self.nodes[node].skip = self.nodes.len() as u32,
-                Move::Open(a, b) => {
-                    let node = self.nodes.len();
-                    let leaf = b - a <= LEAF;
-                    let count = if leaf { (b - a) as u32 } else { 0 };
-                    self.nodes.push(Node {
-                        bounds: Aabb::EMPTY,
-                        skip: node as u32 + 1,
-                        first: a as u32,
-                        count,
-                    });
-                    if !leaf {
-                        let m = self.split(a, b);
-                        stack.extend([Move::Close(node), Move::Open(m, b), Move::Open(a, m)]);
-                    }
+    /// The node over the sorted keys a … b − 1: halved, and its halves halved.
+    fn open(&mut self, a: usize, b: usize) -> u32 {
+        let node = self.nodes.len();
+        self.nodes.push(Node { bounds: Four::EMPTY, children: [0; 4], last: [0; 4], count: 0 });
+        let mut ranges = [(a, b), (0, 0), (0, 0), (0, 0)];
+        let mut count = 1;
+        // Twice: every range of more than a leaf becomes two.
+        for _ in 0..2 {
+            let old = ranges;
+            let n = count;
+            count = 0;
+            for &(a, b) in &old[..n] {
+                if b - a > 4 {
+                    let m = self.split(a, b);
+                    ranges[count] = (a, m);
+                    ranges[count + 1] = (m, b);
+                    count += 2;
+                } else {
+                    ranges[count] = (a, b);
+                    count += 1;
                 }
             }
         }
+        for (lane, &(a, b)) in ranges[..count].iter().enumerate() {
+            let child = if b - a <= 4 {
+                let mut items = [0; 4];
+                for (item, key) in items.iter_mut().zip(&self.keys[a..b]) {
+                    *item = key.1;
+                }
+                let count = (b - a) as u32;
+                self.leaves.push(Leaf { boxes: Four::EMPTY, items, count, bounds: Aabb::EMPTY });
+                (self.leaves.len() - 1) as u32 | LEAF
+            } else {
+                self.open(a, b)
+            };
+            self.nodes[node].children[lane] = child;
+            self.nodes[node].last[lane] = (self.leaves.len() - 1) as u32;
+        }
+        self.nodes[node].count = count as u32;
+        node as u32
     }
 
     /// Where the highest differing bit of the sorted keys changes; the middle if all keys are equal.
@@ -193,7 +263,7 @@ impl Tree {
 
     /// Takes over moved boxes of the same items; builds anew if that has made the nodes fat.
     pub fn refit(&mut self, boxes: &[Aabb]) {
-        if boxes.len() != self.items.len() {
+        if boxes.len() != self.keys.len() {
             return self.build(boxes);
         }
         self.sweep(boxes);
@@ -204,41 +274,60 @@ impl Tree {
 
     fn spread_of_areas(&self) -> f64 {
         let root = self.bounds().area();
-        if root > 0.0 { self.nodes.iter().map(|n| n.bounds.area()).sum::<f64>() / root } else { 0.0 }
+        if root > 0.0 { self.leaves.iter().map(|l| l.bounds.area()).sum::<f64>() / root } else { 0.0 }
     }
 
-    /// Boxes of items, then of nodes from the last to the first: children come after their parents.
+    /// Boxes of leaves, then of nodes from the last to the first: children come after their parents.
     fn sweep(&mut self, boxes: &[Aabb]) {
-        self.boxes.clear();
-        self.boxes.extend(self.items.iter().map(|&i| boxes[i as usize]));
+        for leaf in &mut self.leaves {
+            let mut bounds = Aabb::EMPTY;
+            for lane in 0..leaf.count as usize {
+                let b = &boxes[leaf.items[lane] as usize];
+                leaf.boxes.set(lane, b);
+                bounds = bounds.union(b);
+            }
+            leaf.bounds = bounds;
+        }
         for n in (0..self.nodes.len()).rev() {
             let node = self.nodes[n];
-            let mut bounds = Aabb::EMPTY;
-            if node.count > 0 {
-                for b in &self.boxes[node.first as usize..(node.first + node.count) as usize] {
-                    bounds = bounds.union(b);
-                }
-            } else {
-                let left = n + 1;
-                let right = self.nodes[left].skip as usize;
-                bounds = self.nodes[left].bounds.union(&self.nodes[right].bounds);
+            for lane in 0..node.count as usize {
+                let child = node.children[lane];
+                let b = if child & LEAF != 0 {
+                    self.leaves[(child & !LEAF) as usize].bounds
+                } else {
+                    self.nodes[child as usize].bounds.union()
+                };
+                self.nodes[n].bounds.set(lane, &b);
             }
-            self.nodes[n].bounds = bounds;
         }
+        self.bounds = self.nodes.first().map(|n| n.bounds.union());
     }
 
-    /// Calls `visit` with every leaf from node `from` on whose box overlaps `bounds`; stops when it answers false.
+    /// Calls `visit` with every leaf from number `from` on whose box overlaps `bounds`; stops when it answers false.
     #[inline(always)]
-    fn leaves(&self, from: usize, bounds: &Aabb, mut visit: impl FnMut(usize, &Node) -> bool) -> bool {
-        let mut n = from;
-        while let Some(node) = self.nodes.get(n) {
-            if !bounds.overlaps(&node.bounds) {
-                n = node.skip as usize;
-            } else {
-                if node.count > 0 && !visit(n, node) {
-                    return false;
+    fn leaves(&self, from: u32, bounds: &Aabb, mut visit: impl FnMut(&Leaf) -> bool) -> bool {
+        // 63 bits of a key and 32 of a place, two per level, three waiting children each.
+        let mut stack = [0u32; 160];
+        let mut top = usize::from(!self.nodes.is_empty());
+        while top > 0 {
+            top -= 1;
+            let node = &self.nodes[stack[top] as usize];
+            let mut hits = node.bounds.overlaps(bounds) & ((1 << node.count) - 1);
+            while hits != 0 {
+                let lane = hits.trailing_zeros() as usize & 3;
+                hits &= hits - 1;
+                if node.last[lane] < from {
+                    continue;
                 }
-                n += 1;
+                let child = node.children[lane];
+                if child & LEAF != 0 {
+                    if !visit(&self.leaves[(child & !LEAF) as usize]) {
+                        return false;
+                    }
+                } else {
+                    stack[top] = child;
+                    top += 1;
+                }
             }
         }
         true
@@ -246,27 +335,21 @@ impl Tree {
 
     /// Calls `visit` with every item whose box overlaps `bounds`, until it answers false. True if it never did.
     pub fn query(&self, bounds: &Aabb, mut visit: impl FnMut(u32) -> bool) -> bool {
-        self.leaves(0, bounds, |_, node| {
-            let range = node.first as usize..(node.first + node.count) as usize;
-            range.into_iter().all(|i| !bounds.overlaps(&self.boxes[i]) || visit(self.items[i]))
-        })
+        self.leaves(0, bounds, |leaf| leaf.query(bounds, &mut visit))
     }
 
     /// Calls `visit` with every two items (once) whose boxes overlap, until it answers false.
     pub fn self_pairs(&self, mut visit: impl FnMut(u32, u32) -> bool) -> bool {
-        for leaf in self.nodes.iter().filter(|n| n.count > 0) {
-            let range = leaf.first as usize..(leaf.first + leaf.count) as usize;
-            for i in range.clone() {
-                for j in i + 1..range.end {
-                    if self.boxes[i].overlaps(&self.boxes[j]) && !visit(self.items[i], self.items[j]) {
+        for (k, leaf) in self.leaves.iter().enumerate() {
+            for i in 1..leaf.count as usize {
+                let hits = leaf.boxes.overlaps(&leaf.item_box(i));
+                for j in (0..i).filter(|j| hits >> j & 1 == 1) {
+                    if !visit(leaf.items[i], leaf.items[j]) {
                         return false;
                     }
                 }
             }
-            let go = self.leaves(leaf.skip as usize, &leaf.bounds, |_, other| {
-                self.leaf_pairs(leaf, self, other, &mut visit)
-            });
-            if !go {
+            if !self.leaves(k as u32 + 1, &leaf.bounds, |other| leaf.pairs(other, &mut visit)) {
                 return false;
             }
         }
@@ -275,27 +358,44 @@ impl Tree {
 
     /// Calls `visit` with every item of this tree and item of the other whose boxes overlap, until it answers false.
     pub fn pairs(&self, other: &Self, mut visit: impl FnMut(u32, u32) -> bool) -> bool {
-        self.leaves(0, &other.bounds(), |_, leaf| {
-            other.leaves(0, &leaf.bounds, |_, theirs| self.leaf_pairs(leaf, other, theirs, &mut visit))
+        self.leaves(0, &other.bounds(), |leaf| {
+            other.leaves(0, &leaf.bounds, |theirs| leaf.pairs(theirs, &mut visit))
         })
+    }
+}
+
+impl Leaf {
+    #[inline(always)]
+    fn item_box(&self, lane: usize) -> Aabb {
+        let b = &self.boxes.0;
+        Aabb {
+            low: [b[0][lane], b[1][lane], b[2][lane], 0.0],
+            high: [b[3][lane], b[4][lane], b[5][lane], 0.0],
+        }
     }
 
     #[inline(always)]
-    fn leaf_pairs(
-        &self,
-        mine: &Node,
-        other: &Self,
-        theirs: &Node,
-        visit: &mut impl FnMut(u32, u32) -> bool,
-    ) -> bool {
-        let (i0, j0) = (mine.first as usize, theirs.first as usize);
-        let a = &self.boxes[i0..i0 + mine.count as usize];
-        let b = &other.boxes[j0..j0 + theirs.count as usize];
-        for (i, a) in a.iter().enumerate() {
-            for (j, b) in b.iter().enumerate() {
-                if a.overlaps(b) && !visit(self.items[i0 + i], other.items[j0 + j]) {
-                    return false;
-                }
+    fn query(&self, bounds: &Aabb, visit: &mut impl FnMut(u32) -> bool) -> bool {
+        let mut hits = self.boxes.overlaps(bounds) & ((1 << self.count) - 1);
+        while hits != 0 {
+            if !visit(self.items[hits.trailing_zeros() as usize & 3]) {
+                return false;
+            }
+            hits &= hits - 1;
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn pairs(&self, other: &Self, visit: &mut impl FnMut(u32, u32) -> bool) -> bool {
+        // Those of mine that come near any of theirs.
+        let mut mine = self.boxes.overlaps(&other.bounds) & ((1 << self.count) - 1);
+        while mine != 0 {
+            let i = mine.trailing_zeros() as usize & 3;
+            mine &= mine - 1;
+            let item = self.items[i];
+            if !other.query(&self.item_box(i), &mut |theirs| visit(item, theirs)) {
+                return false;
             }
         }
         true

@@ -52,6 +52,8 @@ pub struct Contact {
     pub gap: f64,
     /// Nearest features.
     pub region: Region,
+    /// How many candidates this contact stands for: its energy counts that often. 1 unless contacts are merged.
+    pub multiplicity: f64,
 }
 
 impl Contact {
@@ -72,6 +74,67 @@ impl Contact {
     pub fn slip(&self, x: &[Vec3], y: &[Vec3]) -> Vec3 {
         let moved = |i: usize| x[self.vertices[i] as usize] - y[self.vertices[i] as usize];
         (0..4).map(|i| self.weights[i] * moved(i)).sum()
+    }
+
+    /// The same contact as one of its nearest features.
+    fn by_features(self, surface: &Surface, x: &[Vec3]) -> Self {
+        let (v, w) = (&self.vertices, &self.weights);
+        match (self.kind, self.region) {
+            (Kind::VertexTriangle, Region::PointEdge(_, [a, _])) => {
+                // Sides (1, 2), (2, 3), (3, 1) are edges 0, 1, 2.
+                let e = surface.triangle_edges[self.pair[1] as usize][a as usize - 1];
+                self.vertex_edge(surface, v[0], e, 1.0)
+            }
+            (Kind::VertexTriangle, Region::Points(_, b)) => self.vertex_vertex(v[0], v[b as usize]),
+            (Kind::VertexEdge, Region::Points(_, b)) => self.vertex_vertex(v[0], v[b as usize]),
+            (Kind::EdgeEdge, Region::PointEdge(p, [e, _])) if !nearly_parallel(v, x) => {
+                let sign = if e == 2 { 1.0 } else { -1.0 };
+                let edge = self.pair[usize::from(e == 2)];
+                debug_assert!(w[p as usize] * sign > 0.0);
+                self.vertex_edge(surface, v[p as usize], edge, sign)
+            }
+            (Kind::EdgeEdge, Region::Points(a, b)) if !nearly_parallel(v, x) => {
+                self.vertex_vertex(v[a as usize], v[b as usize])
+            }
+            _ => self,
+        }
+    }
+
+    /// As vertex against edge; `sign` is −1 if the vertex belongs to the second primitive.
+    fn vertex_edge(self, surface: &Surface, vertex: u32, edge: u32, sign: f64) -> Self {
+        let [a, b] = surface.edges[edge as usize];
+        let of = |i: u32| {
+            let at = (0..4).filter(|&k| self.vertices[k] == i);
+            at.map(|k| sign * self.weights[k]).find(|w| *w != 0.0).unwrap_or(0.0)
+        };
+        let bodies = [vertex, a].map(|i| surface.vertex_body[i as usize]);
+        Self {
+            kind: Kind::VertexEdge,
+            pair: [vertex, edge],
+            bodies,
+            vertices: [vertex, a, b, vertex],
+            weights: [1.0, of(a), of(b), 0.0],
+            normal: sign * self.normal,
+            region: Region::PointEdge(0, [1, 2]),
+            ..self
+        }
+    }
+
+    /// As vertex against vertex, of the first and of the second primitive; the lower number comes first.
+    fn vertex_vertex(self, first: u32, second: u32) -> Self {
+        let turned = first > second;
+        let sorted = |a: u32, b: u32| if turned { [b, a] } else { [a, b] };
+        let [a, b] = sorted(first, second);
+        Self {
+            kind: Kind::VertexVertex,
+            pair: [a, b],
+            bodies: sorted(self.bodies[0], self.bodies[1]),
+            vertices: [a, b, a, a],
+            weights: [1.0, -1.0, 0.0, 0.0],
+            normal: if turned { -self.normal } else { self.normal },
+            region: Region::Points(0, 1),
+            ..self
+        }
     }
 
     /// Exact Hessian of b(g) over the four vertices, given b′ and b″: b″ ∇d ∇dᵀ + b′ ∇²d with
@@ -152,17 +215,48 @@ pub struct ContactSet {
 impl ContactSet {
     /// Keeps the candidates with a gap below `gap_max` \[m\] at positions `x`.
     pub fn update(&mut self, surface: &Surface, candidates: &Candidates, x: &[Vec3], gap_max: f64) {
+        self.gather::<false>(surface, candidates, x, gap_max);
+    }
+
+    /// The same with every contact named after its nearest features, and contacts of the same features merged: a vertex
+    /// near a corner of a mesh meets all triangles and edges around it in the same point. The sum over contacts of
+    /// multiplicity times b(g) is that of all candidates, with several times fewer terms. Edges within 3.6° of parallel
+    /// stay as they are, so that a mollifier sees them.
+    pub fn update_merged(&mut self, surface: &Surface, candidates: &Candidates, x: &[Vec3], gap_max: f64) {
+        self.gather::<true>(surface, candidates, x, gap_max);
+    }
+
+    fn gather<const MERGE: bool>(
+        &mut self,
+        surface: &Surface,
+        candidates: &Candidates,
+        x: &[Vec3],
+        gap_max: f64,
+    ) {
         self.found.clear();
-        self.measure(surface, candidates, x, gap_max);
+        self.measure::<MERGE>(surface, candidates, x, gap_max);
         self.order.clear();
         self.order.extend(self.found.iter().enumerate().map(|(k, c)| {
             // Candidates are sorted within their kind, and kinds follow each other.
             let [a, b] = c.body_pair();
             (u64::from(a) << 32 | u64::from(b), k as u32)
         }));
-        self.order.sort_unstable();
+        let found = &self.found;
         self.contacts.clear();
-        self.contacts.extend(self.order.iter().map(|&(_, k)| self.found[k as usize]));
+        if MERGE {
+            let name = |k: u32| (found[k as usize].kind, found[k as usize].pair, k);
+            self.order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| name(a.1).cmp(&name(b.1))));
+            for &(_, k) in &self.order {
+                let c = found[k as usize];
+                match self.contacts.last_mut() {
+                    Some(last) if (last.kind, last.pair) == (c.kind, c.pair) => last.multiplicity += 1.0,
+                    _ => self.contacts.push(c),
+                }
+            }
+        } else {
+            self.order.sort_unstable();
+            self.contacts.extend(self.order.iter().map(|&(_, k)| found[k as usize]));
+        }
         self.map(surface);
     }
 
@@ -181,7 +275,13 @@ impl ContactSet {
         self.contacts.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min)
     }
 
-    fn measure(&mut self, surface: &Surface, candidates: &Candidates, x: &[Vec3], gap_max: f64) {
+    fn measure<const MERGE: bool>(
+        &mut self,
+        surface: &Surface,
+        candidates: &Candidates,
+        x: &[Vec3],
+        gap_max: f64,
+    ) {
         let found = &mut self.found;
         let at = |i: u32| x[i as usize];
         let body = |i: u32| surface.vertex_body[i as usize];
@@ -195,17 +295,27 @@ impl ContactSet {
                 // Where the two coincide any direction is as good.
                 let normal = if d > 0.0 { near.r / d } else { Vec3::z() };
                 let (weights, region, gap) = (near.w, near.region, d - xi);
-                found.push(Contact { kind, pair, bodies, vertices, weights, normal, gap, region });
+                let c =
+                    Contact { kind, pair, bodies, vertices, weights, normal, gap, region, multiplicity: 1.0 };
+                found.push(if MERGE { c.by_features(surface, x) } else { c });
             }
         };
         for &[v, t] in &candidates.vertex_triangle {
             let [a, b, c] = surface.triangles[t as usize];
-            let near = distance::point_triangle(&[at(v), at(a), at(b), at(c)]);
+            let y = [at(v), at(a), at(b), at(c)];
+            if distance::far_apart::<4, 1>(&y, &y, gap_max + radius(body(v)) + radius(body(a))) {
+                continue;
+            }
+            let near = distance::point_triangle(&y);
             take(Kind::VertexTriangle, [v, t], [v, a, b, c], 1, near);
         }
         for &[e, f] in &candidates.edge_edge {
             let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
-            let near = distance::edge_edge(&[at(a), at(b), at(c), at(d)]);
+            let y = [at(a), at(b), at(c), at(d)];
+            if distance::far_apart::<4, 2>(&y, &y, gap_max + radius(body(a)) + radius(body(c))) {
+                continue;
+            }
+            let near = distance::edge_edge(&y);
             take(Kind::EdgeEdge, [e, f], [a, b, c, d], 2, near);
         }
         for &[v, e] in &candidates.vertex_edge {
@@ -228,6 +338,7 @@ impl ContactSet {
                     normal: plane.normal,
                     gap,
                     region: Region::Points(0, 1),
+                    multiplicity: 1.0,
                 });
             }
         }
@@ -322,7 +433,7 @@ impl ContactSet {
 
     /// Σ_k κ b(g_k) \[J\] for the stiffness `kappa` \[N/m\].
     pub fn barrier_energy(&self, law: &LogBarrier, kappa: f64) -> f64 {
-        kappa * self.contacts.iter().map(|c| law.at(c.gap)[0]).sum::<f64>()
+        kappa * self.contacts.iter().map(|c| c.multiplicity * law.at(c.gap)[0]).sum::<f64>()
     }
 
     /// Σ_k κ b(g_k) \[J\] for the stiffness `kappa` \[N/m\]; gradients κ b′ n \[N\] with respect to the first nearest
@@ -339,7 +450,8 @@ impl ContactSet {
         let mut energy = 0.0;
         for c in &self.contacts {
             let [b, b1, b2] = law.at(c.gap);
-            energy += b;
+            let kappa = kappa * c.multiplicity;
+            energy += c.multiplicity * b;
             forces.push(kappa * b1 * c.normal);
             stiffnesses.push(dyad(kappa * b2, &c.normal));
         }
@@ -436,6 +548,13 @@ impl ContactSet {
 pub fn dyad(k: f64, n: &Vec3) -> Sym3 {
     let kn = k * n;
     [kn.x * n.x, kn.x * n.y, kn.x * n.z, kn.y * n.y, kn.y * n.z, kn.z * n.z]
+}
+
+/// True for edges (0, 1) and (2, 3) with sin² of their angle below 0.004.
+fn nearly_parallel(v: &[u32; 4], x: &[Vec3]) -> bool {
+    let [a, b, c, d] = v.map(|i| x[i as usize]);
+    let (e, f) = (b - a, d - c);
+    e.cross(&f).norm_squared() < 4e-3 * e.norm_squared() * f.norm_squared()
 }
 
 /// Blocks and weights of a contact whose vertices follow blocks of their own, rising, equal blocks merged.

@@ -251,3 +251,42 @@ fn contacts_are_sorted_by_bodies_and_do_not_depend_on_history() {
     set.update(&surface, &list, &x, GAP);
     assert_eq!(before, set.contacts);
 }
+
+#[test]
+fn merging_changes_neither_energy_nor_gradient() {
+    let law = LogBarrier { gap_max: GAP };
+    let (mut all, mut fewer) = (0, 0);
+    for seed in 0..20 {
+        let (surface, z, fixed) = scene(seed);
+        let list = candidates(&surface, &z, &fixed);
+        let Found { set, x } = contacts(&surface, &z, &fixed, &list, GAP);
+        let mut merged = ContactSet::default();
+        merged.update_merged(&surface, &list, &x, GAP);
+        all += set.len();
+        fewer += merged.len();
+        let names: Vec<_> = merged.contacts.iter().map(|c| (c.body_pair(), c.kind, c.pair)).collect();
+        assert!(names.is_sorted_by(|a, b| a < b), "unique names");
+        let of = |set: &ContactSet| {
+            let counts = |c: &Contact| if c.gap > 0.01 { c.multiplicity } else { 0.0 };
+            let apart = set.contacts.iter().filter(|c| c.gap > 0.01);
+            let energy: f64 = apart.map(|c| c.multiplicity * law.at(c.gap)[0]).sum();
+            let forces: Vec<Vec3> = set
+                .contacts
+                .iter()
+                .map(|c| if c.gap > 0.01 { counts(c) * law.at(c.gap)[1] * c.normal } else { Vec3::zeros() })
+                .collect();
+            let N: Vec<Sym3> = set.contacts.iter().map(|c| dyad(counts(c), &c.normal)).collect();
+            let mut g = vec![0.0; z.len()];
+            set.add_gradient(&forces, &mut g);
+            (energy, g, dense(set, &N, z.len()))
+        };
+        let ((e, g, H), (e1, g1, H1)) = (of(&set), of(&merged));
+        assert!((e - e1).abs() < 1e-12 * e, "{e} {e1}");
+        assert!(g.iter().zip(&g1).all(|(a, b)| (a - b).abs() < 1e-9), "{g:?} {g1:?}");
+        assert!((&H - &H1).norm() < 1e-9 * H.norm());
+        for c in &merged.contacts {
+            assert!(c.kind == Kind::VertexPlane || (c.relative(&x).normalize() - c.normal).norm() < 1e-9);
+        }
+    }
+    assert!(5 * fewer < 4 * all, "{fewer} of {all}");
+}

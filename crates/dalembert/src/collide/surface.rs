@@ -59,6 +59,9 @@ pub struct BodyGeometry<'a> {
     pub self_contact: bool,
     /// Contact group, a row of [`Groups`].
     pub group: u32,
+    /// Edges inside a flat part of a surface that stays flat, in numbers of the body's vertices, low number first,
+    /// sorted: they are left out. What meets such an edge meets the rim of the flat part or has a vertex in it.
+    pub flat_edges: &'a [[u32; 2]],
 }
 
 /// What moves a body.
@@ -217,6 +220,8 @@ pub struct Surface {
     pub triangles: Vec<[u32; 3]>,
     /// Body of each triangle.
     pub triangle_body: Vec<u32>,
+    /// Edges of each triangle (a, b, c): a b, b c, c a.
+    pub triangle_edges: Vec<[u32; 3]>,
     /// True for an edge that belongs to no triangle.
     pub edge_is_lone: Vec<bool>,
     /// Solid half-spaces.
@@ -240,6 +245,9 @@ impl Surface {
         self.triangles.extend(body.triangles.iter().map(|t| t.map(|i| first + i)));
         let sides = unique_edges(body.triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]));
         let all = unique_edges(sides.iter().copied().chain(body.segments.iter().copied()));
+        let edge = |a: u32, b: u32| first_edge + all.partition_point(|e| *e < [a.min(b), a.max(b)]) as u32;
+        self.triangle_edges
+            .extend(body.triangles.iter().map(|&[a, b, c]| [edge(a, b), edge(b, c), edge(c, a)]));
         let mut codimension = vec![3u8; count];
         for [a, b] in &all {
             let of_triangle = sides.binary_search(&[*a, *b]).is_ok();
@@ -248,7 +256,9 @@ impl Surface {
                 let c = &mut codimension[i as usize];
                 *c = (*c).min(if of_triangle { 1 } else { 2 });
             }
-            self.edges.push([first + a, first + b]);
+            if body.flat_edges.binary_search(&[*a, *b]).is_err() {
+                self.edges.push([first + a, first + b]);
+            }
         }
         self.codimension.extend_from_slice(&codimension);
         self.vertex_body.resize(self.maps.len(), id);

@@ -223,7 +223,9 @@ fn add_skin(
         None => block.points.clone().map(|i| VertexMap::point(i as u32)).collect(),
     };
     let told: Vec<VertexMap> = maps.iter().map(|m| if held { VertexMap::PRESCRIBED } else { *m }).collect();
+    let flat = skin.material.as_ref().map_or(Vec::new(), |places| flat_edges(places, &skin.triangles));
     let geometry = BodyGeometry {
+        flat_edges: &flat,
         maps: &told,
         triangles: &skin.triangles,
         segments: &skin.segments,
@@ -239,6 +241,30 @@ fn add_skin(
     let mass = |map: &VertexMap| if held { 0.0 } else { masses[map.first_block as usize] };
     out.vertex_mass.extend(maps.iter().map(mass));
     out.maps.extend(maps);
+}
+
+/// Edges whose two triangles lie in one plane, low number first, sorted. An affine body keeps them so.
+fn flat_edges(x: &[Vec3], triangles: &[[u32; 3]]) -> Vec<[u32; 2]> {
+    let mut sides: Vec<([u32; 2], u32)> = Vec::new();
+    for (t, &[a, b, c]) in triangles.iter().enumerate() {
+        sides.extend([[a, b], [b, c], [c, a]].map(|[i, j]| ([i.min(j), i.max(j)], t as u32)));
+    }
+    sides.sort_unstable();
+    let normal = |t: u32| {
+        let [a, b, c] = triangles[t as usize].map(|i| x[i as usize]);
+        (b - a).cross(&(c - a)).try_normalize(0.0)
+    };
+    let mut out = Vec::new();
+    for group in sides.chunk_by(|a, b| a.0 == b.0) {
+        if let [(edge, s), (_, t)] = group
+            && let (Some(m), Some(n)) = (normal(*s), normal(*t))
+            && m.cross(&n).norm() < 1e-12
+            && m.dot(&n) > 0.0
+        {
+            out.push(*edge);
+        }
+    }
+    out
 }
 
 /// 1 mm, or a hundredth of the diagonal of the smallest body.

@@ -298,10 +298,13 @@ impl Linearization {
     /// Adds the blocks between points to `out`, through what carries the points.
     fn expand_blocks(&mut self, model: &Model, free: usize, pv: usize, out: &mut Blocks) {
         self.jacobian.entries.clear();
-        for m in &model.mappings {
-            m.add_jacobian_blocks(&self.q, &mut self.jacobian);
-        }
-        if !model.mappings.is_empty() {
+        // Most carried points are only looked at.
+        let last = (free - pv) as u32;
+        let carried = self.points.entries.iter().any(|(i, j, _)| *i >= last || *j >= last);
+        if carried {
+            for m in &model.mappings {
+                m.add_jacobian_blocks(&self.q, &mut self.jacobian);
+            }
             self.expansion.compose(free, model.layout.len_v() / 3, &self.jacobian);
         }
         for (i, j, K) in &self.points.entries {

@@ -38,6 +38,9 @@ pub(crate) struct IpcWork {
     way: Vec<f64>,
     /// Held blocks and where they are told to be.
     told: Vec<(usize, crate::math::Vec3)>,
+    /// Energy of contact and friction at q, and at the trial \[J\].
+    here: f64,
+    ahead: f64,
 }
 
 impl Ipc {
@@ -108,6 +111,7 @@ impl Ipc {
 impl IpcWork {
     fn begin(&mut self, settings: &Ipc, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
+        (self.here, self.ahead) = (0.0, 0.0);
         self.q.clone_from(&state.q);
         self.trial.clone_from(&state.q);
         self.carried.resize(model.layout.len_v(), 0.0);
@@ -122,16 +126,21 @@ impl IpcWork {
             let d = self.potential.d;
             let static_scheme = settings.scheme == Scheme::Static;
             let mass_factor = if static_scheme { 1.0 / (h * h) } else { 1.0 / (d * d) };
-            self.potential.slope(model, state, &self.q, &mut self.b);
-            self.equations.start(model);
-            self.potential.curvature(model, 0.0, &mut self.equations.list);
-            let diagonal = self.equations.mean_diagonal(model);
+            let nodes = contact.maps.iter().any(|m| m.n == 1);
+            let mut diagonal = Vec::new();
+            if nodes {
+                self.potential.slope(model, state, &self.q, &mut self.b);
+                self.equations.start(model);
+                self.potential.curvature(model, 0.0, &mut self.equations.list);
+                diagonal = self.equations.mean_diagonal(model);
+            }
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
                 return Err(StepError::Touching { time: state.time });
             }
             self.touch.take_friction(contact);
+            self.here = self.touch.energy(contact, false);
         }
         Ok(())
     }
@@ -218,11 +227,12 @@ impl IpcWork {
             if free >= 1.0 {
                 return Ok((part, straight));
             }
-            if straight || attempt >= 3 {
+            if straight || part < 1e-12 {
                 self.way.iter_mut().for_each(|d| *d *= free);
                 return Ok((part * free, true));
             }
-            part *= free;
+            // A shorter way is another chord, which may meet something else.
+            part *= if attempt < 2 { free } else { 0.5 * free };
         }
         Ok((part, true))
     }
@@ -240,6 +250,7 @@ impl IpcWork {
         if let Some(contact) = &model.contact {
             contact.positions(&self.trial, &mut self.touch.x1);
             let touch = self.touch.energy(contact, true);
+            self.ahead = touch;
             energy += touch;
             size += touch.abs();
         }
@@ -256,11 +267,8 @@ impl IpcWork {
     ) -> Result<bool, StepError> {
         // Energy where we stand, with the terms of this iteration.
         let (mut here, mut size) = self.potential.energy(model, state, &self.q, &self.q);
-        if let Some(contact) = &model.contact {
-            let touch = self.touch.energy(contact, false);
-            here += touch;
-            size += touch;
-        }
+        here += self.here;
+        size += self.here;
         let slope = -dot(&self.b, &self.delta);
         let (mut part, mut straight) = self.free_way(model, state, 1.0)?;
         let noise = 4.0 * f64::EPSILON * (size + self.potential.rounding + self.touch.rounding);
@@ -269,8 +277,10 @@ impl IpcWork {
             report.evaluations += 1;
             let enough = energy <= here + ARMIJO * part * slope + noise;
             if energy.is_finite() && (enough || pending) {
+                self.here = self.ahead;
                 std::mem::swap(&mut self.q, &mut self.trial);
                 std::mem::swap(&mut self.touch.x, &mut self.touch.x1);
+                self.touch.cautious |= halving >= 2;
                 let floor = !pending && part >= 1.0 && -slope <= noise;
                 return Ok(floor);
             }
@@ -297,7 +307,9 @@ impl IpcWork {
         if contact.friction.iter().all(|mu| *mu == 0.0) {
             return 0.0;
         }
-        self.touch.take_friction(contact)
+        let change = self.touch.take_friction(contact);
+        self.here = self.touch.energy(contact, false);
+        change
     }
 
     fn blocked(&self, model: &Model, state: &State) -> StepError {

@@ -11,7 +11,9 @@
 //! $D_k = \mu_k\lambda_k f_0(|u_k|)$ over the slip $u_k = (1 - nn^T)\sum_i w_i (x_i - x_{s,i})$. Its force grows with the slip up to
 //! $\mu\lambda$ at the slip $\varepsilon d$, and its curvature
 //! $\mu\lambda\big[\tfrac{f_1}{|u|}(1 - nn^T) + (f_1' - \tfrac{f_1}{|u|})\hat u\hat u^T\big]$ is positive semidefinite as it stands: along û it
-//! is $f_1' \ge 0$, across it $f_1/|u|$.
+//! is $f_1' \ge 0$, across it $f_1/|u|$. Along û a sliding contact has none, so that a step may slide back beyond where it
+//! came from. Once that has been seen in a step, $f_1/|u|$ is taken in both directions: since $f_0$ is concave in $|u|^2$, the
+//! quadratic with that curvature lies above D everywhere, and its minimum never overshoots.
 
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
@@ -52,6 +54,8 @@ pub(super) struct Touch {
     /// Slip below which friction is smoothed, and the gap at which contact begins \[m\].
     slip: f64,
     gap: f64,
+    /// Friction takes the curvature that never overshoots.
+    pub cautious: bool,
     /// False if nothing can touch.
     active: bool,
     /// Σ |f| |x| over all contacts \[J\].
@@ -81,7 +85,7 @@ impl Touch {
     pub(super) fn begin(&mut self, contact: &ContactModel, start: &[f64], slip: f64) {
         self.active = contact.can_touch();
         contact.positions(start, &mut self.start);
-        (self.slip, self.gap) = (slip, contact.gap);
+        (self.slip, self.gap, self.cautious) = (slip, contact.gap, false);
         self.load.clear();
         self.rub.contacts.clear();
     }
@@ -213,7 +217,7 @@ impl Touch {
             let [_, _, ratio, rate] = law.at(y);
             self.forces.push(-*load * ratio * u);
             let mut N = ratio * (Mat3::identity() - c.normal * c.normal.transpose());
-            if y > 0.0 {
+            if y > 0.0 && !self.cautious {
                 N += (rate - ratio) / (y * y) * u * u.transpose();
             }
             self.stiffnesses.push(sym3(&(*load * N)));

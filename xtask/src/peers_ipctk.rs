@@ -1,0 +1,101 @@
+//! Contact geometry beside ipctk (the IPC Toolkit, from the Python package index), one thread, scene by scene.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::Outcome;
+use crate::run::{output, output_within, pass, program, root, target};
+
+const SCENES: [&str; 3] = ["cube_pile", "ball_in_socket", "cloth_on_sphere"];
+
+/// Row of our bench, the peer's key for it, what it is, and the ratio that is asked for.
+const KERNELS: [(&str, &str, &str, f64); 8] = [
+    ("lbvh", "lbvh", "candidates, trees built", 1.5),
+    ("refit", "lbvh", "candidates, trees refitted", 1.5),
+    ("lbvh_swept", "lbvh_swept", "candidates of the step", 1.5),
+    ("contacts", "contacts", "contacts from candidates", 1.0),
+    ("gradient", "gradient", "energy and gradient", 4.0),
+    ("hessian", "hessian", "Hessian, assembled, points", 20.0),
+    ("hessian_abd", "hessian", "Hessian, assembled, affine", 20.0),
+    ("ccd", "ccd", "additive CCD", 2.0),
+];
+
+/// Prints the table; says why where the peer cannot be had.
+pub(crate) fn run() -> Outcome {
+    println!("\ncontact geometry, one thread: ours beside ipctk 1.6, ms; ratio = peer/ours (asked for)");
+    let python = match python() {
+        Ok(python) => python,
+        Err(reason) => {
+            println!("not measured: {reason}");
+            return Ok(());
+        }
+    };
+    let ours: Value = serde_json::from_str(&output(&mut program(&["bench", "collide", "--json"])?)?)
+        .map_err(|e| format!("the bench printed no JSON: {e}"))?;
+    for scene in SCENES {
+        let mut command = Command::new(&python);
+        command
+            .arg("bench.py")
+            .arg(scene)
+            .current_dir(root().join("benches/peers/ipctk"))
+            .stdin(Stdio::null());
+        let printed = match output_within(&mut command, Duration::from_secs(180)) {
+            Ok(Some(printed)) => printed,
+            Ok(None) => {
+                println!("{scene}: ipctk did not finish in 180 s");
+                continue;
+            }
+            Err(reason) => {
+                println!("{scene}: not measured: {reason}");
+                continue;
+            }
+        };
+        let peer: Value = serde_json::from_str(printed.trim())
+            .map_err(|e| format!("ipctk's bench printed no JSON: {e}"))?;
+        for (row, key, what, wanted) in KERNELS {
+            let name = format!("{scene}_{row}");
+            let found = ours.as_array().and_then(|rows| rows.iter().find(|r| r["name"] == *name));
+            let (Some(found), Some(theirs)) = (found, peer[key].as_f64()) else {
+                println!("{scene:<16} {what:<28} not measured");
+                continue;
+            };
+            let seconds = found["seconds_per_step"].as_f64().unwrap_or(f64::NAN);
+            println!(
+                "{scene:<16} {what:<28} {:>9.3} {:>9.3} {:>8.2} (≥ {wanted})  n = {}",
+                1e3 * seconds,
+                1e3 * theirs,
+                theirs / seconds,
+                found["n"]
+            );
+        }
+        println!(
+            "{scene:<16} peer: {} candidates, {} collisions, step {}",
+            peer["candidates"], peer["collisions"], peer["step"]
+        );
+    }
+    Ok(())
+}
+
+/// The Python of a virtual environment under `target` that has ipctk; made at the first call.
+fn python() -> Outcome<PathBuf> {
+    let folder = target().join("peers/ipctk-venv");
+    let bin = folder.join(if cfg!(windows) { "Scripts" } else { "bin" });
+    let python = bin.join(format!("python{}", std::env::consts::EXE_SUFFIX));
+    let works = |python: &Path| {
+        let mut test = Command::new(python);
+        test.args(["-c", "import ipctk, numpy"]).stdout(Stdio::null()).stderr(Stdio::null());
+        test.status().is_ok_and(|s| s.success())
+    };
+    if !works(&python) {
+        let mut venv = Command::new("python3");
+        venv.args(["-m", "venv"]).arg(&folder);
+        pass(&mut venv)?;
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "ipctk==1.6.*", "numpy", "scipy"]);
+        pass(&mut pip)?;
+    }
+    Ok(python)
+}
