@@ -147,7 +147,10 @@ pub struct Tree {
     bounds: Option<Aabb>,
     /// Σ area of nodes / area of the root, when it was built.
     built: f64,
-    keys: Vec<(u64, u32)>,
+    /// Place on the curve in the high bits, number of the item in the low ones; sorted.
+    keys: Vec<u64>,
+    /// How many low bits there are.
+    low_bits: u32,
 }
 
 /// Spreads 21 bits to every third place.
@@ -178,9 +181,7 @@ impl Tree {
 
     /// Builds the tree over items 0 … n − 1 with the given boxes. Boxes whose numbers are not finite go anywhere.
     pub fn build(&mut self, boxes: &[Aabb]) {
-        self.nodes.clear();
-        self.leaves.clear();
-        self.keys.clear();
+        self.clear();
         let center = |b: &Aabb| -> [f64; 3] { std::array::from_fn(|k| 0.5 * b.low[k] + 0.5 * b.high[k]) };
         let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
         for b in boxes {
@@ -190,15 +191,18 @@ impl Tree {
                 high[k] = high[k].max(c[k]);
             }
         }
+        self.low_bits = usize::BITS - boxes.len().leading_zeros();
+        let axis_bits = ((64 - self.low_bits) / 3).min(21);
+        let most = (1u64 << axis_bits) - 1;
         let scale: [f64; 3] = std::array::from_fn(|k| {
             let size = high[k] - low[k];
-            if size > 0.0 { 2_097_151.0 / size } else { 0.0 }
+            if size > 0.0 { most as f64 / size } else { 0.0 }
         });
         // A cast from a float saturates, and makes nothing of what is not a number.
         self.keys.extend(boxes.iter().enumerate().map(|(i, b)| {
             let c = center(b);
-            let place = |k: usize| spread((((c[k] - low[k]) * scale[k]) as u64).min(2_097_151));
-            (place(0) << 2 | place(1) << 1 | place(2), i as u32)
+            let place = |k: usize| spread((((c[k] - low[k]) * scale[k]) as u64).min(most));
+            (place(0) << 2 | place(1) << 1 | place(2)) << self.low_bits | i as u64
         }));
         self.keys.sort_unstable();
         if !self.keys.is_empty() {
@@ -235,7 +239,7 @@ impl Tree {
             let child = if b - a <= 4 {
                 let mut items = [0; 4];
                 for (item, key) in items.iter_mut().zip(&self.keys[a..b]) {
-                    *item = key.1;
+                    *item = (key & ((1 << self.low_bits) - 1)) as u32;
                 }
                 let count = (b - a) as u32;
                 self.leaves.push(Leaf { boxes: Four::EMPTY, items, count, bounds: Aabb::EMPTY });
@@ -252,13 +256,21 @@ impl Tree {
 
     /// Where the highest differing bit of the sorted keys changes; the middle if all keys are equal.
     fn split(&self, a: usize, b: usize) -> usize {
-        let (first, last) = (self.keys[a].0, self.keys[b - 1].0);
-        if first == last {
+        let (first, last) = (self.keys[a], self.keys[b - 1]);
+        let bit = 63 - (first ^ last).leading_zeros();
+        if bit < self.low_bits {
             return a.midpoint(b);
         }
-        let bit = 63 - (first ^ last).leading_zeros();
         let edge = (last >> bit) << bit;
-        a + self.keys[a..b].partition_point(|k| k.0 < edge)
+        a + self.keys[a..b].partition_point(|&k| k < edge)
+    }
+
+    /// Forgets the items and keeps the memory.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.leaves.clear();
+        self.keys.clear();
+        self.bounds = None;
     }
 
     /// Takes over moved boxes of the same items; builds anew if that has made the nodes fat.

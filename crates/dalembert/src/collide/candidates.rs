@@ -107,6 +107,16 @@ impl Broad {
         self.near(surface, x0, radius, limit, out).map(|()| Swept { alpha: 0.0 })
     }
 
+    /// Builds all trees anew at the next search, in the memory that they have.
+    pub fn forget(&mut self) {
+        self.bodies.clear();
+        for trees in &mut self.trees {
+            trees.vertices.clear();
+            trees.edges.clear();
+            trees.triangles.clear();
+        }
+    }
+
     /// Pairs of bodies whose boxes overlapped in the last search, low number first, sorted; (b, b) for a body that may
     /// touch itself.
     pub fn body_pairs(&self) -> &[[u32; 2]] {
@@ -139,10 +149,11 @@ impl Broad {
             out.clear();
             return false;
         }
-        self.sorter.sort(&mut out.vertex_triangle, surface.maps.len());
-        self.sorter.sort(&mut out.edge_edge, surface.edges.len());
-        self.sorter.sort(&mut out.vertex_edge, surface.maps.len());
-        self.sorter.sort(&mut out.vertex_vertex, surface.maps.len());
+        let (vertices, edges) = (surface.maps.len(), surface.edges.len());
+        self.sorter.sort(&mut out.vertex_triangle, [vertices, surface.triangles.len()]);
+        self.sorter.sort(&mut out.edge_edge, [edges; 2]);
+        self.sorter.sort(&mut out.vertex_edge, [vertices, edges]);
+        self.sorter.sort(&mut out.vertex_vertex, [vertices; 2]);
         true
     }
 
@@ -327,7 +338,7 @@ fn pairs_of_bodies(
     }
 }
 
-/// Sorts pairs by counting their first numbers.
+/// Sorts pairs by counting: by their second numbers, then, keeping that order, by their first.
 #[derive(Debug, Clone, Default)]
 struct Sorter {
     start: Vec<u32>,
@@ -335,33 +346,42 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// Sorts pairs whose first numbers lie below `count`.
-    fn sort(&mut self, list: &mut Vec<[u32; 2]>, count: usize) {
-        if list.len() < count / 8 {
+    /// Sorts pairs whose numbers lie below `counts`.
+    fn sort(&mut self, list: &mut Vec<[u32; 2]>, counts: [usize; 2]) {
+        if list.len() < (counts[0] + counts[1]) / 8 {
             return list.sort_unstable();
         }
+        if self.other.len() < list.len() {
+            self.other.resize(list.len(), [0; 2]);
+        }
+        let n = list.len();
+        self.pass::<1>(counts[1], list);
+        // The list and its sorted copy change places; what is left beyond n is never read.
+        std::mem::swap(list, &mut self.other);
+        list.truncate(n);
+        if self.other.len() < n {
+            self.other.resize(n, [0; 2]);
+        }
+        self.pass::<0>(counts[0], list);
+        std::mem::swap(list, &mut self.other);
+        list.truncate(n);
+    }
+
+    /// Copies the list to `other`, sorted by number K of each pair; equal ones keep their order.
+    fn pass<const K: usize>(&mut self, count: usize, list: &[[u32; 2]]) {
         self.start.clear();
         self.start.resize(count + 1, 0);
-        for pair in list.iter() {
-            self.start[pair[0] as usize + 1] += 1;
+        for pair in list {
+            self.start[pair[K] as usize + 1] += 1;
         }
         for i in 0..count {
             self.start[i + 1] += self.start[i];
         }
-        self.other.clear();
-        self.other.resize(list.len(), [0; 2]);
-        for pair in list.iter() {
-            let at = &mut self.start[pair[0] as usize];
+        for pair in list {
+            let at = &mut self.start[pair[K] as usize];
             self.other[*at as usize] = *pair;
             *at += 1;
         }
-        // `start[i]` is now the end of bucket i.
-        let mut first = 0;
-        for &end in &self.start[..count] {
-            self.other[first..end as usize].sort_unstable_by_key(|p| p[1]);
-            first = end as usize;
-        }
-        std::mem::swap(list, &mut self.other);
     }
 }
 
