@@ -698,12 +698,7 @@ fn owner(model: &Model, shape: &Shape) -> Range<usize> {
         {
             rigid + first as usize..rigid + (first + count) as usize
         }
-        Geometry::Sphere { .. }
-        | Geometry::Box { .. }
-        | Geometry::Capsule { .. }
-        | Geometry::Cylinder { .. }
-        | Geometry::Solid { .. }
-        | Geometry::Points { .. }
+        Geometry::Points { .. }
         | Geometry::Mesh { .. }
         | Geometry::Marks { .. }
         | Geometry::Lines { .. }
