@@ -15,7 +15,11 @@ pub(crate) fn run() -> Outcome {
             Ok(())
         };
     };
-    for (package, test) in [("dalembert-cli", "conformance"), ("dalembert-formats", "robots_conformance")] {
+    for (package, test) in [
+        ("dalembert-cli", "conformance"),
+        ("dalembert-formats", "robots_conformance"),
+        ("dalembert-formats", "rigid_ipc_conformance"),
+    ] {
         let tests = ["--package", package, "--features", "conformance", "--test", test];
         pass(cargo(&["test", "--release"]).args(tests).env("DALEMBERT_SHARED", &shared))?;
     }
