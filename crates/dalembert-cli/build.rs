@@ -21,14 +21,14 @@ fn main() -> io::Result<()> {
     fs::write(var("OUT_DIR")?.join("scenes.rs"), list)
 }
 
-/// All scenes and meshes in a folder and below, named by their path from the top.
+/// All scenes, meshes and robots in a folder and below, named by their path from the top.
 fn collect(folder: &Path, above: &str, found: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = format!("{above}{}", path.file_name().unwrap_or_default().to_string_lossy());
         if path.is_dir() {
             collect(&path, &format!("{name}/"), found)?;
-        } else if path.extension().is_some_and(|e| e == "toml" || e == "obj") {
+        } else if path.extension().is_some_and(|e| e == "toml" || e == "obj" || e == "xml" || e == "urdf") {
             found.push((name, path));
         }
     }

@@ -19,8 +19,11 @@ pub(crate) fn run() -> Outcome {
         ("dalembert-cli", "conformance"),
         ("dalembert-formats", "robots_conformance"),
         ("dalembert-formats", "rigid_ipc_conformance"),
+        ("dalembert-formats", "robots_dynamics"),
+        ("dalembert-formats", "robots_running"),
     ] {
-        let tests = ["--package", package, "--features", "conformance", "--test", test];
+        // Tables of models are part of the result, so nothing is captured.
+        let tests = ["--package", package, "--features", "conformance", "--test", test, "--", "--nocapture"];
         pass(cargo(&["test", "--release"]).args(tests).env("DALEMBERT_SHARED", &shared))?;
     }
     println!("xtask conformance: passed");
@@ -28,7 +31,7 @@ pub(crate) fn run() -> Outcome {
 }
 
 /// The folder named by `DALEMBERT_SHARED`, or else `../shared`, if it holds the cases.
-fn shared() -> Option<PathBuf> {
+pub(crate) fn shared() -> Option<PathBuf> {
     let folder = match std::env::var_os("DALEMBERT_SHARED") {
         Some(folder) => root().join(folder),
         None => root().parent()?.join("shared"),

@@ -6,6 +6,7 @@ mod conformance;
 mod gallery;
 mod peers;
 mod peers_ipctk;
+mod peers_robots;
 mod run;
 mod schema;
 mod suite;

@@ -37,6 +37,7 @@ pub(crate) fn run() -> Outcome {
         }
     }
     joints()?;
+    crate::peers_robots::robots()?;
     crate::peers_ipctk::run()
 }
 

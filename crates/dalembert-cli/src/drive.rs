@@ -282,6 +282,7 @@ pub(crate) fn describe(sim: &Simulation) -> String {
     let counts = [
         (layout.rigid, "rigid body"),
         (sim.model.generalized.len(), "generalized body"),
+        (sim.model.robots.len(), "robot"),
         (layout.joints, "joint"),
         (layout.particles, "particle"),
     ];

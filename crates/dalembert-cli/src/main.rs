@@ -42,6 +42,8 @@ enum Command {
     Compare(commands::compare::Args),
     /// Tell what a recording or a mesh file holds
     Info(commands::info::Args),
+    /// Write a robot in another format: MJCF, URDF, or a scene of our own
+    Convert(commands::convert::Args),
     /// Go on where a recording ends, with the same bits as if it had never stopped
     Resume(commands::resume::Args),
     /// Compare two recordings number by number
@@ -89,6 +91,7 @@ impl Command {
             Self::Check(args) => commands::check::command(args),
             Self::Compare(args) => commands::compare::command(args),
             Self::Info(args) => commands::info::command(args),
+            Self::Convert(args) => commands::convert::command(args),
             Self::Resume(args) => commands::resume::command(args),
             Self::Diff(args) => commands::diff::command(args),
             Self::Export(args) => commands::export::command(args),

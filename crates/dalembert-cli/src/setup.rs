@@ -191,7 +191,7 @@ fn layout(model: &Model) -> serde_json::Value {
     let kind = |b: &Block| match b.kind {
         BlockKind::Rigid => "rigid",
         BlockKind::Generalized => "generalized",
-        BlockKind::Particles | BlockKind::Mapped => "particles",
+        BlockKind::Particles | BlockKind::Markers | BlockKind::Mapped => "particles",
         BlockKind::Affine => "affine",
     };
     let free = |b: &&Block| b.kind != BlockKind::Mapped;

@@ -21,6 +21,8 @@ use dalembert::math::Vec3;
 use crate::describe::{Field, Kind};
 use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, plain, quote};
 use crate::mesh::{self, VolumeMesh};
+use crate::robot::write::write_mjcf;
+use crate::robot::{ReadOptions, read_robot, read_robot_text};
 use crate::tree::{self, Entry, Format, Node, Value};
 
 /// Largest file \[bytes\]. Meshes and recordings are files of their own, so a scene stays small.
@@ -48,6 +50,8 @@ pub struct Source {
     pub files: Files,
     /// The tree, a table, without its `include` keys.
     pub root: Node,
+    /// What files of robots said and could not be carried.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Where the includes of a text are looked for.
@@ -124,11 +128,19 @@ struct Loader<'a> {
     visits: Vec<Visit>,
     chain: Vec<Link>,
     total: usize,
+    warnings: Vec<Diagnostic>,
 }
 
 impl<'a> Loader<'a> {
     fn new(includes: Includes<'a>) -> Self {
-        Self { files: Files::default(), includes, visits: Vec::new(), chain: Vec::new(), total: 0 }
+        Self {
+            files: Files::default(),
+            includes,
+            visits: Vec::new(),
+            chain: Vec::new(),
+            total: 0,
+            warnings: Vec::new(),
+        }
     }
 
     fn load(mut self, name: String, path: PathBuf, bytes: Vec<u8>) -> Result<Source, SceneFileError> {
@@ -136,7 +148,7 @@ impl<'a> Loader<'a> {
         self.visits.push(Visit { identity, asked_by: None });
         self.chain.push(Link { visit: 0, name: name.clone(), path });
         let root = self.file(name, bytes, None)?;
-        Ok(Source { files: self.files, root })
+        Ok(Source { files: self.files, root, warnings: self.warnings })
     }
 
     /// What tells whether two paths are the same file.
@@ -221,11 +233,15 @@ impl<'a> Loader<'a> {
         for entry in entries {
             let key = match entry.key.as_str() {
                 "rigid" | "affine" => "shape",
-                "points" => "surface",
-                "soft" => "",
+                "points" | "cloth" => "surface",
+                "soft" | "robot" => "",
                 _ => continue,
             };
             for body in items(&mut entry.node) {
+                if entry.key == "robot" {
+                    self.read_robot(body)?;
+                    continue;
+                }
                 if key.is_empty() {
                     self.read_mesh(body, "file")?;
                     continue;
@@ -237,6 +253,42 @@ impl<'a> Loader<'a> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Puts the text of a robot, with all that it includes, in the place of its file.
+    fn read_robot(&mut self, robot: &mut Node) -> Result<(), Diagnostic> {
+        let Value::Table(entries) = &mut robot.value else { return Ok(()) };
+        let Some(i) = entries.iter().position(|entry| entry.key == "file") else { return Ok(()) };
+        let Value::Text(path) = &entries[i].node.value else { return Ok(()) };
+        let span = entries[i].node.span;
+        let floating = entries.iter().any(|entry| {
+            entry.key == "base" && matches!(&entry.node.value, Value::Text(t) if t == "floating")
+        });
+        let (name, place) = self.beside(path, span)?;
+        let bytes = self.bytes_of(&name, &place, span)?;
+        let options = ReadOptions { floating_base: floating, ..ReadOptions::default() };
+        let read = match self.includes {
+            Includes::Directory(_) => read_robot(&place, &options),
+            other => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                read_robot_text(without_dots(&place).to_string_lossy(), text, other, &options)
+            }
+        };
+        let (robot, warnings) =
+            read.map_err(|error| self.files.error(span, format!("cannot read {}:\n{error}", quote(&name))))?;
+        self.warnings.extend(warnings);
+        let written = write_mjcf(&robot);
+        for lost in written.lost {
+            self.warnings.push(self.files.warning(span, format!("{}: {lost}", quote(&name))));
+        }
+        self.total += written.text.len();
+        if self.total > MAX_TOTAL {
+            let message = format!("with {} the scene is larger than {} MiB", quote(&name), MAX_TOTAL >> 20);
+            return Err(self.files.error(span, message));
+        }
+        let (key_span, value) = (entries[i].key_span, Value::Text(written.text));
+        entries[i] = Entry { key: "text".into(), key_span, node: Node { value, span } };
         Ok(())
     }
 

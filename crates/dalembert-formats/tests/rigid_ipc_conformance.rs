@@ -32,8 +32,8 @@ fn all_scenes_are_read_and_start_apart() {
         assert!(scene.warnings.is_empty(), "{}: {:?}", path.display(), scene.warnings);
         let (mut surface, mut x) = (Surface::default(), Vec::<Vec3>::new());
         for (k, body) in scene.bodies.iter().enumerate() {
-            let map = |X: &Vec3| match body.role {
-                Role::Dynamic => VertexMap::affine(4 * k as u32, X),
+            let map = |at: &Vec3| match body.role {
+                Role::Dynamic => VertexMap::affine(4 * k as u32, at),
                 _ => VertexMap::PRESCRIBED,
             };
             let maps: Vec<VertexMap> = body.vertices.iter().map(map).collect();

@@ -2,6 +2,7 @@
 
 mod mutate;
 
+use dalembert::scene::{Cloth, Sheet, SoftBody, Solid};
 use dalembert::step::{Method, RowSolver};
 use dalembert_formats::scene::{SceneFile, load_text};
 use dalembert_formats::source::Includes;
@@ -10,6 +11,8 @@ use mutate::{Chance, mutate, swap_value, swap_word};
 const EVERYTHING: &str = include_str!("scenes/everything.toml");
 
 const MECHANISM: &str = include_str!("scenes/mechanism.toml");
+
+const DEFORMABLE: &str = include_str!("scenes/deformable.toml");
 
 const SMALL: [&str; 8] = [
     "dt = 0.01\nduration = 0.1\n[[particles]]\nname = \"a\"\n[[particles]]\nname = \"rope\"\n\
@@ -102,7 +105,7 @@ fn no_scene_makes_the_engine_panic() {
                 let short = match &one.simulation.method {
                     Method::Explicit(e) => !e.integrator.is_adaptive(),
                     Method::Lagrange(l) => !l.integrator.is_adaptive(),
-                    Method::Implicit(_) => one.simulation.model.layout.points < 2_000,
+                    Method::Implicit(_) | Method::Ipc(_) => one.simulation.model.layout.points < 2_000,
                     Method::Impulse(i) => {
                         let sweeps = if let RowSolver::Pgs { sweeps } = i.solver { sweeps } else { 1 };
                         u64::from(i.substeps) * u64::from(sweeps) < 1000
@@ -118,4 +121,63 @@ fn no_scene_makes_the_engine_panic() {
     }
     let counts = format!("{unread} unread, {large} large, {refused} refused, {built} built");
     assert!(unread > 10_000 && large > 100 && refused > 5_000 && built > 10_000, "{counts}");
+}
+
+/// Nodes of the soft bodies, cloth and rods of a file, about.
+fn nodes(file: &SceneFile) -> usize {
+    let of = |body: &SoftBody| match &body.solid {
+        Solid::Box { cells: [a, b, c], .. } => a * b * c,
+        Solid::Cylinder { cells: [a, b], .. } | Solid::Torus { cells: [a, b], .. } => 3 * a * a * b,
+        Solid::Ball { cells: a, .. } => 4 * a * a * a,
+        Solid::Tets(mesh) => mesh.points.len(),
+        Solid::Hexes(mesh) => mesh.points.len(),
+    };
+    let sheet = |cloth: &Cloth| match &cloth.sheet {
+        Sheet::Grid { cells: [a, b], .. } => a * b,
+        Sheet::Surface(mesh) => mesh.points.len(),
+    };
+    let rods = file.scene.rod.iter().map(|rod| 2 * rod.points.len());
+    file.scene.soft.iter().map(of).chain(file.scene.cloth.iter().map(sheet)).chain(rods).sum()
+}
+
+#[test]
+fn no_soft_scene_makes_the_engine_panic() {
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let (mut unread, mut refused, mut built) = (0, 0, 0);
+    for _ in 0..4_000 {
+        let mut bytes = DEFORMABLE.as_bytes().to_vec();
+        let force = chance.below(8);
+        for _ in 0..=chance.below(3) {
+            match force {
+                0 => mutate(&mut bytes, SMALL[5].as_bytes(), &mut chance),
+                1 => swap_word(&mut bytes, &mut chance),
+                _ => swap_value(&mut bytes, &mut chance),
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let Ok(file) = load_text("scene.toml", &text, Includes::None) else {
+            unread += 1;
+            continue;
+        };
+        if particles(&file) > MOST || nodes(&file) > MOST {
+            continue;
+        }
+        match file.build() {
+            Err(error) => {
+                refused += 1;
+                assert!(error.diagnostics().iter().all(|one| one.place.is_some()), "{error}");
+            }
+            Ok(mut one) => {
+                built += 1;
+                if built % 8 == 0
+                    && matches!(&one.simulation.method, Method::Implicit(m) if m.most_newton() < 5)
+                {
+                    let _ = one.simulation.step();
+                }
+                load_text("a.json", &one.json, Includes::None).unwrap_or_else(|e| panic!("{e}"));
+            }
+        }
+    }
+    let counts = format!("{unread} unread, {refused} refused, {built} built");
+    assert!(unread > 500 && refused > 100 && built > 500, "{counts}");
 }

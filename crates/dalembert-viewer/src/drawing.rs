@@ -9,11 +9,14 @@
 //! each; renderer, server and page know only what is written here.
 
 mod joints;
+mod robots;
 
 use std::ops::Range;
 
 use dalembert::bodies::{self, Bounds, Rigid};
-use dalembert::math::{Blocks, Vec3, triple};
+use dalembert::forces::unary::ObstacleShape;
+use dalembert::math::rotation::frame_with_axis;
+use dalembert::math::{Blocks, Quat, Vec3, triple};
 use dalembert::model::{Block, BlockKind, Energy, Model, State};
 use dalembert_formats::export::topology::{
     Pairs, deformation_columns, sheet_triangles, sheet_width, spring_pairs,
@@ -423,6 +426,7 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
     let held = held_points(model);
     let cages = cages(model, state);
     let mut sheets: Vec<Range<usize>> = Vec::new();
+    let mut markers: Vec<Range<usize>> = Vec::new();
     for (b, block) in model.blocks.iter().enumerate() {
         let (first, count) = (block.points.start as u32, block.points.len() as u32);
         let radius = block.points.clone().map(|i| spacing[i]).fold(f64::INFINITY, f64::min) as f32;
@@ -452,9 +456,13 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
                 let lines = lines_of(model, block);
                 let group = if skin.is_some() || lines.is_some() { Group::Inside } else { Group::Body };
                 if let Some(pairs) = lines {
-                    let geometry = Geometry::Lines { pairs, radius: 0.12 * radius };
+                    // As thick as it is, but never too thin to be seen.
+                    let (thick, pairs) = pairs;
+                    let radius = (thick as f32).max(0.003 * drawing.extent);
+                    let geometry = Geometry::Lines { pairs, radius };
                     let shape = drawing.add(&block.name, Group::Body, colour, geometry);
                     drawing.shapes[shape].facts = facts.clone();
+                    sheets.push(block.points.clone());
                 }
                 if let Some(triangles) = skin {
                     // A body that carries a surface is seen by it, and by the edges of its own.
@@ -475,6 +483,11 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
             }
             // The columns of a deformation are no places; its skin is a carried mesh.
             BlockKind::Affine => {}
+            BlockKind::Markers => {
+                let geometry = Geometry::Points { first, count, radius: 0.05 * radius };
+                drawing.add(&block.name, Group::Inside, colour, geometry);
+                markers.push(block.points.clone());
+            }
             BlockKind::Mapped if surface_of(model, block).is_some() => {
                 let triangles = surface_of(model, block).unwrap_or_default();
                 let geometry = Geometry::Mesh { first, count, triangles };
@@ -497,11 +510,15 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
         let radius = pairs.iter().map(|p| spacing[p[0] as usize]).fold(f64::INFINITY, f64::min);
         let count = pairs.len();
         let covered = |p: &[u32; 2]| sheets.iter().any(|s| p.iter().all(|i| s.contains(&(*i as usize))));
-        let group = if pairs.iter().all(covered) { Group::Inside } else { Group::Spring };
+        let marks = |p: &[u32; 2]| markers.iter().any(|s| p.iter().any(|i| s.contains(&(*i as usize))));
+        let inside = pairs.iter().all(|p| covered(p) || marks(p));
+        let group = if inside { Group::Inside } else { Group::Spring };
         let geometry = Geometry::Lines { pairs, radius: 0.055 * radius as f32 };
         let shape = drawing.add(name, group, SPRING_COLOUR, geometry);
         drawing.shapes[shape].facts = vec![("springs".into(), count.to_string())];
     }
+    obstacle_shapes(&mut drawing, model);
+    robots::describe(model, &mut drawing);
     drawing.joints = joints::glyphs(model, extent, |k| reach(&model.shapes[k]));
     joints::describe(model, &mut drawing);
 
@@ -573,10 +590,10 @@ fn surface_of(model: &Model, block: &Block) -> Option<Vec<[u32; 3]>> {
     Some(surface.triangles.iter().map(|t| t.map(|i| i - first)).collect())
 }
 
-/// Lines between the points of a block, counted over all points.
-fn lines_of(model: &Model, block: &Block) -> Option<Pairs> {
+/// Lines between the points of a block, counted over all points, after their radius.
+fn lines_of(model: &Model, block: &Block) -> Option<(f64, Pairs)> {
     let surface = model.surfaces.iter().find(|s| s.name == block.name && !s.lines.is_empty())?;
-    Some(surface.lines.clone())
+    Some((surface.radius, surface.lines.clone()))
 }
 
 fn kilograms(mass: f64) -> String {
@@ -633,6 +650,31 @@ fn rigid_shape(drawing: &mut Drawing, model: &Model, block: &Block, colour: Colo
     }
 }
 
+/// Planes and balls that push points away. Their poses follow those of the bodies.
+fn obstacle_shapes(drawing: &mut Drawing, model: &Model) {
+    for (name, shape) in &model.obstacles {
+        let pose = drawing.add_pose();
+        let geometry = match *shape {
+            ObstacleShape::Plane { .. } => Geometry::Plane { pose },
+            ObstacleShape::Sphere { radius, .. } => Geometry::Sphere { pose, radius: radius as f32 },
+            // A hollow ball would hide what it holds.
+            ObstacleShape::Hollow { .. } => continue,
+        };
+        let name = if name.is_empty() { "obstacle" } else { name };
+        drawing.add(name, Group::Body, FIXED_COLOUR, geometry);
+    }
+}
+
+/// Place of an obstacle, and the turn that takes z to the normal of a plane.
+fn obstacle_pose(shape: &ObstacleShape) -> (Vec3, Quat) {
+    match *shape {
+        ObstacleShape::Plane { point, normal } => (point, frame_with_axis(&normal)),
+        ObstacleShape::Sphere { center, .. } | ObstacleShape::Hollow { center, .. } => {
+            (center, Quat::identity())
+        }
+    }
+}
+
 /// Half the diagonal of the box around a shape \[m\].
 fn reach(shape: &bodies::Shape) -> f64 {
     let Bounds { low, high } = shape.bounds();
@@ -647,7 +689,10 @@ fn owner(model: &Model, shape: &Shape) -> Range<usize> {
         | Geometry::Box { pose, .. }
         | Geometry::Capsule { pose, .. }
         | Geometry::Cylinder { pose, .. }
-        | Geometry::Solid { pose, .. } => pose as usize..pose as usize + 1,
+        | Geometry::Solid { pose, .. } => {
+            let pose = pose as usize;
+            if pose < rigid { pose..pose + 1 } else { 0..0 }
+        }
         Geometry::Points { first, count, .. } | Geometry::Mesh { first, count, .. }
             if ((first + count) as usize) <= particles =>
         {
@@ -681,6 +726,11 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
         let q = pose.rotation;
         out.push_pose(pose.position.into(), [q.w, q.i, q.j, q.k]);
     }
+    for (_, shape) in &model.obstacles {
+        let (place, q) = obstacle_pose(shape);
+        out.push_pose(place.into(), [q.w, q.i, q.j, q.k]);
+    }
+    robots::frame(model, state, out);
     if wanted.has(Group::Velocity) {
         let arrows = &mut out.arrows[list::VELOCITIES as usize];
         push_arrows(arrows, points.x, points.v, model);
@@ -702,8 +752,9 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
 
     // Kinetic, potential and total energy lead; the terms that make up the potential follow.
     out.scalars.resize(3, 0.0);
-    let kinetic =
-        model.particles.kinetic(points.v) + model.rigid.kinetic(&state.q[..7 * rigid], &state.v[..6 * rigid]);
+    let kinetic = model.particles.kinetic(points.v)
+        + model.rigid.kinetic(&state.q[..7 * rigid], &state.v[..6 * rigid])
+        + model.robot_energy(state).0;
     let mut energy = Energy { kinetic, potential: 0.0 };
     for (_, term) in model.energy_terms(state) {
         energy.potential += term;
@@ -740,6 +791,11 @@ fn extent(model: &Model, state: &State) -> f64 {
     for i in (0..points.len()).filter(|i| columns.next_if_eq(i).is_none()) {
         all = all.union(&Bounds::around(points.position(i), Vec3::zeros()));
     }
+    for (_, shape) in &model.obstacles {
+        if let ObstacleShape::Sphere { center, radius } = shape {
+            all = all.union(&Bounds::around(*center, Vec3::repeat(*radius)));
+        }
+    }
     for (k, shape) in model.shapes.iter().enumerate() {
         all = all.union(&shape.bounds_at(&model.rigid.pose(&state.q, k)));
     }
@@ -748,6 +804,7 @@ fn extent(model: &Model, state: &State) -> f64 {
             all = all.union(&Bounds::around(end.anchor, Vec3::zeros()));
         }
     }
+    all = all.union(&robots::bounds(model, state));
     let d = (all.high - all.low).norm();
     if d > 1e-9 && d.is_finite() {
         return d;

@@ -170,6 +170,11 @@ impl Filters {
         self.prescribed.iter().map(move |p| (p.point as usize, p.start + p.motion.at(t).0))
     }
 
+    /// Velocities of prescribed points at time t \[m/s\], later tellings last.
+    pub(crate) fn told_velocities(&self, t: f64) -> impl Iterator<Item = (usize, Vec3)> + '_ {
+        self.prescribed.iter().map(move |p| (p.point as usize, p.motion.at(t).1))
+    }
+
     /// True if all prescribed points have a finite place and velocity at time t.
     pub(crate) fn prescribed_finite(&self, t: f64) -> bool {
         self.prescribed.iter().all(|p| {

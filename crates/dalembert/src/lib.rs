@@ -78,13 +78,13 @@ pub mod prelude {
     pub use crate::math::{Mat3, Pose, Quat, Scalar, Signal, Vec3};
     pub use crate::model::{Model, PointId, PointSet, Quantity, State};
     pub use crate::scene::{
-        Anchors, AngularSpringSet, Arrangement, AttractorSet, Bead, BodyMass, CustomConstraint, CustomForce,
-        DragSet, Edges, Expectation, Fix, Gear, GeneralizedBody, JointItem, JointType, MappedPoints, Masses,
-        MotionSet, Motor, PairForce, ParticleSet, PushSet, Reach, RigidBody, Scene, SpringSet, Stiffness,
-        Velocities,
+        AffineBody, Anchors, AngularSpringSet, Arrangement, AttractorSet, Bead, BodyMass, ContactRule,
+        CustomConstraint, CustomForce, DragSet, Edges, Expectation, Fix, Gear, GeneralizedBody, Ground,
+        JointItem, JointType, MappedPoints, Masses, MotionSet, Motor, PairForce, ParticleSet, PushSet, Reach,
+        RigidBody, RobotItem, Scene, SpringSet, Stiffness, Velocities,
     };
     pub use crate::step::{
-        Explicit, Implicit, Impulse, Integrator, Lagrange, Method, RowSolver, Scheme, Simulation, StepError,
-        StepReport, Workspace, worst_gap,
+        Explicit, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme, Simulation,
+        StepError, StepReport, Workspace, worst_gap,
     };
 }

@@ -3,7 +3,7 @@
 use dalembert::forces::nary::{Law, MassKind};
 use dalembert::mesh::Region;
 use dalembert::prelude::*;
-use dalembert::scene::{Elements, SoftBody, Solid};
+use dalembert::scene::{Elements, Rod, SoftBody, Solid};
 
 /// A cantilever of 5×5×30 nodes, 0.02×0.02×0.2 m along z, fixed at one end, that bends under its weight.
 fn cantilever(elements: Elements, scheme: Scheme) -> Simulation {
@@ -62,4 +62,47 @@ fn a_damped_cantilever_comes_to_rest_in_its_equilibrium() {
     }
     let tip = tip(&sim, &start);
     assert!((tip + 0.028371).abs() < 1e-6, "{tip}");
+}
+
+/// A clamped straight rod with twist that turns about itself as in its first torsional vibration, ω = (π/2L)√(G/ρ).
+#[test]
+fn a_rod_twists_to_and_fro_at_the_speed_of_its_shear_waves() {
+    let (n, length, young, poisson, density) = (24, 0.3, 1e7, 0.25, 1200.0);
+    let points = (0..=n).map(|i| Vec3::new(length * f64::from(i) / f64::from(n), 0.0, 0.0)).collect();
+    let shear = young / (2.0 * (1.0 + poisson));
+    let omega = std::f64::consts::PI / (2.0 * length) * f64::sqrt(shear / density);
+    let period = std::f64::consts::TAU / omega;
+    let mut scene = Scene { dt: period / 200.0, gravity: Vec3::zeros(), ..Scene::default() };
+    scene.method = Method::Implicit(Implicit { scheme: Scheme::Midpoint, ..Implicit::default() });
+    let rod = Rod { young, poisson, density, twist: true, clamped: [true, false], ..Rod::new("rod", points) };
+    scene.add(rod);
+    let mut sim = scene.build().unwrap();
+    let markers = sim.model.block("rod markers").unwrap().clone();
+    let spin = |x: f64| 0.01 * omega * (std::f64::consts::FRAC_PI_2 * x / length).sin();
+    for (q, v) in markers.q.clone().step_by(3).zip(markers.v.clone().step_by(3)) {
+        let place = Vec3::from_column_slice(&sim.state.q[q..q + 3]);
+        let rate = Vec3::x() * spin(place.x);
+        let turned = rate.cross(&Vec3::new(0.0, place.y, place.z));
+        sim.state.v[v..v + 3].copy_from_slice(turned.as_slice());
+    }
+    // ∫ ½ ρ J θ̇² over the length: half of what the tip's rate everywhere would have.
+    let polar = 0.5 * std::f64::consts::PI * 2.5e-3f64.powi(4);
+    let wanted = 0.25 * density * polar * length * (0.01 * omega).powi(2);
+    let start = sim.energy();
+    assert!((start.kinetic / wanted - 1.0).abs() < 1e-2, "{} {wanted}", start.kinetic);
+    let first = sim.state.v.clone();
+    for _ in 0..50 {
+        sim.step().unwrap();
+    }
+    assert!(sim.energy().kinetic < 1e-3 * start.kinetic, "{:e}", sim.energy().kinetic / start.kinetic);
+    for _ in 0..150 {
+        sim.step().unwrap();
+    }
+    let (mut same, mut size) = (0.0, 0.0);
+    for v in markers.v {
+        same += first[v] * sim.state.v[v];
+        size += first[v] * first[v];
+    }
+    assert!((same / size - 1.0).abs() < 2e-3, "{}", same / size);
+    assert!((sim.energy().total() / start.total() - 1.0).abs() < 1e-3);
 }

@@ -4,14 +4,20 @@
 //! A kernel gets sixteen random states in turn and includes the poses of the links; n is the number of dofs.
 
 use std::hint::black_box;
+use std::path::Path;
 use std::time::Instant;
 
 use dalembert::bodies::articulated::{
-    BranchSquare, ForwardDynamics, Joint, JointKind, Link, Scheme, Tree, TreeBatch, TreeWork,
+    BranchSquare, ForwardDynamics, Joint, JointKind, Link, Machine, MachineScheme, Scheme, Tree, TreeBatch,
+    TreeWork,
 };
 use dalembert::math::{Mat3, Pose, Random, Vec3};
 
+use dalembert_formats::robot::{ReadOptions, read_robot, read_robot_text};
+use dalembert_formats::source::Includes;
+
 use super::{Bencher, on_one_thread};
+use crate::commands::examples::SCENES;
 
 fn tree(links: &[Link]) -> Tree {
     Tree::new(links, Vec3::new(0.0, 0.0, -9.81)).unwrap_or_else(|e| panic!("a bench is broken: {e}"))
@@ -111,7 +117,55 @@ pub(super) fn articulated(b: &mut Bencher) {
         kernels(b, &model, &tree);
         steps(b, &model, tree);
     }
+    shared(b);
+    machines(b);
     batch(b);
+}
+
+/// Kernels on models of others, where `DALEMBERT_SHARED` says where they are.
+fn shared(b: &mut Bencher) {
+    let Some(folder) = std::env::var_os("DALEMBERT_SHARED") else { return };
+    for (path, floating_base) in [
+        ("urdf_panda/panda.urdf", false),
+        ("urdf_solo12/solo12.urdf", true),
+        ("urdf_simple_humanoid/simple_humanoid.urdf", true),
+    ] {
+        let path = Path::new(&folder).join("models").join(path);
+        let options = ReadOptions { floating_base, ..ReadOptions::default() };
+        let tree = read_robot(&path, &options).map_err(|e| e.to_string());
+        match tree.and_then(|(robot, _)| robot.tree().map_err(|e| e.to_string())) {
+            Ok(tree) => kernels(b, &path.file_stem().unwrap_or_default().to_string_lossy(), &tree),
+            Err(reason) => b.row("shared", 1, f64::NAN, reason),
+        }
+    }
+}
+
+/// Whole steps of our own robots from their files, servos, limits, friction and loops included: as MuJoCo runs the same
+/// files with contact off.
+fn machines(b: &mut Bencher) {
+    for name in ["arm", "humanoid", "quadruped", "hand", "delta"] {
+        let file = format!("robots/{name}.xml");
+        let Some((_, text)) = SCENES.iter().find(|(known, _)| *known == file) else { continue };
+        let read = read_robot_text(file, *text, Includes::Embedded(SCENES), &ReadOptions::default());
+        let (robot, _) = read.unwrap_or_else(|e| panic!("a bench is broken: {e}"));
+        let h = robot.options.timestep;
+        let machine = Machine::new(robot).unwrap_or_else(|e| panic!("a bench is broken: {e}"));
+        let (start, mut work) = (machine.start(), machine.work());
+        let (mut state, mut steps) = (start.clone(), 0);
+        let mut rows = 0;
+        let seconds = shortest(b, |_| {
+            // A second of motion at a time, so that a robot in the air does not fall for ever.
+            if steps % 500 == 0 {
+                state.copy_from(&start);
+            }
+            steps += 1;
+            match machine.step(MachineScheme::Implicit, &mut state, h, &mut work) {
+                Ok(report) => rows = report.rows,
+                Err(error) => panic!("a bench is broken: {error}"),
+            }
+        });
+        b.row("step_robot", machine.tree.freedoms(), seconds, format!("{name}, {rows} rows"));
+    }
 }
 
 fn kernels(b: &mut Bencher, model: &str, tree: &Tree) {

@@ -7,6 +7,7 @@
 mod articulated;
 mod collide;
 mod collide_scenes;
+mod ipc;
 mod joints;
 mod scenes;
 mod solids;
@@ -116,6 +117,11 @@ const BENCHES: &[Bench] = &[
         name: "ccd_law",
         about: "10^6 hard pairs: does CCD ever stop too late? (proven by intervals, one thread)",
         run: collide::ccd_law,
+    },
+    Bench {
+        name: "ipc_boxes",
+        about: "27, 125 and 1000 boxes dropped on a plane with friction, `ipc`, one thread",
+        run: ipc::ipc_boxes,
     },
     Bench {
         name: "linear_solvers",

@@ -89,7 +89,8 @@ impl Facts {
             ));
         }
         Self {
-            dof: free.saturating_sub(rows.rows - rows.weak),
+            dof: free.saturating_sub(rows.rows - rows.weak)
+                + sim.model.robots.iter().map(|robot| robot.machine.tree.freedoms()).sum::<usize>(),
             fastest,
             stable_dt,
             rows,
@@ -125,6 +126,20 @@ impl Facts {
             let mass = mass(model, block).map_or("–".into(), number);
             let (name, n, kind) = (safe(&block.name), block.points.len(), kind(block));
             let _ = writeln!(out, "  {name:width$}  {n:>9}  {mass:>12}  {kind}");
+        }
+        for robot in &model.robots {
+            let tree = &robot.machine.tree;
+            let (name, mass) = (safe(&robot.name), number(tree.total_mass()));
+            let kind = format!(
+                "robot: {}, {}, {}",
+                count(tree.link_count() as u64, "link"),
+                count(tree.freedoms() as u64, "freedom"),
+                count(robot.machine.robot.actuators.len() as u64, "actuator")
+            );
+            let _ = writeln!(out, "  {name:width$}  {:>9}  {mass:>12}  {kind}", "–");
+            for note in &robot.machine.notes {
+                let _ = writeln!(out, "  {name:width$}  not simulated: {}", safe(note));
+            }
         }
         let _ =
             writeln!(out, "  {:width$}  {:>9}  {:>12}\n", "all", model.layout.points, number(model.mass()));
@@ -277,6 +292,7 @@ fn kind(block: &Block) -> &'static str {
         BlockKind::Generalized => "generalized coordinates",
         BlockKind::Particles => "particles",
         BlockKind::Affine => "affine body",
+        BlockKind::Markers => "markers of a rod",
         BlockKind::Mapped => "carried by others",
     }
 }
@@ -288,7 +304,7 @@ fn mass(model: &Model, block: &Block) -> Option<f64> {
         BlockKind::Particles | BlockKind::Affine | BlockKind::Generalized => {
             Some(model.particles.mass[block.points.clone()].iter().sum())
         }
-        BlockKind::Mapped => None,
+        BlockKind::Markers | BlockKind::Mapped => None,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::output;
 use crate::setup;
 
 /// Names and texts of the scenes, and of the parts that they include.
-const SCENES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenes.rs"));
+pub(crate) const SCENES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenes.rs"));
 
 const EXAMPLES: &str = "\
 Examples:

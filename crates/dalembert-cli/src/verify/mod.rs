@@ -7,6 +7,8 @@
 
 mod accuracy;
 mod closed_forms;
+mod contact;
+mod contact_solvers;
 mod joints;
 mod kepler;
 mod linkages;
@@ -193,6 +195,16 @@ const CASES: &[Case] = &[
     },
     Case { name: "cantilever_elastica", about: "a rod bent far by a load", run: rods::elastica },
     Case { name: "beam_rollup_moment", about: "a rod rolled up into a circle", run: rods::roll_up },
+    Case { name: "affine_top", about: "a free top as a stiff affine body, `ipc`", run: contact::top },
+    Case {
+        name: "block_on_incline",
+        about: "a block that sticks or slides on a slope",
+        run: contact::incline,
+    },
+    Case { name: "aframe_cards", about: "two cards that lean on each other", run: contact::cards },
+    Case { name: "masonry_arch_semicircle", about: "an arch that stands or falls", run: contact::masonry },
+    Case { name: "mass_ratio_stack", about: "heavy on light: 1 : 1 : 10^6", run: contact::stack },
+    Case { name: "isolated_collision", about: "momenta of two boxes that meet", run: contact::collision },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },
     Case {
@@ -210,6 +222,16 @@ const CASES: &[Case] = &[
         name: "adaptive_slopes",
         about: "error against tolerance for adaptive integrators",
         run: accuracy::adaptive_slopes,
+    },
+    Case {
+        name: "lcp_small_set",
+        about: "complementarity problems of the literature, by Lemke's method",
+        run: contact_solvers::lcp_small_set,
+    },
+    Case {
+        name: "fclib_periobox_60c",
+        about: "sixty contacts with Coulomb friction, by mixed Gauss-Seidel sweeps",
+        run: contact_solvers::periodic_box,
     },
 ];
 

@@ -32,6 +32,9 @@ mod names;
 mod solid;
 mod urdf;
 mod weigh;
+pub mod write;
+mod write_mjcf;
+mod write_urdf;
 mod xml;
 
 use std::path::{Path, PathBuf};

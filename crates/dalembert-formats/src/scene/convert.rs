@@ -5,14 +5,16 @@ use dalembert::forces::spatial::PairLaw;
 use dalembert::forces::unary::Attraction;
 use dalembert::math::{Signal, Vec3};
 use dalembert::scene::{
-    AngularSpringSet, Arrangement, AttractorSet, DragSet, Edges, Expectation, Fix, Masses, MotionSet,
-    PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
+    AngularSpringSet, Arrangement, AttractorSet, ContactRule, DragSet, Edges, Expectation, Fix, Ground,
+    Masses, MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
 };
 use dalembert::solve::linear::{LinearSolver, Preconditioner};
-use dalembert::step::{Explicit, Implicit, Impulse, Integrator, Lagrange, Method, RowSolver, Scheme};
+use dalembert::step::{Explicit, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme};
 
 use super::convert_deformable::{affine, inside, points, soft_bodies};
 use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
+use super::convert_robot::robot;
+use super::convert_sheet::{cloths, obstacle, pressure, rod};
 
 use crate::describe::View;
 use crate::error::{Diagnostic, Files, Problems, SceneFileError, Span};
@@ -44,8 +46,11 @@ pub(super) fn scene(
             .iter()
             .map(|t| generalized(t, files, &mut problems))
             .collect(),
+        robot: root.tables("robot").iter().filter_map(|t| robot(t, files, &mut problems)).collect(),
         particles: each(root, "particles", particles),
         soft: soft_bodies(root, files, &mut problems),
+        cloth: cloths(root, files, &mut problems),
+        rod: each(root, "rod", rod),
         affine: root.tables("affine").iter().filter_map(|t| affine(t, files, &mut problems)).collect(),
         points: root.tables("points").iter().map(|t| points(t, files, &mut problems)).collect(),
         springs: root.tables("springs").iter().flat_map(|t| springs(t, files, &mut problems)).collect(),
@@ -59,8 +64,23 @@ pub(super) fn scene(
         }),
         push: root.tables("push").iter().map(|t| push(t, files, &mut problems)).collect(),
         attractor: each(root, "attractor", attractor),
+        obstacle: root.tables("obstacle").iter().map(|t| obstacle(t, files, &mut problems)).collect(),
+        pressure: each(root, "pressure", pressure),
         pair_force: each(root, "pair_force", pair_force),
         custom: Vec::new(),
+        ground: each(root, "ground", |t| Ground {
+            name: name(t),
+            point: t.vec3("point").into(),
+            normal: t.vec3("normal").into(),
+        }),
+        contact: each(root, "contact", |t| {
+            let between = texts(t, "between");
+            ContactRule {
+                between: [0, 1].map(|k| between.get(k).cloned().unwrap_or_default()),
+                friction: t.maybe_number("friction"),
+                enabled: t.bool("enabled"),
+            }
+        }),
         fix: root.tables("fix").iter().map(|t| fix(t, files, &mut problems)).collect(),
         motion: root.tables("motion").iter().map(|t| motion(t, files, &mut problems)).collect(),
         expect: root.tables("expect").iter().map(|t| expectation(t, files, &mut problems)).collect(),
@@ -146,11 +166,34 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
             (t.number("rayleigh_mass"), t.number("rayleigh_stiffness"));
         implicit.solver = linear_solver(&t, files, problems);
     }
+    let mut ipc = Ipc::default();
+    if let Some(t) = root.table("ipc") {
+        ipc.scheme = Scheme::from_name(t.text("scheme")).unwrap_or_default();
+        ipc.tolerance = t.number("tolerance");
+        ipc.most_newton = u32::try_from(t.integer("newton")).unwrap_or(1);
+        ipc.gap = t.maybe_number("gap");
+        ipc.friction = t.number("friction");
+        ipc.friction_speed = t.number("friction_speed");
+        ipc.friction_passes = u32::try_from(t.integer("friction_passes")).unwrap_or(1);
+        ipc.contact_stiffness = t.number("contact_stiffness");
+        ipc.rigid_stiffness = t.number("rigid_stiffness");
+        let tolerance = t.number("linear_tolerance");
+        ipc.solver = match t.text("solver") {
+            "direct" => LinearSolver::Direct,
+            "cg" => LinearSolver::Cg {
+                preconditioner: Preconditioner::TwoLevel,
+                tolerance,
+                most_iterations: 10_000,
+            },
+            _ => LinearSolver::Automatic { tolerance },
+        };
+    }
     vec![
         Method::Explicit(explicit),
         Method::Lagrange(lagrange),
         Method::Impulse(impulse),
         Method::Implicit(implicit),
+        Method::Ipc(ipc),
     ]
 }
 

@@ -41,7 +41,7 @@ pub(super) fn soft_bodies(root: &View<'_>, files: &Files, problems: &mut Problem
                 _ => MassKind::Lumped,
             },
             position: t.vec3("position").into(),
-            rotation: orientation(&t, "rotation", files, problems),
+            orientation: orientation(&t, "orientation", files, problems),
             velocity: t.vec3("velocity").into(),
             angular_velocity: t.vec3("angular_velocity").into(),
         });
@@ -182,7 +182,7 @@ pub(super) fn affine(t: &View<'_>, files: &Files, problems: &mut Problems) -> Op
             _ => AffineEnergy::Orthogonality,
         },
         position: t.vec3("position").into(),
-        rotation: orientation(t, "rotation", files, problems),
+        orientation: orientation(t, "orientation", files, problems),
         velocity: t.vec3("velocity").into(),
         angular_velocity: t.vec3("angular_velocity").into(),
     })
@@ -226,7 +226,7 @@ pub(super) fn points(t: &View<'_>, files: &Files, problems: &mut Problems) -> Ma
     MappedPoints { name: name(t), of: texts(t, "of"), at: vec3s(t, "at"), surface }
 }
 
-fn surface(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<SurfaceMesh> {
+pub(super) fn surface(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<SurfaceMesh> {
     let mut mesh = if t.has("vertices") {
         let scale = t.number("scale");
         let points: Vec<Vec3> = vec3s(t, "vertices").into_iter().map(|p| p * scale).collect();

@@ -4,7 +4,6 @@ use dalembert::scene::MOST_POINTS;
 
 use super::mechanism_tables::{
     BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, NAME, ORIENTATION, SCALE, SHAPE, SIZES3, SPHERE, TRIANGLES,
-    TURNS,
 };
 use super::tables::{NOT_NEGATIVE, ORIGIN, POSITIVE};
 use crate::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
@@ -18,21 +17,22 @@ const fn cells(min: i64) -> Kind {
     Kind::Integer { min, max: MOST_CELLS }
 }
 
-const CELLS2: Kind = Kind::List { item: &cells(1), min: 2, max: 2 };
+pub(super) const CELLS2: Kind = Kind::List { item: &cells(1), min: 2, max: 2 };
 const CELLS3: Kind = Kind::List { item: &cells(1), min: 3, max: 3 };
 const CORNER: Kind = Kind::Integer { min: 0, max: u32::MAX as i64 };
 const CORNERS4: Kind = Kind::List { item: &CORNER, min: 4, max: 4 };
 const CORNERS8: Kind = Kind::List { item: &CORNER, min: 8, max: 8 };
 
-const ROTATION: Field = Field::default(
-    "rotation",
-    Kind::Either(&TURNS),
-    Literal::Numbers(&[1.0, 0.0, 0.0, 0.0]),
-    "",
-    "How it is turned: a unit quaternion w, x, y, z, or `{ axis, angle }`, or `{ euler = [roll, pitch, yaw] }`.",
-);
-const POSITION: Field =
+pub(super) const POSITION: Field =
     Field::default("position", Kind::VEC3, ORIGIN, "m", "Where the origin of its frame stands.");
+
+pub(super) const POISSON: Field = Field::default(
+    "poisson",
+    Kind::Number(Range { min: -1.0, above: true, max: 0.5, below: true }),
+    Literal::Number(0.3),
+    "",
+    "Poisson's ratio.",
+);
 
 pub(super) static ELEMENTS: [Word; 4] = [
     Word::new("tets", "Linear tetrahedra, six per cube: cheap, and too stiff in bending."),
@@ -160,17 +160,11 @@ pub(super) static SOFT: Table = Table::new(
         ),
         Field::default("material", Kind::Word(&MATERIALS), Literal::Text("corotated"), "", "Constitutive law."),
         Field::default("young", POSITIVE, Literal::Number(1e5), "Pa", "Young's modulus."),
-        Field::default(
-            "poisson",
-            Kind::Number(Range { min: -1.0, above: true, max: 0.5, below: true }),
-            Literal::Number(0.3),
-            "",
-            "Poisson's ratio.",
-        ),
+        POISSON,
         Field::default("density", POSITIVE, Literal::Number(1000.0), "kg/m³", "Density."),
         Field::default("mass", Kind::Word(&MASSES), Literal::Text("lumped"), "", "How the mass is spread."),
         POSITION,
-        ROTATION,
+        ORIENTATION,
         Field::default("velocity", Kind::VEC3, ORIGIN, "m/s", "Velocity of its origin, world axes."),
         Field::default(
             "angular_velocity",
@@ -201,7 +195,7 @@ pub(super) static AFFINE: Table = Table::new(
             "Energy that keeps it stiff.",
         ),
         POSITION,
-        ROTATION,
+        ORIENTATION,
         Field::default("velocity", Kind::VEC3, ORIGIN, "m/s", "Velocity of its centre of mass, world axes."),
         Field::default("angular_velocity", Kind::VEC3, ORIGIN, "rad/s", "Angular velocity, world axes."),
     ],
@@ -266,7 +260,7 @@ pub(super) const INSIDE: Field = Field::optional(
     "Only those of the points that start in this region.",
 );
 
-static SKIN: Table = Table::new(
+pub(super) static SKIN: Table = Table::new(
     "skin",
     "A surface in the frame of a body: that of a shape, or triangles, which need not be closed.",
     &[

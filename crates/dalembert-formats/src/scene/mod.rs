@@ -18,11 +18,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod contact_tables;
 mod convert;
 mod convert_deformable;
 mod convert_mechanism;
+mod convert_robot;
+mod convert_sheet;
 mod deformable_tables;
 mod mechanism_tables;
+mod robot_tables;
+mod sheet_tables;
 mod stability;
 mod tables;
 
@@ -74,7 +79,16 @@ pub struct Built {
 }
 
 /// Reads a scene file (JSON if its name ends in `.json`, else TOML) and the files that it includes.
+///
+/// A URDF or MJCF file (`.urdf`, `.xml`) gives a scene with that robot alone.
 pub fn load(path: impl AsRef<Path>) -> Result<SceneFile, SceneFileError> {
+    let path = path.as_ref();
+    if convert_robot::is_robot(path) {
+        let text = convert_robot::scene_around(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let name = format!("{}.toml", path.file_name().unwrap_or_default().to_string_lossy());
+        return load_text(&name, &text, Includes::Directory(folder));
+    }
     from_source(Source::from_path(path)?)
 }
 
@@ -85,7 +99,8 @@ pub fn load_text(name: &str, text: &str, includes: Includes<'_>) -> Result<Scene
 
 fn from_source(source: Source) -> Result<SceneFile, SceneFileError> {
     let root = read(&ROOT, &source.root, &source.files)?;
-    let (scene, methods, warnings) = convert::scene(&root, &source.files)?;
+    let (scene, methods, mut warnings) = convert::scene(&root, &source.files)?;
+    warnings.extend(source.warnings.iter().cloned());
     Ok(SceneFile { source, scene, methods, warnings })
 }
 

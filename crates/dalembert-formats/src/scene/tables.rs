@@ -2,8 +2,11 @@
 
 use dalembert::scene::MOST_POINTS;
 
+use super::contact_tables::{CONTACT, GROUND, IPC};
 use super::deformable_tables::{AFFINE, INSIDE, SOFT, SURFACE};
 use super::mechanism_tables::{BEAD, GEAR, GENERALIZED, JOINT, RIGID};
+use super::robot_tables::ROBOT;
+use super::sheet_tables::{CLOTH as CLOTH_BODY, OBSTACLE, PRESSURE, ROD};
 use crate::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
 use crate::source::INCLUDE;
 
@@ -20,20 +23,20 @@ const fn count(min: i64) -> Kind {
     Kind::Integer { min, max: MOST_POINTS as i64 }
 }
 
-const FORCE_NAME: Field = Field::optional(
+pub(super) const FORCE_NAME: Field = Field::optional(
     "name",
     Kind::Name,
     "",
     "Name, for the quantity `energy.NAME` and for messages; made from the kind if there is none.",
 );
-const ON: Field = Field::optional(
+pub(super) const ON: Field = Field::optional(
     "on",
     SELECTION,
     "",
     "Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.",
 );
 
-pub(super) static METHODS: [Word; 4] = [
+pub(super) static METHODS: [Word; 5] = [
     Word::new(
         "explicit",
         "Explicit integration of M v̇ = f, joints as spring-dampers; its settings are in `explicit`.",
@@ -43,6 +46,10 @@ pub(super) static METHODS: [Word; 4] = [
     Word::new(
         "implicit",
         "Forces at the end of the step, for stiff and soft things, joints as spring-dampers; settings in `implicit`.",
+    ),
+    Word::new(
+        "ipc",
+        "One minimisation per step, with contact in which nothing ever intersects; rigid bodies run as stiff affine ones; settings in `ipc`.",
     ),
 ];
 
@@ -277,7 +284,7 @@ static GRID: Table = Table::new(
 );
 
 static CLOTH: Table = Table::new(
-    "cloth",
+    "cloth_patch",
     "A rectangular patch in the xy-plane centred on `position`, to be joined by springs; x runs fastest.",
     &[
         Field::required(
@@ -674,6 +681,7 @@ pub static ROOT: Table = Table::new(
         Field::optional("lagrange", Kind::Table(&LAGRANGE), "", "Settings of the method `lagrange`."),
         Field::optional("impulse", Kind::Table(&IMPULSE), "", "Settings of the method `impulse`."),
         Field::optional("implicit", Kind::Table(&IMPLICIT), "", "Settings of the method `implicit`."),
+        Field::optional("ipc", Kind::Table(&IPC), "", "Settings of the method `ipc`."),
         Field::optional("rigid", Kind::Tables(&RIGID), "", "Rigid bodies."),
         Field::optional("joint", Kind::Tables(&JOINT), "", "Joints."),
         Field::optional("gear", Kind::Tables(&GEAR), "", "Couplers between joints."),
@@ -684,7 +692,10 @@ pub static ROOT: Table = Table::new(
             "",
             "Bodies with generalized coordinates.",
         ),
+        Field::optional("robot", Kind::Tables(&ROBOT), "", "Articulated robots."),
         Field::optional("soft", Kind::Tables(&SOFT), "", "Soft solids."),
+        Field::optional("cloth", Kind::Tables(&CLOTH_BODY), "", "Cloth and shells."),
+        Field::optional("rod", Kind::Tables(&ROD), "", "Rods."),
         Field::optional("affine", Kind::Tables(&AFFINE), "", "Affine bodies."),
         Field::optional("particles", Kind::Tables(&PARTICLES), "", "Sets of particles."),
         Field::optional("points", Kind::Tables(&POINTS), "", "Points carried by other points."),
@@ -693,7 +704,11 @@ pub static ROOT: Table = Table::new(
         Field::optional("drag", Kind::Tables(&DRAG), "", "Drag."),
         Field::optional("push", Kind::Tables(&PUSH), "", "Given forces."),
         Field::optional("attractor", Kind::Tables(&ATTRACTOR), "", "Fixed centres of attraction."),
+        Field::optional("obstacle", Kind::Tables(&OBSTACLE), "", "Fixed things that push points away."),
+        Field::optional("pressure", Kind::Tables(&PRESSURE), "", "Pressure inside closed surfaces."),
         Field::optional("pair_force", Kind::Tables(&PAIR_FORCE), "", "Forces between points."),
+        Field::optional("ground", Kind::Tables(&GROUND), "", "Solid half-spaces."),
+        Field::optional("contact", Kind::Tables(&CONTACT), "", "Friction and exceptions of contact."),
         Field::optional("fix", Kind::Tables(&FIX), "", "Directions that may not move."),
         Field::optional("motion", Kind::Tables(&MOTION), "", "Prescribed motion."),
         Field::optional("expect", Kind::Tables(&EXPECT), "", "What must be true when the scene has run."),

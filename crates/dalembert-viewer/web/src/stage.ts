@@ -8,6 +8,7 @@ import {
   Vector2, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
+import { crease, isClosed } from "./crease";
 import type { Drawing, Frame, Shape, Triple } from "./protocol";
 
 /** What is under the mouse. */
@@ -273,12 +274,28 @@ export class Stage {
 
   private addMesh(shape: Shape, index: number): void {
     const geometry = new BufferGeometry();
-    const positions = new BufferAttribute(new Float32Array(3 * shape.count), 3);
-    geometry.setAttribute("position", positions.setUsage(DynamicDrawUsage));
-    geometry.setIndex(new BufferAttribute(new Uint32Array(shape.triangles.flat()), 1));
+    const triangles = shape.triangles;
+    let positions = new BufferAttribute(new Float32Array(3 * shape.count), 3).setUsage(DynamicDrawUsage);
+    geometry.setAttribute("position", positions);
+    geometry.setIndex(new BufferAttribute(new Uint32Array(triangles.flat()), 1));
     const mesh = new Mesh(geometry, this.material(shape.colour, { side: DoubleSide }));
+    let split = isClosed(triangles);
+    let from: Uint32Array | null = null;
     this.movers.push((frame) => {
-      (positions.array as Float32Array).set(frame.vertices.subarray(3 * shape.first, 3 * (shape.first + shape.count)));
+      const x = frame.vertices.subarray(3 * shape.first, 3 * (shape.first + shape.count));
+      if (split) {
+        // Once, by the first shape that is seen: where creases are does not change while a body deforms.
+        split = false;
+        const creased = crease(x, triangles);
+        from = creased.from;
+        positions = new BufferAttribute(new Float32Array(3 * from.length), 3).setUsage(DynamicDrawUsage);
+        geometry.setAttribute("position", positions);
+        geometry.deleteAttribute("normal");
+        geometry.setIndex(new BufferAttribute(creased.index, 1));
+      }
+      const p = positions.array as Float32Array;
+      if (from) from.forEach((i, k) => p.set(x.subarray(3 * i, 3 * i + 3), 3 * k));
+      else p.set(x);
       positions.needsUpdate = true;
       geometry.computeVertexNormals();
       geometry.boundingSphere = null;

@@ -7,8 +7,9 @@ use crate::bodies::Rigid;
 use crate::filters::{Filters, Motion};
 use crate::forces::nary::{
     AffineBodies, AffineEnergy, AffineStiffness, AngularSpring, AngularSprings, BendLaw, EdgeMoment, HexKind,
-    Hexes, Hinges, Law, Material, Membranes, Pressure, QuadraticHinges, QuadraticTets, RodBends, RodJoints,
-    Spring, Springs, TET_EDGES, Tets, Traction, TupleClosure, Weave, WovenCloth, rod_markers, rod_stretch,
+    Hexes, Hinges, Law, Material, Membranes, Pressure, QuadraticHinges, QuadraticTets, RodBends, RodClamp,
+    RodClamps, RodFrameClamp, RodFrameClamps, RodJoints, Spring, Springs, TET_EDGES, Tets, Traction,
+    TupleClosure, Weave, WovenCloth, rod_markers, rod_stretch,
 };
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{
@@ -358,6 +359,25 @@ fn rods() -> Vec<ForceSample> {
             "bend and twist of a rod",
             Box::new(RodJoints::chain(&rest, &chain, &markers, [2.0, 3.0], 1.5).expect(sound)),
         ),
+        // A clamp holds a direction of the world.
+        ForceSample {
+            name: "clamp of a rod",
+            force: Box::new(RodClamps::new(vec![RodClamp {
+                points: [0, 1].map(PointId),
+                direction: rest[1] - rest[0],
+                stiffness: 4.0,
+                law: BendLaw::Angle,
+            }])),
+            turns: false,
+        },
+        ForceSample {
+            name: "clamp of a rod with markers",
+            force: Box::new(RodFrameClamps::new(vec![
+                RodFrameClamp::new([0, 1, 6].map(PointId), &[rest[0], rest[1], rest[6]], [2.0, 3.0], 1.5)
+                    .expect(sound),
+            ])),
+            turns: false,
+        },
     ]
 }
 

@@ -11,6 +11,7 @@
 
 use super::bvh::{Aabb, Tree};
 use super::ccd::{self, CcdOptions};
+use super::distance;
 use super::surface::Surface;
 use crate::math::Vec3;
 
@@ -465,13 +466,23 @@ impl Candidates {
             let [a, b, c] = surface.triangles[t as usize];
             let i = [v, a, b, c].map(|i| i as usize);
             o.separation = options.separation + vertex(v) + vertex(a);
-            o.longest = take(ccd::point_triangle(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+            let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
+            if !distance::far_apart::<4, 1>(&y0, &y1, o.separation) {
+                o.longest = take(ccd::point_triangle(&y0, &y1, &o));
+            } else {
+                take(o.longest);
+            }
         }
         for &[e, f] in &self.edge_edge {
             let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
             let i = [a, b, c, d].map(|i| i as usize);
             o.separation = options.separation + edge(e) + edge(f);
-            o.longest = take(ccd::edge_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+            let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
+            if !distance::far_apart::<4, 2>(&y0, &y1, o.separation) {
+                o.longest = take(ccd::edge_edge(&y0, &y1, &o));
+            } else {
+                take(o.longest);
+            }
         }
         for &[v, e] in &self.vertex_edge {
             let [a, b] = surface.edges[e as usize];
@@ -521,8 +532,15 @@ mod tests {
             [(&strip[..], &[][..], 8, 0.0), (&[], &rod[..], 6, 0.01), (&[], &[], 10, 0.05)]
         {
             let maps: Vec<VertexMap> = (0..n).map(|i| VertexMap::point(block + i)).collect();
-            let body =
-                BodyGeometry { maps: &maps, triangles, segments, radius, self_contact: true, group: 1 };
+            let body = BodyGeometry {
+                maps: &maps,
+                triangles,
+                segments,
+                radius,
+                self_contact: true,
+                group: 1,
+                flat_edges: &[],
+            };
             surface.add(&body).unwrap();
             some(n as usize, random);
             block += n;

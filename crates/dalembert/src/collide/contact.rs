@@ -302,12 +302,20 @@ impl ContactSet {
         };
         for &[v, t] in &candidates.vertex_triangle {
             let [a, b, c] = surface.triangles[t as usize];
-            let near = distance::point_triangle(&[at(v), at(a), at(b), at(c)]);
+            let y = [at(v), at(a), at(b), at(c)];
+            if distance::far_apart::<4, 1>(&y, &y, gap_max + radius(body(v)) + radius(body(a))) {
+                continue;
+            }
+            let near = distance::point_triangle(&y);
             take(Kind::VertexTriangle, [v, t], [v, a, b, c], 1, near);
         }
         for &[e, f] in &candidates.edge_edge {
             let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
-            let near = distance::edge_edge(&[at(a), at(b), at(c), at(d)]);
+            let y = [at(a), at(b), at(c), at(d)];
+            if distance::far_apart::<4, 2>(&y, &y, gap_max + radius(body(a)) + radius(body(c))) {
+                continue;
+            }
+            let near = distance::edge_edge(&y);
             take(Kind::EdgeEdge, [e, f], [a, b, c, d], 2, near);
         }
         for &[v, e] in &candidates.vertex_edge {

@@ -53,6 +53,27 @@ const FLAT: f64 = 1e-28;
 /// |h|² below this part: every side is searched.
 const NARROW: f64 = 1e-6;
 
+/// True if the boxes around the first A and around the other corners, on their way from `x0` to `x1`, are more than
+/// `margin` \[m\] apart: then so are the primitives, at any time of the way. False where numbers are not finite.
+#[inline(always)]
+pub fn far_apart<const N: usize, const A: usize>(x0: &[Vec3; N], x1: &[Vec3; N], margin: f64) -> bool {
+    let mut apart = false;
+    for k in 0..3 {
+        let (mut low_a, mut high_a) = (x0[0][k].min(x1[0][k]), x0[0][k].max(x1[0][k]));
+        for i in 1..A {
+            low_a = low_a.min(x0[i][k].min(x1[i][k]));
+            high_a = high_a.max(x0[i][k].max(x1[i][k]));
+        }
+        let (mut low_b, mut high_b) = (x0[A][k].min(x1[A][k]), x0[A][k].max(x1[A][k]));
+        for i in A + 1..N {
+            low_b = low_b.min(x0[i][k].min(x1[i][k]));
+            high_b = high_b.max(x0[i][k].max(x1[i][k]));
+        }
+        apart |= low_a - high_b > margin || low_b - high_a > margin;
+    }
+    apart && x0.iter().chain(x1).all(|x| x.iter().all(|x| x.is_finite()))
+}
+
 /// Points a and b; w = (1, −1, 0, 0).
 #[inline]
 pub fn point_point(x: &[Vec3; 2]) -> Nearest {

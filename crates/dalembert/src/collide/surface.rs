@@ -59,6 +59,9 @@ pub struct BodyGeometry<'a> {
     pub self_contact: bool,
     /// Contact group, a row of [`Groups`].
     pub group: u32,
+    /// Edges inside a flat part of a surface that stays flat, in numbers of the body's vertices, low number first,
+    /// sorted: they are left out. What meets such an edge meets the rim of the flat part or has a vertex in it.
+    pub flat_edges: &'a [[u32; 2]],
 }
 
 /// What moves a body.
@@ -253,7 +256,9 @@ impl Surface {
                 let c = &mut codimension[i as usize];
                 *c = (*c).min(if of_triangle { 1 } else { 2 });
             }
-            self.edges.push([first + a, first + b]);
+            if body.flat_edges.binary_search(&[*a, *b]).is_err() {
+                self.edges.push([first + a, first + b]);
+            }
         }
         self.codimension.extend_from_slice(&codimension);
         self.vertex_body.resize(self.maps.len(), id);

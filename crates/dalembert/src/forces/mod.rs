@@ -107,6 +107,12 @@ pub trait Force: Send + Sync {
         false
     }
 
+    /// True if the projected tangent is much cheaper than K and serves as well in a step that linearises once, as the
+    /// stiffness of a turned element whose turn is held fixed does.
+    fn has_cheap_projection(&self) -> bool {
+        false
+    }
+
     /// True if the force on a point depends on that point alone. A step may then show it any window of points, one
     /// window per thread, in any order.
     fn is_local(&self) -> bool {

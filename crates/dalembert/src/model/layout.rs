@@ -34,6 +34,8 @@ pub struct Layout {
     pub turns: usize,
     /// Number of joints (a joint may have several constraints: its own, limits, motors).
     pub joints: usize,
+    /// Numbers of all robots together, in a vector of their own.
+    pub robots: usize,
     /// True if a saved state holds the step before as well, for a method that looks back.
     pub looks_back: bool,
 }
@@ -71,6 +73,8 @@ pub enum BlockKind {
     Particles,
     /// An affine body: the place of its centre of mass and the three columns of its deformation.
     Affine,
+    /// Markers beside the edges of a rod, which show its twist: places, but none of the rod.
+    Markers,
     /// Points carried by other points through a mapping.
     Mapped,
 }

@@ -1,17 +1,21 @@
 //! The model (constant, shared between threads) and the state (everything that changes).
 
 mod constraint;
+mod contact;
 mod holder;
 mod ids;
 mod layout;
 mod quantity;
+mod robots;
 mod state;
 
 pub use constraint::{Hold, NamedConstraint};
+pub use contact::{ContactModel, LinearRow};
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
+pub use robots::RobotPart;
 pub use state::{State, StateMismatch};
 
 use std::sync::Arc;
@@ -19,6 +23,7 @@ use std::sync::Arc;
 use crate::bodies::Shape;
 use crate::bodies::{Generalized, Particles, Rigid};
 use crate::filters::Filters;
+use crate::forces::unary::ObstacleShape;
 use crate::forces::{Force, Points};
 use crate::joints::{Body, MOST_HOLDERS, Rows};
 use crate::mapping::{Mapping, gather_all};
@@ -33,7 +38,7 @@ pub struct NamedForce {
 }
 
 /// Triangles and lines between points, to be looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Surface {
     /// Name of the block whose points it joins.
     pub name: String,
@@ -41,6 +46,8 @@ pub struct Surface {
     pub triangles: Vec<[u32; 3]>,
     /// Ends of lines.
     pub lines: Vec<[u32; 2]>,
+    /// Radius of the lines \[m\]; 0 if none is known.
+    pub radius: f64,
 }
 
 /// What does not change while a scene runs.
@@ -77,6 +84,12 @@ pub struct Model {
     pub start_places: Vec<f64>,
     /// What soft bodies and carried meshes look like.
     pub surfaces: Vec<Surface>,
+    /// What pushes points away, with its name.
+    pub obstacles: Vec<(String, ObstacleShape)>,
+    /// Articulated robots.
+    pub robots: Vec<RobotPart>,
+    /// What may touch what, for the method `ipc`.
+    pub contact: Option<ContactModel>,
 }
 
 impl std::fmt::Debug for Model {
@@ -175,10 +188,12 @@ impl Model {
     /// Kinetic and potential energy \[J\].
     pub fn energy(&self, state: &State) -> Energy {
         let n = self.layout.rigid;
+        let robots = self.robot_energy(state);
         Energy {
             kinetic: self.particles.kinetic(&state.v[self.layout.points_v()..])
-                + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n]),
-            potential: self.potential_at(state.time, &state.q, &state.v, state),
+                + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n])
+                + robots.0,
+            potential: self.potential_at(state.time, &state.q, &state.v, state) + robots.1,
         }
     }
 
@@ -226,6 +241,9 @@ impl Model {
         if self.constraints.iter().any(|c| !c.is_exact()) {
             names.push("joints");
         }
+        if !self.robots.is_empty() {
+            names.push("robots");
+        }
         names
     }
 
@@ -244,6 +262,9 @@ impl Model {
         if self.constraints.iter().any(|c| !c.is_exact()) {
             terms.push(("joints", self.joint_energy(state)));
         }
+        if !self.robots.is_empty() {
+            terms.push(("robots", self.robot_energy(state).1));
+        }
         terms
     }
 
@@ -259,12 +280,15 @@ impl Model {
         angular += self.particles.shared_angular_momentum(points.x, points.v);
         let n = self.layout.rigid;
         let rigid = self.rigid.momentum(&state.q[..7 * n], &state.v[..6 * n]);
-        (linear + rigid.0, angular + rigid.1)
+        let robots = self.robot_momentum(state);
+        (linear + rigid.0 + robots.0, angular + rigid.1 + robots.1)
     }
 
     /// Total mass \[kg\].
     pub fn mass(&self) -> f64 {
-        self.particles.mass.iter().sum::<f64>() + self.rigid.mass.iter().sum::<f64>()
+        self.particles.mass.iter().sum::<f64>()
+            + self.rigid.mass.iter().sum::<f64>()
+            + self.robots.iter().map(|robot| robot.machine.tree.total_mass()).sum::<f64>()
     }
 
     /// Carries points and applies filters and prescribed motion, so that a state set by hand is consistent.

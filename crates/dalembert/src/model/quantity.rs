@@ -20,11 +20,15 @@
 //! | `JOINT.force` | norm of λ over the joint's rows \[N, N·m\]; `JOINT.motor.force`, `JOINT.upper.force`, … |
 //! | `JOINT.gap`, `joints.gap` | worst violation of a joint; of all that hold exactly \[m, rad\] |
 //! | `JOINT.broken` | 1 if it has broken, else 0 |
+//! | `ROBOT.JOINT`, `ROBOT.JOINT.rate` | coordinate and velocity of a robot's joint \[rad or m\] |
+//! | `ROBOT.BODY.x`, `.y`, `.z` | origin of a robot's body, or of a site \[m\] |
+//! | `ROBOT.gap` | worst gap of the robot's loops \[m or rad\] |
 //!
 //! λ is that of the last step where a method solves for it, and the spring-damper's at the state where none does.
 
 use super::{BlockKind, Model, State};
 use crate::bodies::Rigid;
+use crate::bodies::articulated::machine::Spot;
 use crate::joints::{Axis, AxisRow, Body, Role, Rows};
 use crate::math::rotation::matrix;
 use crate::math::{Vec3, norm, triple};
@@ -67,6 +71,11 @@ enum What {
     JointGap(usize),
     Broken(usize),
     WorstGap,
+    /// Entry of the robots' numbers, and whether it is a rate.
+    RobotNumber(usize, bool),
+    /// Component of the place of a spot of robot k.
+    RobotPlace(usize, Spot, usize),
+    RobotGap(usize),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -115,6 +124,9 @@ impl Quantity {
             let reason = "a quantity reads `name.part`, such as `ball.z` or `energy.total`";
             return Err(fail(text, reason, words(&["time"])));
         };
+        if let Some(what) = robot_part(model, text) {
+            return Ok(Self { text: text.into(), what });
+        }
         let axis = |p: &str| match p {
             "x" => Some(Part::Component(0)),
             "y" => Some(Part::Component(1)),
@@ -172,7 +184,9 @@ impl Quantity {
                 let base = name.split('[').next().unwrap_or_default();
                 let points = model.select(name).map_err(|reason| {
                     let joints = model.constraints.iter().map(|c| c.name.clone());
-                    fail(base, &reason, model.blocks.iter().map(|b| b.name.clone()).chain(joints).collect())
+                    let robots = model.robots.iter().map(|r| r.name.clone());
+                    let blocks = model.blocks.iter().map(|b| b.name.clone());
+                    fail(base, &reason, blocks.chain(joints).chain(robots).collect())
                 })?;
                 match part {
                     "x" | "y" | "z" => What::Position(points, axis(part).ok_or_else(axes)?),
@@ -236,6 +250,16 @@ impl Quantity {
                 let gaps = (0..model.constraints.len()).filter(exact).map(|c| model.joint_gap(state, c));
                 gaps.fold(0.0, f64::max)
             }
+            What::RobotNumber(i, _) => state.robots[*i],
+            What::RobotPlace(k, spot, i) => {
+                let (robot, mut work) = (&model.robots[*k], model.robots[*k].machine.work());
+                robot.machine.tree.kinematics(robot.q(state), &mut work.tree);
+                robot.machine.position(spot, &work.tree)[*i]
+            }
+            What::RobotGap(k) => {
+                let robot = &model.robots[*k];
+                robot.machine.worst_gap(robot.q(state), &mut robot.machine.work())
+            }
         }
     }
 
@@ -253,7 +277,10 @@ impl Quantity {
             What::Joint(_, Axis::Angle) => "rad",
             What::JointRate(_, Axis::Position) => "m/s",
             What::JointForce(_) => "N or N·m",
-            What::JointGap(_) | What::WorstGap => "m or rad",
+            What::JointGap(_) | What::WorstGap | What::RobotGap(_) => "m or rad",
+            What::RobotNumber(_, false) => "rad or m",
+            What::RobotNumber(_, true) => "rad/s or m/s",
+            What::RobotPlace(..) => "m",
             What::Quaternion(..) | What::Coordinate(_) | What::CoordinateRate(_) | What::Broken(_) => "1",
         }
     }
@@ -279,6 +306,37 @@ fn joint_part(model: &Model, c: usize, part: &str) -> Option<What> {
         "broken" => Some(What::Broken(c)),
         _ => None,
     }
+}
+
+/// `ROBOT.gap`, `ROBOT.JOINT`, `ROBOT.JOINT.rate` or `ROBOT.BODY.x`; names of joints and bodies may hold dots themselves.
+fn robot_part(model: &Model, text: &str) -> Option<What> {
+    let (k, robot) = model
+        .robots
+        .iter()
+        .enumerate()
+        .find(|(_, robot)| text.strip_prefix(&robot.name).is_some_and(|rest| rest.starts_with('.')))?;
+    let rest = &text[robot.name.len() + 1..];
+    if rest == "gap" {
+        return Some(What::RobotGap(k));
+    }
+    let number = |name: &str, rate: bool| {
+        let place = robot.machine.joint(name)?;
+        let first = robot.place.start;
+        let lengths = robot.machine.lengths();
+        let at = if rate { first + lengths[0] + place.v.start } else { first + place.q.start };
+        Some(What::RobotNumber(at, rate))
+    };
+    if let Some(what) = number(rest, false) {
+        return Some(what);
+    }
+    let (name, part) = rest.rsplit_once('.')?;
+    if part == "rate" {
+        return number(name, true);
+    }
+    let axis = ["x", "y", "z"].iter().position(|axis| *axis == part)?;
+    let body = || robot.machine.robot.body(name).map(|body| robot.machine.body_spot(body));
+    let spot = robot.machine.site(name).or_else(body)?;
+    Some(What::RobotPlace(k, spot, axis))
 }
 
 /// `u3` or `du3` of a body with generalized coordinates.

@@ -27,6 +27,8 @@ pub struct State {
     pub broken: Vec<bool>,
     /// The step before, for methods that look back: its h \[s\], free q, free v. Empty, or h = 0, if there is none.
     pub before: Vec<f64>,
+    /// Numbers of the robots: see [`RobotPart`](super::RobotPart).
+    pub robots: Vec<f64>,
     /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
     /// unchanged until they are set anew. An input, not a part of what [`pack`](Self::pack) saves.
     pub applied: Vec<f64>,
@@ -59,6 +61,7 @@ impl State {
             turns: vec![0.0; layout.turns],
             broken: vec![false; layout.joints],
             before: Vec::new(),
+            robots: vec![0.0; layout.robots],
             applied: Vec::new(),
         }
     }
@@ -73,6 +76,7 @@ impl State {
         self.turns.clone_from(&other.turns);
         self.broken.clone_from(&other.broken);
         self.before.clone_from(&other.before);
+        self.robots.clone_from(&other.robots);
         self.applied.clone_from(&other.applied);
     }
 
@@ -122,11 +126,17 @@ impl State {
     /// Length of a packed state.
     pub fn packed_len(layout: &Layout) -> usize {
         let before = if layout.looks_back { 1 + layout.nq + layout.nv } else { 0 };
-        HEAD + layout.nq + layout.nv + 6 * layout.constraints + layout.turns + layout.joints + before
+        HEAD + layout.nq
+            + layout.nv
+            + 6 * layout.constraints
+            + layout.turns
+            + layout.joints
+            + layout.robots
+            + before
     }
 
     /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, free q, free v,
-    /// λ, turns, broken joints; and the step before if the layout looks back.
+    /// λ, turns, broken joints, robots; and the step before if the layout looks back.
     pub fn pack(&self, layout: &Layout, out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(&[
@@ -141,6 +151,7 @@ impl State {
         out.extend_from_slice(&self.lambda);
         out.extend_from_slice(&self.turns);
         out.extend(self.broken.iter().map(|&b| f64::from(u8::from(b))));
+        out.extend_from_slice(&self.robots);
         if layout.looks_back {
             out.extend_from_slice(&self.before);
             out.resize(Self::packed_len(layout), 0.0);
@@ -169,7 +180,9 @@ impl State {
         take(&mut state.v[..layout.nv]);
         take(&mut state.lambda);
         take(&mut state.turns);
-        let (broken, before) = rest.split_at(layout.joints);
+        let (broken, rest) = rest.split_at(layout.joints);
+        let (robots, before) = rest.split_at(layout.robots);
+        state.robots.copy_from_slice(robots);
         for (b, x) in state.broken.iter_mut().zip(broken) {
             *b = *x != 0.0;
         }

@@ -8,15 +8,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ObstacleItem;
+use super::build_affine_joints;
+use super::build_contact;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
+use super::build_robot;
 use super::{
     Arrangement, BuildError, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities,
 };
 use crate::bodies::{Generalized, Particles};
 use crate::filters::{Filters, Motion};
 use crate::forces::Force;
-use crate::forces::nary::{AngularSpring, AngularSprings, Spring, Springs};
+use crate::forces::nary::{AngularSpring, AngularSprings, Pressure, Spring, Springs};
 use crate::forces::spatial::{AllPairs, NearPairs, PairLaw};
 use crate::forces::unary::{Attraction, Attractor, Drag, Gravity, Obstacle, ObstacleShape, Penalty, Push};
 use crate::joints::Body;
@@ -25,7 +28,7 @@ use crate::math::rotation::set_quaternion;
 use crate::math::{Quat, Vec3, set_triple, triple};
 use crate::mesh::{Region, Weights};
 use crate::model::{
-    Block, BlockKind, Layout, Model, NamedForce, PointId, PointSet, Quantity, State, split_index,
+    Block, BlockKind, Layout, Model, NamedForce, PointId, PointSet, Quantity, State, Surface, split_index,
 };
 use crate::step::{Integrator, Method, Simulation, StepReport, Workspace};
 
@@ -221,12 +224,22 @@ struct Points {
 pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     numbers(&scene, &mut notes);
+    build_contact::prepare(&mut scene, &mut notes);
     let expanded = build_deformable::expand(&mut scene, &mut notes);
     let mut points = match points(&mut scene, &expanded, &mut notes) {
         Some(points) => points,
         None => return Err(BuildError { errors: notes.errors }),
     };
     let filters = filters(&scene, &points, &mut notes);
+    let rows = build_affine_joints::joints(
+        &mut scene,
+        &expanded,
+        &points.blocks,
+        &points.names,
+        &points.x,
+        points.layout.particles,
+        &mut notes,
+    );
     let joined = build_mechanism::constraints(
         &mut scene,
         &points.bodies,
@@ -238,8 +251,22 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     );
     points.layout.constraints = joined.constraints.len();
     (points.layout.turns, points.layout.joints) = (joined.turns, joined.joints);
-    points.layout.looks_back =
-        matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2);
+    points.layout.looks_back = matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2)
+        || matches!(&scene.method, Method::Ipc(e) if e.scheme == crate::step::Scheme::Bdf2);
+    let mut contact = build_contact::contact_model(
+        &scene,
+        &expanded,
+        &points.blocks,
+        &points.masses[..points.layout.particles],
+        &points.x,
+        &filters,
+        &mut notes,
+    );
+    if let Some(contact) = &mut contact {
+        contact.rows = rows;
+    }
+    let robots = build_robot::robots(&mut scene, &mut notes);
+    points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
     let (gravity, assemble) = (*gravity, *assemble);
@@ -249,13 +276,17 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         .iter()
         .filter_map(|p| Some((p.name.clone(), p.at.len(), p.surface.as_ref()?.triangles.clone())))
         .collect();
-    let forces = forces(scene, &points, &mut notes);
+    let surfaces = expanded.surfaces(&points.blocks, &drawn);
+    let obstacles = scene.obstacle.iter().map(|o| (o.name.clone(), o.shape)).collect();
+    let forces = forces(scene, &points, &surfaces, &expanded.forces, &mut notes);
     if !notes.errors.is_empty() {
         return Err(BuildError { errors: notes.errors });
     }
 
     let Points { layout, blocks, masses, x, v, mappings, bodies, generalized, coordinates, .. } = points;
     let mut state = State::new(&layout);
+    state.robots.clear();
+    robots.iter().for_each(|(_, start)| start.pack(&mut state.robots));
     for (k, b) in bodies.start.iter().enumerate() {
         set_triple(&mut state.q[7 * k..], 0, &b.x);
         let turn = nalgebra::Rotation3::from_matrix_unchecked(b.R);
@@ -272,8 +303,8 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     }
     let mut particles = Particles::new(&masses, layout.particles, layout.points);
     particles.shared = expanded.shared_inertia(&blocks);
-    let surfaces = expanded.surfaces(&blocks, &drawn);
     let Bodies { rigid, shapes, .. } = bodies;
+    let places = affine_places(&blocks);
     let model = Model {
         title,
         layout,
@@ -288,7 +319,10 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         constraints: joined.constraints,
         filters,
         surfaces,
-        start_places: start_places(&layout, &state.q),
+        obstacles,
+        robots: robots.iter().map(|(part, _)| part.clone()).collect(),
+        start_places: start_places(&layout, &state.q, &places),
+        contact,
     };
     model.settle(&mut state);
     model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -357,10 +391,12 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             notes.not_negative("rayleigh_mass", e.rayleigh_mass);
             notes.not_negative("rayleigh_stiffness", e.rayleigh_stiffness);
         }
+        // Checked with the rest of contact.
+        Method::Ipc(_) => {}
     }
-    let soft = scene.soft.len() + scene.cloth.len() + scene.affine.len();
+    let soft = scene.soft.len() + scene.cloth.len() + scene.rod.len() + scene.affine.len();
     let nothing = scene.particles.is_empty() && soft == 0;
-    if nothing && scene.rigid.is_empty() && scene.generalized.is_empty() {
+    if nothing && scene.rigid.is_empty() && scene.generalized.is_empty() && scene.robot.is_empty() {
         notes.error("particles", "the scene is empty: it needs particles or bodies");
     }
 }
@@ -400,8 +436,9 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
         }
         names.add(&set.name, total - n..total);
     }
-    // Columns of affine bodies come last and are no places: what acts on all particles leaves them alone.
-    let columns = scene.particles.iter().zip(&expanded.origins).filter(|(_, o)| o.coordinates);
+    // Markers and columns of affine bodies come last: what acts on all particles leaves them alone.
+    let columns =
+        scene.particles.iter().zip(&expanded.origins).filter(|(_, o)| o.kind != BlockKind::Particles);
     names.particles = total - columns.map(|(set, _)| set.arrangement.count()).sum::<usize>();
     let mut taken = BTreeSet::new();
     for (k, body) in scene.rigid.iter().enumerate() {
@@ -416,6 +453,13 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
         name_it(notes, &names, &body.name);
         if !taken.insert(body.name.as_str()) {
             notes.error("name", format!("the name `{}` is taken", body.name));
+        }
+    }
+    for (k, robot) in scene.robot.iter().enumerate() {
+        notes.at("robot", k, &robot.name);
+        name_it(notes, &names, &robot.name);
+        if !taken.insert(robot.name.as_str()) {
+            notes.error("name", format!("the name `{}` is taken", robot.name));
         }
     }
     let bodies = build_mechanism::rigid_bodies(scene, notes);
@@ -467,7 +511,7 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
         }
         blocks.push(Block {
             name: set.name.clone(),
-            kind: if origin.coordinates { BlockKind::Affine } else { BlockKind::Particles },
+            kind: origin.kind,
             q: base_q + 3 * first..base_q + 3 * (first + n),
             v: base_v + 3 * first..base_v + 3 * (first + n),
             points: first..first + n,
@@ -748,13 +792,26 @@ fn carried(
     (notes.found == before).then_some(out)
 }
 
-/// Where each free 3-vector is; empty if there are coordinates that are no such vectors.
-fn start_places(layout: &Layout, q: &[f64]) -> Vec<f64> {
+/// First point of each affine body.
+fn affine_places(blocks: &[Block]) -> Vec<usize> {
+    blocks.iter().filter(|b| b.kind == BlockKind::Affine).map(|b| b.points.start).collect()
+}
+
+/// Where each free 3-vector is, columns of affine bodies at their centres; empty if there are coordinates that are no
+/// such vectors.
+fn start_places(layout: &Layout, q: &[f64], affine: &[usize]) -> Vec<f64> {
     if layout.points_q() != 7 * layout.rigid {
         return Vec::new();
     }
     let rigid = q[..7 * layout.rigid].chunks_exact(7).flat_map(|q| [q[0], q[1], q[2], q[0], q[1], q[2]]);
-    rigid.chain(q[layout.points_q()..layout.nq].iter().copied()).collect()
+    let mut places: Vec<f64> = rigid.chain(q[layout.points_q()..layout.nq].iter().copied()).collect();
+    for i in affine {
+        let at = 3 * (2 * layout.rigid + i);
+        for k in 3..12 {
+            places[at + k] = places[at + k % 3];
+        }
+    }
+    places
 }
 
 /// Centre of mass and quaternion of a body at the start.
@@ -856,7 +913,13 @@ fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
     filters
 }
 
-fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
+fn forces(
+    scene: Scene,
+    points: &Points,
+    surfaces: &[Surface],
+    made: &[(&'static str, usize)],
+    notes: &mut Notes,
+) -> Vec<NamedForce> {
     let mut out: Vec<NamedForce> = Vec::new();
     let names = &points.names;
     if scene.gravity != Vec3::zeros() {
@@ -929,6 +992,13 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
         let force = Obstacle { on, shape, radius, stiffness, damping, penalty };
         push(notes, "obstacle", &set.name, Box::new(force));
     }
+    for (k, set) in scene.pressure.iter().enumerate() {
+        notes.at("pressure", k, &set.name);
+        notes.finite("pressure", set.pressure);
+        if let Some(triangles) = closed(&set.on, surfaces, notes) {
+            push(notes, "pressure", &set.name, Box::new(Pressure::uniform(&triangles, set.pressure)));
+        }
+    }
     for (k, set) in scene.push.iter().enumerate() {
         notes.at("push", k, &set.name);
         notes.finite3("force", &set.force);
@@ -969,8 +1039,10 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
             push(notes, "pair_force", &set.name, force);
         }
     }
+    let own = scene.custom.len() - made.len();
     for (k, set) in scene.custom.into_iter().enumerate() {
-        notes.at("custom", k, &set.name);
+        let (table, index) = k.checked_sub(own).map_or(("custom", k), |k| made[k]);
+        notes.at(table, index, &set.name);
         let list =
             if set.on.is_empty() { (0..names.particles).collect() } else { names.list(notes, "on", &set.on) };
         if list.len() > set.most {
@@ -980,6 +1052,30 @@ fn forces(scene: Scene, points: &Points, notes: &mut Notes) -> Vec<NamedForce> {
         push(notes, "custom", &set.name, (set.make)(list));
     }
     out
+}
+
+/// Triangles of the surface of that name, if each of its edges has two.
+fn closed(on: &str, surfaces: &[Surface], notes: &mut Notes) -> Option<Vec<[PointId; 3]>> {
+    let skins = || surfaces.iter().filter(|s| !s.triangles.is_empty());
+    let Some(skin) = skins().find(|s| s.name == on) else {
+        let known: Vec<String> = skins().map(|s| s.name.clone()).collect();
+        let message = format!("there is no soft body, cloth or carried surface `{on}`");
+        notes.misspelt("on", message, Some((on.to_string(), known)));
+        return None;
+    };
+    let mut sides = BTreeMap::new();
+    for t in &skin.triangles {
+        for (a, b) in [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])] {
+            *sides.entry((a.min(b), a.max(b))).or_insert(0) += if a < b { 1 } else { -1 };
+        }
+    }
+    if let Some(((a, b), _)) = sides.iter().find(|(_, n)| **n != 0) {
+        let message =
+            format!("the surface `{on}` is open at the edge of points {a} and {b}: gas would flow out there");
+        notes.error("on", message);
+        return None;
+    }
+    Some(skin.triangles.iter().map(|t| t.map(PointId)).collect())
 }
 
 /// Neighbours of a set by `along`, as global point numbers: one tuple for each of the `edges`.

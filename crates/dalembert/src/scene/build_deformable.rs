@@ -4,17 +4,19 @@
 //! carried points ask for (its surface, its mesh at rest) is kept aside.
 
 use super::build::Notes;
-use super::deformable::{AffineBody, Cloth, Elements, Membrane, Sheet, SoftBody, Solid};
+use super::build_contact::{Skin, moment_reach, moment_volume};
+use super::build_rod;
+use super::deformable::{AffineBody, Bending, Cloth, Elements, Membrane, Sheet, SoftBody, Solid};
 use super::{Arrangement, BodyMass, CustomForce, MappedPoints, Masses, ParticleSet, Scene, Velocities};
 use crate::bodies::{AffineMass, MassProperties};
 use crate::forces::Force;
 use crate::forces::nary::{
     AffineBodies, AffineStiffness, ElementError, HexKind, Hexes, Hinges, MassKind, MassMatrix, Material,
-    Membranes, QuadraticTets, Tets, Weave, WovenCloth, plate_stiffness,
+    Membranes, QuadraticHinges, QuadraticTets, Tets, Weave, WovenCloth, plate_stiffness,
 };
 use crate::math::{Quat, Vec3};
 use crate::mesh::{GenerateError, HexMesh, SurfaceMesh, TetMesh};
-use crate::model::{Block, PointId, Surface};
+use crate::model::{Block, BlockKind, PointId, Surface};
 use crate::step::Method;
 
 /// Where a set of particles came from, for messages.
@@ -22,8 +24,8 @@ use crate::step::Method;
 pub(super) struct Origin {
     pub table: &'static str,
     pub index: usize,
-    /// Its points are coordinates rather than places.
-    pub coordinates: bool,
+    /// Particles, or what comes after all of them: markers of rods, coordinates of affine bodies.
+    pub kind: BlockKind,
     /// Its masses were made here and need no check: they may be zero or, in a quadratic element, negative.
     pub masses_known: bool,
 }
@@ -48,16 +50,22 @@ type Shared = Vec<(u32, u32, f64)>;
 pub(super) struct Expanded {
     /// One per set of particles.
     pub origins: Vec<Origin>,
+    /// Table and number that the last forces of [`Scene::custom`] came from.
+    pub forces: Vec<(&'static str, usize)>,
     /// Something was refused.
     pub failed: bool,
     /// Inertia that points of a set share.
     pub shared: Vec<(usize, Shared)>,
     /// Triangles to draw.
     pub triangles: Vec<(usize, Vec<[u32; 3]>)>,
-    /// Lines to draw.
-    pub lines: Vec<(usize, Vec<[u32; 2]>)>,
+    /// Lines to draw, and their radius \[m\].
+    pub lines: Vec<(usize, Vec<[u32; 2]>, f64)>,
+    /// Markers of rods that wait for all places to be known.
+    pub markers: Vec<build_rod::Markers>,
     /// Meshes at rest, in the frame of the body.
     pub rest: Vec<(usize, Rest)>,
+    /// Collision surfaces, for the method `ipc`.
+    pub skins: Vec<Skin>,
 }
 
 impl Expanded {
@@ -81,18 +89,18 @@ impl Expanded {
         for (set, triangles) in &self.triangles {
             let (name, first) = (blocks[*set].name.clone(), blocks[*set].points.start as u32);
             let triangles = triangles.iter().map(|t| t.map(|i| first + i)).collect();
-            out.push(Surface { name, triangles, lines: Vec::new() });
+            out.push(Surface { name, triangles, ..Surface::default() });
         }
-        for (set, lines) in &self.lines {
+        for (set, lines, radius) in &self.lines {
             let (name, first) = (blocks[*set].name.clone(), blocks[*set].points.start as u32);
             let lines = lines.iter().map(|t| t.map(|i| first + i)).collect();
-            out.push(Surface { name, triangles: Vec::new(), lines });
+            out.push(Surface { name, triangles: Vec::new(), lines, radius: *radius });
         }
         for (name, before, triangles) in carried {
             let Some(block) = blocks.iter().find(|b| b.name == *name) else { continue };
             let first = (block.points.start + before) as u32;
             let triangles = triangles.iter().map(|t| t.map(|i| first + i)).collect();
-            out.push(Surface { name: name.clone(), triangles, lines: Vec::new() });
+            out.push(Surface { name: name.clone(), triangles, ..Surface::default() });
         }
         out
     }
@@ -102,27 +110,51 @@ impl Expanded {
 pub(super) fn expand(scene: &mut Scene, notes: &mut Notes) -> Expanded {
     let mut out = Expanded::default();
     let before = notes.found;
+    let own = scene.custom.len();
     for index in 0..scene.particles.len() {
-        out.origins.push(Origin { table: "particles", index, coordinates: false, masses_known: false });
+        out.origins.push(Origin {
+            table: "particles",
+            index,
+            kind: BlockKind::Particles,
+            masses_known: false,
+        });
+    }
+    for set in 0..scene.particles.len() {
+        out.skins.push(nodes(set, Vec::new(), Vec::new(), 0.0));
     }
     for (index, body) in std::mem::take(&mut scene.soft).into_iter().enumerate() {
         notes.at("soft", index, &body.name);
-        let origin = Origin { table: "soft", index, coordinates: false, masses_known: false };
+        let origin = Origin { table: "soft", index, kind: BlockKind::Particles, masses_known: false };
         soft(&body, origin, scene, notes, &mut out);
+        out.forces.resize(scene.custom.len() - own, ("soft", index));
     }
     for (index, body) in std::mem::take(&mut scene.cloth).into_iter().enumerate() {
         notes.at("cloth", index, &body.name);
-        let origin = Origin { table: "cloth", index, coordinates: false, masses_known: true };
+        let origin = Origin { table: "cloth", index, kind: BlockKind::Particles, masses_known: true };
         cloth(&body, origin, scene, notes, &mut out);
+        out.forces.resize(scene.custom.len() - own, ("cloth", index));
     }
-    // Last, so that the columns of their deformations come after all places.
+    for (index, body) in std::mem::take(&mut scene.rod).into_iter().enumerate() {
+        notes.at("rod", index, &body.name);
+        let origin = Origin { table: "rod", index, kind: BlockKind::Particles, masses_known: true };
+        build_rod::rod(&body, origin, scene, notes, &mut out);
+        out.forces.resize(scene.custom.len() - own, ("rod", index));
+    }
+    // Last, so that markers and the columns of deformations come after all places.
+    build_rod::add_markers(scene, &mut out);
     for (index, body) in std::mem::take(&mut scene.affine).into_iter().enumerate() {
         notes.at("affine", index, &body.name);
-        let origin = Origin { table: "affine", index, coordinates: true, masses_known: true };
+        let origin = Origin { table: "affine", index, kind: BlockKind::Affine, masses_known: true };
         affine(body, origin, scene, notes, &mut out);
+        out.forces.resize(scene.custom.len() - own, ("affine", index));
     }
     out.failed = notes.found > before;
     out
+}
+
+/// A collision surface whose vertices are the particles of a set.
+fn nodes(set: usize, triangles: Vec<[u32; 3]>, segments: Vec<[u32; 2]>, radius: f64) -> Skin {
+    Skin { set, material: None, triangles, segments, radius, reach: Vec3::zeros() }
 }
 
 /// The elements of a solid.
@@ -163,7 +195,7 @@ fn mesh_of(body: &SoftBody, notes: &mut Notes) -> Option<Mesh> {
 /// Where points of a body's frame are put, and how they move.
 struct Placement {
     position: Vec3,
-    rotation: Quat,
+    orientation: Quat,
     velocity: Vec3,
     angular_velocity: Vec3,
 }
@@ -173,13 +205,13 @@ impl Placement {
         notes.finite3("position", &self.position);
         notes.finite3("velocity", &self.velocity);
         notes.finite3("angular_velocity", &self.angular_velocity);
-        if !self.rotation.coords.iter().all(|x| x.is_finite()) {
-            notes.error("rotation", "must be finite");
+        if !self.orientation.coords.iter().all(|x| x.is_finite()) {
+            notes.error("orientation", "must be finite");
         }
     }
 
     fn set(&self, name: &str, points: &[Vec3], masses: Vec<f64>) -> ParticleSet {
-        let arms: Vec<Vec3> = points.iter().map(|p| self.rotation * p).collect();
+        let arms: Vec<Vec3> = points.iter().map(|p| self.orientation * p).collect();
         let velocities = arms.iter().map(|r| self.velocity + self.angular_velocity.cross(r)).collect();
         ParticleSet {
             name: name.to_string(),
@@ -192,7 +224,10 @@ impl Placement {
 }
 
 /// A force on the points of one set, made when the number of its first point is known.
-fn force_on(name: &str, make: impl FnOnce(usize) -> Box<dyn Force> + Send + 'static) -> CustomForce {
+pub(super) fn force_on(
+    name: &str,
+    make: impl FnOnce(usize) -> Box<dyn Force> + Send + 'static,
+) -> CustomForce {
     CustomForce {
         name: name.to_string(),
         on: vec![name.to_string()],
@@ -207,20 +242,21 @@ fn ids<const N: usize>(elements: &[[u32; N]], first: usize) -> Vec<[PointId; N]>
 }
 
 /// Places of all points up to the last of a set that begins at `first`; those before it are never asked for.
-fn shifted(points: &[Vec3], first: usize) -> Vec<Vec3> {
+pub(super) fn shifted(points: &[Vec3], first: usize) -> Vec<Vec3> {
     let mut all = vec![Vec3::zeros(); first];
     all.extend_from_slice(points);
     all
 }
 
 /// Says which element is wrong, under the key that caused it.
-fn refuse(notes: &mut Notes, error: &ElementError) {
+pub(super) fn refuse(notes: &mut Notes, error: &ElementError) {
     let key = match error {
         ElementError::Parameter { name: "young", .. } => "young",
         ElementError::Parameter { name: "poisson", .. } => "poisson",
         ElementError::Parameter { name: "density", .. } => "density",
         ElementError::Parameter { name: "thickness", .. } => "thickness",
         ElementError::Parameter { name: "radius", .. } => "radius",
+        ElementError::Parameter { name: "plate stiffness", .. } => "bending",
         _ => "",
     };
     notes.error(key, error.to_string());
@@ -244,7 +280,7 @@ fn spread(mass: MassMatrix) -> (Vec<f64>, Shared) {
 fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, out: &mut Expanded) {
     let placement = Placement {
         position: body.position,
-        rotation: body.rotation,
+        orientation: body.orientation,
         velocity: body.velocity,
         angular_velocity: body.angular_velocity,
     };
@@ -258,7 +294,7 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
     let (kind, rho) = (body.mass, body.density);
     let set = scene.particles.len();
     // Elements are made from the turned shape, so that a turned body is at rest under the linear law too.
-    let turned = |points: &[Vec3]| points.iter().map(|p| body.rotation * p).collect::<Vec<Vec3>>();
+    let turned = |points: &[Vec3]| points.iter().map(|p| body.orientation * p).collect::<Vec<Vec3>>();
     // The force is made once here to find what is wrong, and again when the number of the first point is known.
     type Make = Box<dyn Fn(usize) -> Result<Box<dyn Force>, ElementError> + Send>;
     let (points, mass, triangles, make, rest): (_, _, _, Make, _) = match mesh {
@@ -312,6 +348,7 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
     let (weights, shared) = spread(mass);
     scene.particles.push(placement.set(&body.name, &points, weights));
     out.origins.push(Origin { masses_known: true, ..origin });
+    out.skins.push(nodes(set, triangles.clone(), Vec::new(), 0.0));
     out.triangles.push((set, triangles));
     out.shared.push((set, shared));
     out.rest.push((set, rest));
@@ -322,7 +359,7 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
 fn cloth(body: &Cloth, origin: Origin, scene: &mut Scene, notes: &mut Notes, out: &mut Expanded) {
     let placement = Placement {
         position: body.position,
-        rotation: body.rotation,
+        orientation: body.orientation,
         velocity: body.velocity,
         angular_velocity: Vec3::zeros(),
     };
@@ -341,9 +378,17 @@ fn cloth(body: &Cloth, origin: Origin, scene: &mut Scene, notes: &mut Notes, out
         return notes
             .error("", format!("edge {:?} belongs to {} triangles", edge.corners, edge.elements.len()));
     }
-    let Cloth { membrane, young, poisson, thickness, strain_limit, .. } = *body;
+    if let Some(edge) = mesh.twisted_edges().first() {
+        let message =
+            format!("the triangles beside edge {:?} face opposite ways; turn one of them", edge.corners);
+        return notes.error("", message);
+    }
+    let Cloth { membrane, young, poisson, thickness, strain_limit, bending_law: law, .. } = *body;
     if let Some(limit) = strain_limit {
         notes.positive("strain_limit", limit);
+        if membrane != Membrane::BaraffWitkin {
+            notes.error("strain_limit", "is for the membrane `baraff_witkin`");
+        }
     }
     let bending = body.bending.unwrap_or_else(|| plate_stiffness(young, poisson, thickness));
     type Make = Box<dyn Fn(usize) -> Result<Box<dyn Force>, ElementError> + Send>;
@@ -363,7 +408,10 @@ fn cloth(body: &Cloth, origin: Origin, scene: &mut Scene, notes: &mut Notes, out
     let rest = mesh.clone();
     let bend: Make = Box::new(move |first| {
         let (points, triangles) = (shifted(&rest.points, first), ids(&rest.triangles, first));
-        Ok(Box::new(Hinges::sheet(&points, &triangles, bending)?))
+        Ok(match law {
+            Bending::Hinges => Box::new(Hinges::sheet(&points, &triangles, bending)?),
+            Bending::Quadratic => Box::new(QuadraticHinges::sheet(&points, &triangles, bending)?),
+        })
     });
     let (trial, bend_trial) = match (stretch(0), bend(0)) {
         (Ok(stretch), Ok(bend)) => (stretch, bend),
@@ -380,6 +428,7 @@ fn cloth(body: &Cloth, origin: Origin, scene: &mut Scene, notes: &mut Notes, out
     let set = scene.particles.len();
     scene.particles.push(placement.set(&body.name, &mesh.points, mass.diagonal));
     out.origins.push(origin);
+    out.skins.push(nodes(set, mesh.triangles.clone(), Vec::new(), 0.5 * thickness));
     out.triangles.push((set, mesh.triangles.clone()));
     out.rest.push((set, Rest::Surface(mesh)));
     scene.custom.push(force_on(&body.name, move |first| stretch(first).unwrap_or(trial)));
@@ -389,24 +438,25 @@ fn cloth(body: &Cloth, origin: Origin, scene: &mut Scene, notes: &mut Notes, out
 }
 
 /// Refuses what needs a mass matrix that is not diagonal.
-fn needs_implicit(what: &str, key: &'static str, scene: &Scene, notes: &mut Notes) {
-    if !matches!(scene.method, Method::Implicit(_)) {
+pub(super) fn needs_implicit(what: &str, key: &'static str, scene: &Scene, notes: &mut Notes) {
+    if !matches!(scene.method, Method::Implicit(_) | Method::Ipc(_)) {
         let method = scene.method.name();
-        notes.error(key, format!("the method `{method}` does not take {what}; `implicit` does"));
+        notes.error(key, format!("the method `{method}` does not take {what}; `implicit` and `ipc` do"));
     }
 }
 
 fn affine(body: AffineBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, out: &mut Expanded) {
     let placement = Placement {
         position: body.position,
-        rotation: body.rotation,
+        orientation: body.orientation,
         velocity: body.velocity,
         angular_velocity: body.angular_velocity,
     };
     placement.check(notes);
     needs_implicit("affine bodies", "", scene, notes);
     let stiff = notes.positive("stiffness", body.stiffness);
-    let volume = body.shape.volume();
+    let own = body.shape.volume();
+    let volume = if own > 0.0 { own } else { moment_volume(&body.mass).unwrap_or(own) };
     let mass = match &body.mass {
         BodyMass::Density(density) => AffineMass::from_shape(&body.shape, *density),
         BodyMass::Mass(mass) => AffineMass::from_shape(&body.shape, mass / volume),
@@ -423,8 +473,8 @@ fn affine(body: AffineBody, origin: Origin, scene: &mut Scene, notes: &mut Notes
     }
     let center = mass.center();
     let about = mass.about_center();
-    let R = *body.rotation.to_rotation_matrix().matrix();
-    let place = body.position + body.rotation * center;
+    let R = *body.orientation.to_rotation_matrix().matrix();
+    let place = body.position + body.orientation * center;
     let mut points = vec![place];
     let mut velocities = vec![body.velocity];
     for k in 0..3 {
@@ -455,6 +505,20 @@ fn affine(body: AffineBody, origin: Origin, scene: &mut Scene, notes: &mut Notes
         Box::new(AffineBodies { bodies: vec![AffineStiffness { columns, stiffness, volume, energy }] })
     }));
     let skin = body.shape.triangles();
+    let mut reach = moment_reach(&about);
+    let material: Vec<Vec3> = skin.vertices().iter().map(|X| X - center).collect();
+    for X in &material {
+        reach = reach.sup(&X.abs());
+    }
+    let triangles = skin.triangles().to_vec();
+    out.skins.push(Skin {
+        set,
+        material: Some(material),
+        triangles,
+        segments: Vec::new(),
+        radius: 0.0,
+        reach,
+    });
     let surface = SurfaceMesh { points: skin.vertices().to_vec(), triangles: skin.triangles().to_vec() };
     scene.points.push(MappedPoints {
         name: format!("{} skin", body.name),

@@ -90,7 +90,7 @@ pub struct SoftBody {
     /// Where its own origin is put \[m\].
     pub position: Vec3,
     /// How it is turned.
-    pub rotation: Quat,
+    pub orientation: Quat,
     /// Velocity of all of it \[m/s\].
     pub velocity: Vec3,
     /// Angular velocity about its own origin, world axes \[rad/s\].
@@ -110,7 +110,7 @@ impl SoftBody {
             density: 1000.0,
             mass: MassKind::Lumped,
             position: Vec3::zeros(),
-            rotation: Quat::identity(),
+            orientation: Quat::identity(),
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
         }
@@ -143,6 +143,16 @@ pub enum Membrane {
     BaraffWitkin,
 }
 
+/// What resists bending of a cloth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bending {
+    /// Hinges over edges (discrete shells); keeps the angles that the sheet has at rest.
+    #[default]
+    Hinges,
+    /// Quadratic in the places, so its stiffness is constant; for a sheet that is flat at rest and hardly stretches.
+    Quadratic,
+}
+
 /// A cloth or shell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cloth {
@@ -162,12 +172,15 @@ pub struct Cloth {
     pub density: f64,
     /// Bending stiffness \[N·m\]; that of a plate, E t³/12(1 − ν²), if none is given.
     pub bending: Option<f64>,
-    /// Strain above which it stiffens tenfold; none if it does not. For [`Membrane::BaraffWitkin`].
+    /// What resists bending.
+    pub bending_law: Bending,
+    /// Strain s beyond which threads stiffen, by a pull of 10 E t d²/s \[N/m\] at the strain s + d; none if they do not. For
+    /// [`Membrane::BaraffWitkin`].
     pub strain_limit: Option<f64>,
     /// Where its own origin is put \[m\].
     pub position: Vec3,
     /// How it is turned.
-    pub rotation: Quat,
+    pub orientation: Quat,
     /// Velocity of all of it \[m/s\].
     pub velocity: Vec3,
 }
@@ -184,9 +197,10 @@ impl Cloth {
             thickness: 3e-4,
             density: 300.0,
             bending: None,
+            bending_law: Bending::Hinges,
             strain_limit: None,
             position: Vec3::zeros(),
-            rotation: Quat::identity(),
+            orientation: Quat::identity(),
             velocity: Vec3::zeros(),
         }
     }
@@ -207,12 +221,16 @@ pub struct Rod {
     pub poisson: f64,
     /// Density ρ \[kg/m³\], > 0.
     pub density: f64,
-    /// Carries directors and resists twist.
+    /// Carries markers and resists twist; for the method `implicit`. Without it the rod must be straight at rest.
     pub twist: bool,
+    /// Whether the first and the last node are clamped: held, with the direction of their edge.
+    pub clamped: [bool; 2],
+    /// Velocity of all of it \[m/s\].
+    pub velocity: Vec3,
 }
 
 impl Rod {
-    /// A rod through the given nodes, 5 mm thick, E = 10 MPa, 1000 kg/m³.
+    /// A free rod through the given nodes, 5 mm thick, E = 10 MPa, 1000 kg/m³, at rest.
     pub fn new(name: impl Into<String>, points: Vec<Vec3>) -> Self {
         Self {
             name: name.into(),
@@ -222,6 +240,8 @@ impl Rod {
             poisson: 0.3,
             density: 1000.0,
             twist: false,
+            clamped: [false; 2],
+            velocity: Vec3::zeros(),
         }
     }
 }
@@ -242,7 +262,7 @@ pub struct AffineBody {
     /// Where its own origin is put \[m\].
     pub position: Vec3,
     /// How it is turned.
-    pub rotation: Quat,
+    pub orientation: Quat,
     /// Velocity of its centre of mass \[m/s\].
     pub velocity: Vec3,
     /// Angular velocity, world axes \[rad/s\].
@@ -259,11 +279,22 @@ impl AffineBody {
             stiffness: 1e8,
             energy: AffineEnergy::Orthogonality,
             position: Vec3::zeros(),
-            rotation: Quat::identity(),
+            orientation: Quat::identity(),
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
         }
     }
+}
+
+/// Gas inside a closed surface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PressureItem {
+    /// Name, for energies by term: −p V.
+    pub name: String,
+    /// The soft body, cloth or carried surface whose triangles it pushes at from inside; must be closed.
+    pub on: String,
+    /// Pressure p above that outside \[Pa\]; negative to suck.
+    pub pressure: f64,
 }
 
 /// A fixed thing that pushes points away, without friction.

@@ -1,7 +1,9 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
-use super::deformable::{AffineBody, Cloth, ObstacleItem, SoftBody};
+use super::build_robot::RobotItem;
+use super::contact::{ContactRule, Ground};
+use super::deformable::{AffineBody, Cloth, ObstacleItem, PressureItem, Rod, SoftBody};
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
 use crate::filters::Motion;
 use crate::forces::spatial::PairLaw;
@@ -383,8 +385,12 @@ pub enum Item {
     Bead(Bead),
     Constraint(CustomConstraint),
     Generalized(GeneralizedBody),
+    /// A robot.
+    Robot(Box<RobotItem>),
     Soft(SoftBody),
     Cloth(Cloth),
+    Rod(Rod),
+    Pressure(PressureItem),
     Affine(AffineBody),
     Obstacle(ObstacleItem),
     Particles(ParticleSet),
@@ -396,6 +402,8 @@ pub enum Item {
     Attractor(AttractorSet),
     PairForce(PairForce),
     Custom(CustomForce),
+    Ground(Ground),
+    Contact(ContactRule),
     Fix(Fix),
     Motion(MotionSet),
     Expect(Expectation),
@@ -420,6 +428,8 @@ items! {
     Generalized: GeneralizedBody,
     Soft: SoftBody,
     Cloth: Cloth,
+    Rod: Rod,
+    Pressure: PressureItem,
     Affine: AffineBody,
     Obstacle: ObstacleItem,
     Particles: ParticleSet,
@@ -431,6 +441,8 @@ items! {
     Attractor: AttractorSet,
     PairForce: PairForce,
     Custom: CustomForce,
+    Ground: Ground,
+    Contact: ContactRule,
     Fix: Fix,
     Motion: MotionSet,
     Expect: Expectation,

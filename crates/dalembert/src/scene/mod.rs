@@ -21,22 +21,31 @@
 
 mod arrange;
 mod build;
+mod build_affine_joints;
+mod build_contact;
 mod build_deformable;
 mod build_mechanism;
+mod build_robot;
+mod build_rod;
+mod contact;
 mod deformable;
 mod error;
 mod items;
 mod mechanism;
-pub mod robot;
+pub use crate::bodies::articulated::robot;
 
 pub use arrange::{Arrangement, Edges};
-pub use deformable::{AffineBody, Cloth, Elements, Membrane, ObstacleItem, Rod, Sheet, SoftBody, Solid};
+pub use contact::{ContactRule, Ground};
+pub use deformable::{
+    AffineBody, Bending, Cloth, Elements, Membrane, ObstacleItem, PressureItem, Rod, Sheet, SoftBody, Solid,
+};
 pub use error::{BuildError, Place, SceneError};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
     MotionSet, PairForce, ParticleSet, PushSet, Reach, SpringSet, Velocities,
 };
 
+pub use build_robot::{Drive, RobotItem};
 pub use mechanism::{
     Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, JointType, MakeConstraint,
     Motor, RigidBody, Stiffness,
@@ -79,10 +88,14 @@ pub struct Scene {
     pub constraint: Vec<CustomConstraint>,
     /// Bodies with generalized coordinates.
     pub generalized: Vec<GeneralizedBody>,
+    /// Articulated robots.
+    pub robot: Vec<RobotItem>,
     /// Soft solids.
     pub soft: Vec<SoftBody>,
     /// Cloth and shells.
     pub cloth: Vec<Cloth>,
+    /// Rods.
+    pub rod: Vec<Rod>,
     /// Affine bodies.
     pub affine: Vec<AffineBody>,
     /// Sets of particles.
@@ -101,10 +114,16 @@ pub struct Scene {
     pub attractor: Vec<AttractorSet>,
     /// Fixed things that push points away.
     pub obstacle: Vec<ObstacleItem>,
+    /// Pressure inside closed surfaces.
+    pub pressure: Vec<PressureItem>,
     /// Forces between near or all points.
     pub pair_force: Vec<PairForce>,
     /// Forces that the user wrote in Rust.
     pub custom: Vec<CustomForce>,
+    /// Solid half-spaces, for the method `ipc`.
+    pub ground: Vec<Ground>,
+    /// Friction and exceptions of contact, for the method `ipc`.
+    pub contact: Vec<ContactRule>,
     /// Directions that may not move.
     pub fix: Vec<Fix>,
     /// Prescribed motion.
@@ -130,8 +149,10 @@ impl Default for Scene {
             bead: Vec::new(),
             constraint: Vec::new(),
             generalized: Vec::new(),
+            robot: Vec::new(),
             soft: Vec::new(),
             cloth: Vec::new(),
+            rod: Vec::new(),
             affine: Vec::new(),
             particles: Vec::new(),
             points: Vec::new(),
@@ -141,8 +162,11 @@ impl Default for Scene {
             push: Vec::new(),
             attractor: Vec::new(),
             obstacle: Vec::new(),
+            pressure: Vec::new(),
             pair_force: Vec::new(),
             custom: Vec::new(),
+            ground: Vec::new(),
+            contact: Vec::new(),
             fix: Vec::new(),
             motion: Vec::new(),
             expect: Vec::new(),
@@ -165,8 +189,11 @@ impl Scene {
             Item::Bead(x) => self.bead.push(x),
             Item::Constraint(x) => self.constraint.push(x),
             Item::Generalized(x) => self.generalized.push(x),
+            Item::Robot(x) => self.robot.push(*x),
             Item::Soft(x) => self.soft.push(x),
             Item::Cloth(x) => self.cloth.push(x),
+            Item::Rod(x) => self.rod.push(x),
+            Item::Pressure(x) => self.pressure.push(x),
             Item::Obstacle(x) => self.obstacle.push(x),
             Item::Affine(x) => self.affine.push(x),
             Item::Particles(x) => self.particles.push(x),
@@ -178,6 +205,8 @@ impl Scene {
             Item::Attractor(x) => self.attractor.push(x),
             Item::PairForce(x) => self.pair_force.push(x),
             Item::Custom(x) => self.custom.push(x),
+            Item::Ground(x) => self.ground.push(x),
+            Item::Contact(x) => self.contact.push(x),
             Item::Fix(x) => self.fix.push(x),
             Item::Motion(x) => self.motion.push(x),
             Item::Expect(x) => self.expect.push(x),

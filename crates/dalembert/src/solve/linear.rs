@@ -6,7 +6,8 @@
 //!
 //! **[`LinearSolver::Automatic`]** has these rules. Without blocks: plain conjugate gradients. Where the factor is
 //! small, because there are few unknowns or the body is slender: directly. Else by iteration: with the coarse matrix
-//! of [`TwoLevel`] if positions are known and digits are wanted, with [`BlockJacobi`] at a loose tolerance.
+//! of [`TwoLevel`] if positions are known and digits are wanted, with [`IncompleteCholesky`] otherwise. The limits are
+//! those of the bench `linear_solvers`; the book has its figures.
 
 use super::block_matrix::BlockMatrix;
 use super::cg::{CgOptions, CgStop, CgWork, cg, plain};
@@ -294,11 +295,16 @@ impl Linear {
     }
 }
 
-/// Up to this many block rows a factor costs no more than a few dozen products.
-const FEW: usize = 1500;
+/// Up to this many block rows a factor costs no more than iterations do: measured, the times of a cube cross at 3 800 rows for
+/// 1e-6; factors also take memory, and soft things need few iterations.
+const FEW: usize = 2500;
 
-/// Up to this many block rows in a cross-section a body is slender.
-const SLENDER: f64 = 150.0;
+/// Up to this many block rows in a cross-section c a body is slender. A factor costs c² per row: measured, 3.5 µs at c = 25
+/// and 19 µs at c = 100, against 14 µs of [`TwoLevel`] at 1e-6 and a third more at 1e-8.
+const SLENDER: f64 = 85.0;
+
+/// The same of a sheet, whose factor fills less: at a line of 100 rows both ways take equally long.
+const NARROW: f64 = 150.0;
 
 /// Below this tolerance digits are wanted.
 const DIGITS: f64 = 1e-3;
@@ -308,20 +314,22 @@ fn choose(rows: usize, positions: Option<&[f64]>, blocks: bool, tolerance: f64) 
     if !blocks {
         return SolvedBy::Cg(Preconditioner::None);
     }
-    let slender = positions.is_some_and(|x| cross_section(x) <= SLENDER);
+    let slender = positions.is_some_and(|x| match cross_section(x) {
+        (across, true) => across <= NARROW,
+        (across, false) => across <= SLENDER,
+    });
     if rows <= FEW || slender {
         SolvedBy::Direct
-    } else if tolerance >= DIGITS {
-        SolvedBy::Cg(Preconditioner::BlockJacobi)
-    } else if positions.is_some() {
+    } else if tolerance < DIGITS && positions.is_some() {
         SolvedBy::Cg(Preconditioner::TwoLevel)
     } else {
         SolvedBy::Cg(Preconditioner::IncompleteCholesky)
     }
 }
 
-/// About how many of the points a plane across their longest extent meets, if they fill a box evenly.
-fn cross_section(positions: &[f64]) -> f64 {
+/// About how many of the points a plane across their longest extent meets, if they fill a box evenly, and whether they are a
+/// sheet.
+fn cross_section(positions: &[f64]) -> (f64, bool) {
     let count = (positions.len() / 3) as f64;
     let mut extents = [0, 1, 2].map(|axis| {
         let along = || positions.iter().skip(axis).step_by(3);
@@ -330,18 +338,18 @@ fn cross_section(positions: &[f64]) -> f64 {
     extents.sort_by(|a, b| b.total_cmp(a));
     let [long, middle, short] = extents;
     if !(long > 0.0 && long.is_finite()) {
-        return count;
+        return (count, false);
     }
     // Spacing s of points along a line, in a layer or in space: the first with room for more than one across.
     let line = long / count;
     let layer = (long * middle / count).sqrt();
     let space = (long * middle * short / count).cbrt();
     if middle < 2.0 * line {
-        1.0
+        (1.0, false)
     } else if short < layer {
-        middle / layer
+        (middle / layer, true)
     } else {
-        (middle / space + 1.0) * (short / space + 1.0)
+        ((middle / space + 1.0) * (short / space + 1.0), false)
     }
 }
 
@@ -467,19 +475,20 @@ mod tests {
             choose(sample.count(), Some(&sample.positions()), true, tolerance)
         };
         assert_eq!(by([5, 5, 30], [0.02, 0.02, 0.2], 1e-6), SolvedBy::Direct);
-        assert_eq!(by([10, 10, 320], [0.02, 0.02, 0.64], 1e-8), SolvedBy::Direct);
+        assert_eq!(by([7, 7, 320], [0.02, 0.02, 0.914], 1e-8), SolvedBy::Direct);
+        assert_eq!(by([10, 10, 320], [0.02, 0.02, 0.64], 1e-8), SolvedBy::Cg(Preconditioner::TwoLevel));
         assert_eq!(by([22; 3], [0.1; 3], 1e-6), SolvedBy::Cg(Preconditioner::TwoLevel));
-        assert_eq!(by([22; 3], [0.1; 3], 1e-2), SolvedBy::Cg(Preconditioner::BlockJacobi));
+        assert_eq!(by([22; 3], [0.1; 3], 1e-2), SolvedBy::Cg(Preconditioner::IncompleteCholesky));
         assert_eq!(choose(10_000, None, true, 1e-6), SolvedBy::Cg(Preconditioner::IncompleteCholesky));
         assert_eq!(choose(10, None, false, 1e-6), SolvedBy::Cg(Preconditioner::None));
         // A sheet has a line for a cross-section, a rope a point.
         let sheet: Vec<f64> =
             (0..10_000).flat_map(|i| [f64::from(i % 100), f64::from(i / 100), 0.0]).collect();
-        assert!((80.0..120.0).contains(&cross_section(&sheet)), "{}", cross_section(&sheet));
+        assert!((80.0..120.0).contains(&cross_section(&sheet).0) && cross_section(&sheet).1);
         let rope: Vec<f64> = (0..10_000).flat_map(|i| [f64::from(i), 0.0, 0.0]).collect();
-        assert_eq!(cross_section(&rope), 1.0);
-        assert_eq!(cross_section(&[0.0; 30]), 10.0);
-        assert_eq!(cross_section(&[]), 0.0);
+        assert_eq!(cross_section(&rope), (1.0, false));
+        assert_eq!(cross_section(&[0.0; 30]), (10.0, false));
+        assert_eq!(cross_section(&[]), (0.0, false));
     }
 
     /// One node with the block given.

@@ -4,9 +4,12 @@
 //! caller keeps, and says in a report or an error how it ended. Book: "Solvers".
 
 pub mod block_matrix;
+pub mod boxed;
 pub mod cg;
+pub mod coulomb;
 pub mod direct;
 pub mod kkt;
+pub mod lcp;
 pub mod linear;
 pub mod newton;
 pub mod ode;

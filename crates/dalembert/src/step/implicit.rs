@@ -109,6 +109,8 @@ impl Default for Implicit {
     }
 }
 
+/// Points from which on a step runs in the pool of threads.
+const MANY_POINTS: usize = 1000;
 /// Halvings of a step of Newton's method.
 const HALVINGS: u32 = 30;
 /// Part of the promised decrease that a step must keep (Armijo).
@@ -162,7 +164,23 @@ impl Implicit {
         }
     }
 
+    /// One step, on a thread of the pool if there is much to do: every product of a solve then finds its helpers there
+    /// already, instead of waking them.
     pub(super) fn step(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
+        let large = model.layout.points >= MANY_POINTS;
+        if large && rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1 {
+            return rayon::scope(|_| self.step_here(model, state, h, work));
+        }
+        self.step_here(model, state, h, work)
+    }
+
+    fn step_here(
         &self,
         model: &Model,
         state: &mut State,
@@ -260,7 +278,11 @@ impl Implicit {
         w.u.clone_from(&w.start);
         told_velocities(model, time, d, &w.stage_q, &mut w.u);
         w.here.evaluate(model, time, &w.stage_q, &w.stage_v, state);
-        w.here.linearize(model, Tangent::Exact);
+        if self.most_newton() == 1 {
+            w.here.linearize_once(model);
+        } else {
+            w.here.linearize(model, Tangent::Exact);
+        }
         report.evaluations += 1;
         // b = p_s − M û + c (f − K(d û + β ŵ) − B(ŵ − v) − α M ŵ)
         let nv = model.layout.nv;

@@ -6,16 +6,20 @@
 pub mod explicit;
 pub mod implicit;
 pub mod impulse;
+pub mod ipc;
 mod joint_springs;
 pub mod lagrange;
 mod phase;
+mod robots;
 mod system;
 mod tangent;
 
 pub use explicit::{Explicit, Integrator};
 pub use implicit::{Implicit, Scheme};
 pub use impulse::{Impulse, RowSolver};
+pub use ipc::Ipc;
 pub use lagrange::{Lagrange, assemble};
+pub use robots::{ROBOT_INTEGRATORS, robot_scheme};
 pub use system::{RowCount, gaps, independent_rows, worst_gap};
 
 use std::sync::Arc;
@@ -26,6 +30,7 @@ use crate::solve::linear::LinearReport;
 use crate::solve::ode::OdeWork;
 use implicit::ImplicitWork;
 use impulse::ImpulseWork;
+use ipc::IpcWork;
 use system::System;
 
 /// What a step did.
@@ -59,6 +64,10 @@ pub struct StepReport {
     pub linear_iterations: u32,
     /// Linear systems that had to be solved again with a projected tangent, or directly.
     pub fallbacks: u32,
+    /// Pairs of primitives in contact.
+    pub contacts: u32,
+    /// Smallest gap of a contact \[m\]; 0 if the method knows none, infinite if nothing is near.
+    pub smallest_gap: f64,
 }
 
 /// Why a step failed. The state is as it was before the step.
@@ -100,6 +109,40 @@ pub enum StepError {
     /// There was no memory for the matrix of an implicit step, or its numbers were not finite.
     #[error("the linear system of the implicit step could not be solved: {0}")]
     Factor(#[from] crate::solve::linear::LinearError),
+    /// A robot could not go on.
+    #[error(transparent)]
+    Robot(#[from] crate::bodies::articulated::machine::MachineStepError),
+    /// The method or its integrator does not take robots.
+    #[error("`{0}` does not step robots; use `impulse`, or `lagrange` or `explicit` with {1}")]
+    NoRobots(String, &'static str),
+    /// A body that moves as told has no room.
+    #[error(
+        "`{object}` moves as told but is {distance:.2e} m short of its place at the end of the step from t = {time} s: what it pushes has no room; a slower motion or a softer body would help"
+    )]
+    Blocked {
+        /// Name of the body.
+        object: String,
+        /// What is left of its way \[m\].
+        distance: f64,
+        /// Time before the step \[s\].
+        time: f64,
+    },
+    /// The state that the step began with has things that touch.
+    #[error(
+        "something touches or intersects already at t = {time} s, before the step; a state set by hand must keep things apart"
+    )]
+    Touching {
+        /// Time before the step \[s\].
+        time: f64,
+    },
+    /// More pairs of primitives are near each other than memory can hold.
+    #[error("the step from t = {time} s was refused: {message}")]
+    Crowded {
+        /// What was found.
+        message: String,
+        /// Time before the step \[s\].
+        time: f64,
+    },
     /// The caller asked for a step that is none.
     #[error("the step size must be a positive, finite number of seconds, but is {0}")]
     BadStepSize(f64),
@@ -116,6 +159,8 @@ pub enum Method {
     Impulse(Impulse),
     /// Forces at the end of the step; joints as spring-dampers.
     Implicit(Implicit),
+    /// One minimisation per step, in which nothing ever intersects.
+    Ipc(Ipc),
 }
 
 impl Default for Method {
@@ -126,7 +171,7 @@ impl Default for Method {
 
 impl Method {
     /// Names of all methods, as in scene files.
-    pub const NAMES: &'static [&'static str] = &["explicit", "lagrange", "impulse", "implicit"];
+    pub const NAMES: &'static [&'static str] = &["explicit", "lagrange", "impulse", "implicit", "ipc"];
 
     /// Name of the method, as in scene files.
     pub fn name(&self) -> &'static str {
@@ -135,6 +180,7 @@ impl Method {
             Method::Lagrange(_) => "lagrange",
             Method::Impulse(_) => "impulse",
             Method::Implicit(_) => "implicit",
+            Method::Ipc(_) => "ipc",
         }
     }
 
@@ -145,6 +191,7 @@ impl Method {
             "lagrange" => Some(Method::Lagrange(Lagrange::default())),
             "impulse" => Some(Method::Impulse(Impulse::default())),
             "implicit" => Some(Method::Implicit(Implicit::default())),
+            "ipc" => Some(Method::Ipc(Ipc::default())),
             _ => None,
         }
     }
@@ -154,7 +201,7 @@ impl Method {
         match self {
             Method::Explicit(m) => Some(m.integrator),
             Method::Lagrange(m) => Some(m.integrator),
-            Method::Impulse(_) | Method::Implicit(_) => None,
+            Method::Impulse(_) | Method::Implicit(_) | Method::Ipc(_) => None,
         }
     }
 
@@ -163,7 +210,7 @@ impl Method {
         match self {
             Method::Explicit(m) => m.integrator = integrator,
             Method::Lagrange(m) => m.integrator = integrator,
-            Method::Impulse(_) | Method::Implicit(_) => return false,
+            Method::Impulse(_) | Method::Implicit(_) | Method::Ipc(_) => return false,
         }
         true
     }
@@ -179,11 +226,26 @@ impl Method {
         if !(h.is_finite() && h > 0.0) {
             return Err(StepError::BadStepSize(h));
         }
+        if model.robots.is_empty() {
+            return self.step_bodies(model, state, h, work);
+        }
+        robots::step(self, model, state, h, work)
+    }
+
+    /// Everything but the robots.
+    fn step_bodies(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
         match self {
             Method::Explicit(explicit) => explicit.step(model, state, h, work),
             Method::Lagrange(lagrange) => lagrange.step(model, state, h, work),
             Method::Impulse(impulse) => impulse.step(model, state, h, work),
             Method::Implicit(implicit) => implicit.step(model, state, h, work),
+            Method::Ipc(ipc) => ipc.step(model, state, h, work),
         }
     }
 }
@@ -205,6 +267,8 @@ pub struct Workspace {
     pub(crate) lagrange: System,
     pub(crate) impulse: ImpulseWork,
     pub(crate) implicit: ImplicitWork,
+    pub(crate) robots: robots::RobotsWork,
+    pub(crate) ipc: IpcWork,
 }
 
 impl Workspace {

@@ -18,7 +18,7 @@
 //! $C A C + (1 - C)$: regular, and with the same solution in what may move.
 
 use super::joint_springs::JointSprings;
-use crate::forces::Tangent;
+use crate::forces::{Force, Tangent};
 use crate::mapping::gather_all;
 use crate::math::{Blocks, Mat3, add_triple, triple};
 use crate::model::{Model, State};
@@ -42,7 +42,8 @@ pub(crate) struct Linearization {
     pub time: f64,
     /// Forces on all velocities there, gathered \[N or N·m\].
     pub f: Vec<f64>,
-    tangent: Tangent,
+    /// That of each batch.
+    tangents: Vec<Tangent>,
     caches: Vec<Vec<f64>>,
     geometric: Blocks,
     joints: JointSprings,
@@ -55,6 +56,7 @@ pub(crate) struct Linearization {
     points: Blocks,
     jacobian: Blocks,
     expansion: Expansion,
+    filter: Vec<Option<Mat3>>,
 }
 
 /// Which 3-vectors of the unknowns carry each point, and how: a sparse matrix of 3×3 blocks by rows.
@@ -130,11 +132,23 @@ impl Linearization {
 
     /// Makes the tangent at what was evaluated last.
     pub(crate) fn linearize(&mut self, model: &Model, tangent: Tangent) {
-        self.tangent = tangent;
+        self.linearize_each(model, tangent, |_| tangent);
+    }
+
+    /// Makes the tangent for a step that linearises once: as it is, except where a cheaper one serves as well.
+    pub(crate) fn linearize_once(&mut self, model: &Model) {
+        self.linearize_each(model, Tangent::Exact, |force| {
+            if force.has_cheap_projection() { Tangent::Projected } else { Tangent::Exact }
+        });
+    }
+
+    fn linearize_each(&mut self, model: &Model, tangent: Tangent, of: impl Fn(&dyn Force) -> Tangent) {
+        self.tangents.clear();
+        self.tangents.extend(model.forces.iter().map(|batch| of(&*batch.force)));
         self.caches.resize(model.forces.len(), Vec::new());
         let points = model.points(self.time, &self.q, &self.v);
-        for (batch, cache) in model.forces.iter().zip(&mut self.caches) {
-            batch.force.linearize(&points, tangent, cache);
+        for ((batch, tangent), cache) in model.forces.iter().zip(&self.tangents).zip(&mut self.caches) {
+            batch.force.linearize(&points, *tangent, cache);
         }
         self.geometric.entries.clear();
         for m in &model.mappings {
@@ -228,6 +242,12 @@ impl Linearization {
 
     /// C (m M + b B + k K) C + (1 − C) as 3×3 blocks over the unknown 3-vectors.
     pub(crate) fn blocks_into(&mut self, model: &Model, factors: Factors, out: &mut Blocks) {
+        self.free_blocks_into(model, factors, out);
+        filter_blocks(model, model.layout.points_v() / 3, &mut self.filter, out);
+    }
+
+    /// The same without the filter.
+    pub(crate) fn free_blocks_into(&mut self, model: &Model, factors: Factors, out: &mut Blocks) {
         let (free, pv) = (model.layout.nv / 3, model.layout.points_v() / 3);
         out.entries.clear();
         for (k, I) in self.inertia.iter().enumerate() {
@@ -246,23 +266,45 @@ impl Linearization {
             }
         }
         let points = model.points(self.time, &self.q, &self.v);
-        self.points.entries.clear();
-        for batch in &model.forces {
-            batch.force.add_tangent_blocks(&points, self.tangent, &mut self.points);
+        // Where points are the unknowns themselves, blocks go straight to their place.
+        let direct = pv == 0 && model.mappings.is_empty();
+        let list = if direct { &mut *out } else { &mut self.points };
+        if !direct {
+            list.entries.clear();
         }
-        self.points.entries.iter_mut().for_each(|e| e.2 *= factors.stiffness);
+        let from = list.entries.len();
+        for (batch, tangent) in model.forces.iter().zip(&self.tangents) {
+            batch.force.add_tangent_blocks(&points, *tangent, list);
+        }
+        list.entries[from..].iter_mut().for_each(|e| e.2 *= factors.stiffness);
         if factors.damping != 0.0 {
-            let from = self.points.entries.len();
+            let from = list.entries.len();
             for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {
-                batch.force.add_damping_blocks(&points, &mut self.points);
+                batch.force.add_damping_blocks(&points, list);
             }
-            self.points.entries[from..].iter_mut().for_each(|e| e.2 *= factors.damping);
+            list.entries[from..].iter_mut().for_each(|e| e.2 *= factors.damping);
         }
+        if !direct {
+            self.expand_blocks(model, free, pv, out);
+        }
+        for (i, j, K) in &self.geometric.entries {
+            out.add(*i as usize, *j as usize, factors.stiffness * K);
+        }
+        if !model.constraints.is_empty() {
+            self.joints.add_blocks(factors.stiffness, factors.damping, out);
+        }
+    }
+
+    /// Adds the blocks between points to `out`, through what carries the points.
+    fn expand_blocks(&mut self, model: &Model, free: usize, pv: usize, out: &mut Blocks) {
         self.jacobian.entries.clear();
-        for m in &model.mappings {
-            m.add_jacobian_blocks(&self.q, &mut self.jacobian);
-        }
-        if !model.mappings.is_empty() {
+        // Most carried points are only looked at.
+        let last = (free - pv) as u32;
+        let carried = self.points.entries.iter().any(|(i, j, _)| *i >= last || *j >= last);
+        if carried {
+            for m in &model.mappings {
+                m.add_jacobian_blocks(&self.q, &mut self.jacobian);
+            }
             self.expansion.compose(free, model.layout.len_v() / 3, &self.jacobian);
         }
         for (i, j, K) in &self.points.entries {
@@ -282,23 +324,17 @@ impl Linearization {
                 }
             }
         }
-        for (i, j, K) in &self.geometric.entries {
-            out.add(*i as usize, *j as usize, factors.stiffness * K);
-        }
-        if !model.constraints.is_empty() {
-            self.joints.add_blocks(factors.stiffness, factors.damping, out);
-        }
-        filter_blocks(model, pv, out);
     }
 }
 
 /// A ← C A C + (1 − C).
-fn filter_blocks(model: &Model, pv: usize, out: &mut Blocks) {
+fn filter_blocks(model: &Model, pv: usize, filter: &mut Vec<Option<Mat3>>, out: &mut Blocks) {
     if model.filters.is_empty() {
         return;
     }
     let n = pv + model.layout.particles;
-    let mut filter: Vec<Option<Mat3>> = vec![None; n];
+    filter.clear();
+    filter.resize(n, None);
     for i in 0..model.layout.particles {
         filter[pv + i] = model.filters.block(i);
     }

@@ -174,8 +174,11 @@ pub(super) fn inverse_dynamics<T: Scalar>(
                     hinge(&mut c, iv, &joint.axis, about(&joint.axis, x), &mut tau);
                 }
                 JointKind::Universal { second_axis } => {
-                    for (k, axis) in [joint.axis, second_axis].iter().enumerate() {
-                        hinge(&mut c, iv + k, axis, about(axis, delta[iv + k] + q[iq + k]), &mut tau);
+                    for (k, (axis, q_0)) in
+                        [(joint.axis, joint.reference), (second_axis, 0.0)].iter().enumerate()
+                    {
+                        let turn = about(axis, delta[iv + k] + (q[iq + k] - q_0));
+                        hinge(&mut c, iv + k, axis, turn, &mut tau);
                     }
                 }
                 JointKind::Planar => {
@@ -184,7 +187,7 @@ pub(super) fn inverse_dynamics<T: Scalar>(
                         let axis = F.column(k).into_owned();
                         slide(&mut c, iv + k, &axis, delta[iv + k] + q[iq + k], 1.0, &mut tau);
                     }
-                    let turn = about(&joint.axis, delta[iv + 2] + q[iq + 2]);
+                    let turn = about(&joint.axis, delta[iv + 2] + (q[iq + 2] - joint.reference));
                     hinge(&mut c, iv + 2, &joint.axis, turn, &mut tau);
                 }
                 JointKind::Ball => ball(&mut c, iv, iq, &mut tau),

@@ -74,8 +74,17 @@ impl Tree {
         self.accelerate_by_choice(v, tau, wrenches, &[], work, dv);
     }
 
+    /// X ← M⁻¹ X for `columns` columns, stored row by row, with what [`accelerate_by_choice`](Self::accelerate_by_choice)
+    /// left at the same q.
+    pub(super) fn solve_at_hand(&self, columns: usize, work: &mut TreeWork, x: &mut [f64]) {
+        match self.forward {
+            ForwardDynamics::Articulated => self.solve_articulated_many(columns, work, x),
+            ForwardDynamics::Factored => work.factor.solve_many(self, columns, x),
+        }
+    }
+
     /// (M + diagonal)⁻¹(τ − b). After [`kinematics`](Self::kinematics).
-    fn accelerate_by_choice(
+    pub(super) fn accelerate_by_choice(
         &self,
         v: &[f64],
         tau: &[f64],
@@ -223,7 +232,7 @@ impl Tree {
     }
 
     /// u ← its own rate at q ⊕ u under the velocity v: dexp⁻¹ of the spin of a ball, v elsewhere.
-    fn rate_of_turn(&self, v: &[f64], u: &mut [f64]) {
+    pub(super) fn rate_of_turn(&self, v: &[f64], u: &mut [f64]) {
         for node in &self.nodes[1..] {
             let d = node.v as usize;
             match node.kind {

@@ -93,7 +93,8 @@ pub struct Joint {
     pub anchor: Vec3,
     /// Axis in the link's frame; any length but zero.
     pub axis: Vec3,
-    /// Coordinate of the pose as placed, of a hinge, slide or screw \[rad or m\].
+    /// Coordinate of the pose as placed, of a hinge, slide or screw, of the angle of a planar joint and of the first
+    /// angle of a universal one \[rad or m\].
     pub reference: f64,
     /// Rotor inertia seen by the joint, added to the diagonal of M \[kg·m² or kg\].
     pub armature: f64,
@@ -647,9 +648,10 @@ impl Tree {
                 scalar(self, q_0, joint.spring_reference);
             }
             JointKind::Universal { second_axis } => {
-                for axis in [joint.axis, second_axis] {
-                    stage.push(self, NodeKind::Hinge, &aligned_frame(&axis), a, 0.0);
-                    scalar(self, 0.0, 0.0);
+                for (axis, q_0, rest) in [(joint.axis, q_0, joint.spring_reference), (second_axis, 0.0, 0.0)]
+                {
+                    stage.push(self, NodeKind::Hinge, &aligned_frame(&axis), a, q_0);
+                    scalar(self, q_0, rest);
                 }
             }
             JointKind::Planar => {
@@ -659,8 +661,8 @@ impl Tree {
                     stage.push(self, NodeKind::Slide, &along, &Vec3::zeros(), 0.0);
                     scalar(self, 0.0, 0.0);
                 }
-                stage.push(self, NodeKind::Hinge, &frame, a, 0.0);
-                scalar(self, 0.0, 0.0);
+                stage.push(self, NodeKind::Hinge, &frame, a, q_0);
+                scalar(self, q_0, joint.spring_reference);
             }
         }
     }

@@ -11,8 +11,9 @@ use rayon::prelude::*;
 
 use crate::model::PointId;
 
-/// Tuples below which threads cost more than they bring.
-const SERIAL: usize = 20_000;
+/// Work below which threads cost more than they bring: tuples times the square of their points. That is 8 000 tetrahedra or
+/// 32 000 springs.
+const SERIAL: usize = 128_000;
 /// Parts that a batch is cut into, unless they would become shorter or longer than is good.
 const PARTS: usize = 16;
 /// Points per part, at least and at most.
@@ -38,7 +39,7 @@ impl Parts {
     pub fn new<T, const N: usize>(tuples: &mut [T], points: impl Fn(&T) -> [PointId; N]) -> Self {
         let count = tuples.len();
         let whole = Self { count, ..Self::default() };
-        if count < SERIAL {
+        if count * N * N < SERIAL {
             return whole;
         }
         let ends = |t: &T| {
@@ -84,10 +85,13 @@ impl Parts {
         let Some(&crossing) = self.cuts[1].last() else {
             return work(0..self.count, 0, f);
         };
-        for k in 0..2 {
-            self.split(k, 0..self.cuts[k].len() - 1, 0, f, &work);
-        }
-        work(crossing..self.count, 0, f);
+        // All of it enters the pool of threads once.
+        rayon::scope(|_| {
+            for k in 0..2 {
+                self.split(k, 0..self.cuts[k].len() - 1, 0, f, &work);
+            }
+            work(crossing..self.count, 0, f);
+        });
     }
 
     /// Runs parts of cut k; the first triple of `f` belongs to point `start`.
@@ -121,7 +125,7 @@ impl Parts {
 
     fn sum_of(&self, range: Range<usize>, work: &(impl Fn(Range<usize>) -> f64 + Sync)) -> f64 {
         let pieces = range.len().div_ceil(PIECE);
-        if pieces <= 1 || self.count < SERIAL {
+        if pieces <= 1 || self.cuts[1].is_empty() {
             return work(range);
         }
         let middle = range.start + pieces / 2 * PIECE;
@@ -144,7 +148,7 @@ impl Parts {
                 work(k * PIECE + i, numbers);
             }
         };
-        if self.count < SERIAL {
+        if self.cuts[1].is_empty() {
             piece((0, cache));
         } else {
             cache.par_chunks_mut(PIECE * per).enumerate().for_each(piece);
@@ -155,6 +159,9 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Triples from which on threads are used.
+    const MANY: usize = SERIAL.div_ceil(9);
 
     /// Tuples on a long strip, mostly between neighbours, a few far apart; points start at 100.
     fn strip(count: usize) -> Vec<[PointId; 3]> {
@@ -172,7 +179,7 @@ mod tests {
 
     #[test]
     fn parts_change_neither_the_set_of_tuples_nor_the_sum() {
-        for count in [10, SERIAL - 1, SERIAL, 3 * SERIAL + 17] {
+        for count in [10, MANY - 1, MANY, 4 * MANY + 17] {
             let plain = strip(count);
             let mut sorted = plain.clone();
             let parts = Parts::new(&mut sorted, |t| *t);
@@ -191,7 +198,7 @@ mod tests {
 
     #[test]
     fn sums_have_the_same_bits_for_any_number_of_threads() {
-        let mut tuples = strip(3 * SERIAL);
+        let mut tuples = strip(4 * MANY);
         let parts = Parts::new(&mut tuples, |t| *t);
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -420,6 +420,10 @@ impl<const N: usize> Force for Solids<N> {
         true
     }
 
+    fn has_cheap_projection(&self) -> bool {
+        self.elastic.law == Law::Corotated
+    }
+
     fn is_internal(&self) -> bool {
         self.elastic.law != Law::Linear
     }

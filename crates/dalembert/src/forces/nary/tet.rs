@@ -16,7 +16,7 @@ use std::ops::Range;
 use super::material::{Elastic, ElementError, Law, Material, Modes};
 use super::parts::Parts;
 use crate::forces::{Blocks, Force, Points, Tangent};
-use crate::math::{Lanes, Mat3, Vec3, add_triple, polar_rotation, triple};
+use crate::math::{Lanes, Mat3, Vec3, add_triple, outer, polar_rotation, triple};
 use crate::model::PointId;
 
 /// One tetrahedron at rest.
@@ -273,6 +273,21 @@ fn add_fast_four(
 }
 
 impl Tets {
+    /// Adds the sixteen blocks of the fast tangent, $K_{ij} = \mu\,(a_i\cdot a_j) I + \mu\,a_j a_i^T + \lambda\,a_i a_j^T$.
+    fn add_fast_blocks(&self, t: &Tet, x: &[f64], out: &mut Blocks) {
+        let (mu, lambda) = (self.elastic.mu, self.elastic.lambda);
+        let a = self.turned_gradients(t, x);
+        let a = [-(a[0] + a[1] + a[2]), a[0], a[1], a[2]];
+        for i in 0..4 {
+            for j in 0..4 {
+                let block = Mat3::from_diagonal_element(mu * a[i].dot(&a[j]))
+                    + outer(&a[j], &a[i]) * mu
+                    + outer(&a[i], &a[j]) * lambda;
+                out.add(t.points[i].index(), t.points[j].index(), block);
+            }
+        }
+    }
+
     /// df += K dx from the fast cache.
     fn add_fast(&self, range: Range<usize>, cache: &[f64], dx: &[f64], first: usize, df: &mut [f64]) {
         let (mu, lambda) = (self.elastic.mu, self.elastic.lambda);
@@ -378,6 +393,12 @@ impl Force for Tets {
     }
 
     fn add_tangent_blocks(&self, p: &Points, tangent: Tangent, out: &mut Blocks) {
+        if self.is_fast(tangent) {
+            for t in &self.tets {
+                self.add_fast_blocks(t, p.x, out);
+            }
+            return;
+        }
         for t in &self.tets {
             t.add_blocks(&self.elastic.modes(&t.deformation(p.x), tangent), out);
         }
@@ -385,6 +406,10 @@ impl Force for Tets {
 
     fn has_projection(&self) -> bool {
         true
+    }
+
+    fn has_cheap_projection(&self) -> bool {
+        self.elastic.law == Law::Corotated
     }
 
     fn is_internal(&self) -> bool {

@@ -1,7 +1,9 @@
 //! The numeric half of a factorisation: what one elimination does to its blocks.
 
+use std::ops::Range;
+
 use super::pattern::{Link, NONE, Pivot};
-use super::{Block, FactorReport};
+use super::{Block, Blocks, FactorReport};
 
 /// a b + c, fused where the build has the instruction.
 #[inline(always)]
@@ -96,7 +98,12 @@ pub(super) fn pivot_primal(p: &Pivot, own: &mut [f64], mass: &Block, report: &mu
 
 /// Puts the coupling blocks of a pivot in place, on top of what earlier eliminations left there.
 #[inline(always)]
-pub(super) fn load<const N: usize>(own: &mut [f64], links: &[Link], jacobian: &[Block], primal: bool) {
+pub(super) fn load<const N: usize>(
+    own: &mut [f64],
+    links: &[Link],
+    jacobian: &(impl Blocks + ?Sized),
+    primal: bool,
+) {
     let mut at = N * N;
     for link in links {
         let n = link.size as usize;
@@ -131,7 +138,7 @@ pub(super) fn pivot_dual<const N: usize>(
     regularization: &[f64; 6],
     given: &[f64],
     links: &[Link],
-    blocks: &[Block],
+    blocks: (&(impl Blocks + ?Sized), Range<usize>),
     relative: f64,
     report: &mut FactorReport,
 ) {
@@ -179,7 +186,7 @@ fn drop_dependent<const N: usize>(
     relative: f64,
     own: &[f64],
     links: &[Link],
-    blocks: &[Block],
+    blocks: (&(impl Blocks + ?Sized), Range<usize>),
     report: &mut FactorReport,
 ) -> [[f64; N]; N] {
     let mut t = s;
@@ -209,7 +216,8 @@ fn drop_dependent<const N: usize>(
     for i in (0..m).filter(|&i| !kept[i]) {
         report.weak_rows += 1;
         report.bad_pivots += !s[i][i].is_finite() as usize;
-        report.early_rows += is_early::<N>(i, &s, &kept, scale, own, links, blocks) as usize;
+        report.early_rows +=
+            is_early::<N>(i, &s, &kept, scale, own, links, (blocks.0, blocks.1.clone())) as usize;
         for c in 0..N {
             (w[i][c], w[c][i]) = (0.0, 0.0);
         }
@@ -231,7 +239,7 @@ fn is_early<const N: usize>(
     scale: &[f64; N],
     own: &[f64],
     links: &[Link],
-    blocks: &[Block],
+    blocks: (&(impl Blocks + ?Sized), Range<usize>),
 ) -> bool {
     // Row i of S and of the blocks, minus multiples of the kept rows.
     let mut t = *s;
@@ -252,7 +260,7 @@ fn is_early<const N: usize>(
         combination[k] = -factors[i][k] - later;
     }
     let largest = |row: &[f64]| row.iter().fold(0.0_f64, |s, v| s.max(v.abs()));
-    let size = blocks.iter().map(|a| largest(&rows::<6, 6>(a)[i])).fold(0.0, f64::max);
+    let size = blocks.1.map(|b| largest(&rows::<6, 6>(&blocks.0[b])[i])).fold(0.0, f64::max);
     let mut at = N * N;
     for link in links {
         let n = link.size as usize;

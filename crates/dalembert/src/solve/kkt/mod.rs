@@ -22,6 +22,7 @@
 //! dropped: its multiplier is zero. The result is a basic solution. If the system is consistent all equations hold,
 //! and x is the unique one. For the multiplier of least norm use [`Kkt::solve_refined`]. Book: "Solvers".
 
+use std::ops::Index;
 use std::sync::Arc;
 
 /// Runs `$body` with the number `$size` as the constant `$N`.
@@ -60,6 +61,11 @@ pub use pattern::{Chunk, Pattern, Sorted};
 
 /// A 6×6 block, row-major. In a coupling block row i is dual row i and column k primal coordinate k.
 pub type Block = [f64; 36];
+
+/// Coupling blocks by their numbers: a slice, or a window that holds those in use.
+pub trait Blocks: Index<usize, Output = Block> {}
+
+impl<B: Index<usize, Output = Block> + ?Sized> Blocks for B {}
 
 /// The primal nodes that one dual node couples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -146,7 +152,7 @@ impl Kkt {
     pub fn factor(
         &mut self,
         mass: impl Fn(usize) -> Block,
-        jacobian: &[Block],
+        jacobian: &(impl Blocks + ?Sized),
         regularization: &[[f64; 6]],
     ) -> FactorReport {
         let mut report = FactorReport::default();
@@ -161,7 +167,7 @@ impl Kkt {
     pub fn factor_and_solve(
         &mut self,
         mass: impl Fn(usize) -> Block,
-        jacobian: &[Block],
+        jacobian: &(impl Blocks + ?Sized),
         regularization: &[[f64; 6]],
         x: &mut [f64],
         y: &mut [f64],
@@ -180,7 +186,7 @@ impl Kkt {
         &mut self,
         chunk: &Chunk,
         mass: impl Fn(usize) -> Block,
-        jacobian: &[Block],
+        jacobian: &(impl Blocks + ?Sized),
         regularization: &[[f64; 6]],
         x: &mut [f64],
         y: &mut [f64],
@@ -194,14 +200,12 @@ impl Kkt {
         &mut self,
         chunk: &Chunk,
         mass: &impl Fn(usize) -> Block,
-        jacobian: &[Block],
+        jacobian: &(impl Blocks + ?Sized),
         regularization: &[[f64; 6]],
         x: &mut [f64],
         y: &mut [f64],
         report: &mut FactorReport,
     ) {
-        let blocks = self.pattern.coupling_start[self.pattern.couplings.len()] as usize;
-        assert_eq!(jacobian.len(), blocks, "one block per coupling");
         assert_eq!(regularization.len(), self.pattern.couplings.len(), "one regularization per dual node");
         let (mut links, mut targets) = (chunk.links, chunk.targets);
         for p in &self.pattern.pivots[chunk.pivots.clone()] {
@@ -221,12 +225,11 @@ impl Kkt {
             } else {
                 let range = self.pattern.coupling_start[node] as usize
                     ..self.pattern.coupling_start[node + 1] as usize;
-                let blocks = &jacobian[range];
                 let given = &self.given[p.slot as usize..];
                 let r = &regularization[node];
                 by_size!(p.size, N => {
                     load::<N>(own, own_links, jacobian, false);
-                    pivot_dual::<N>(p, own, r, given, own_links, blocks, self.relative, report);
+                    pivot_dual::<N>(p, own, r, given, own_links, (jacobian, range), self.relative, report);
                     eliminate::<N>(p, own, own_links, own_targets, later, &mut self.given);
                     if SOLVE {
                         forwards::<N>(p, own, own_links, x, y);
@@ -261,7 +264,12 @@ impl Kkt {
     }
 
     /// Diagonal of $A M^{-1} A^T$: the scale of each dual row, in which a regularization is a pure number.
-    pub fn row_scales(&self, mass: impl Fn(usize) -> Block, jacobian: &[Block], scales: &mut [[f64; 6]]) {
+    pub fn row_scales(
+        &self,
+        mass: impl Fn(usize) -> Block,
+        jacobian: &(impl Blocks + ?Sized),
+        scales: &mut [[f64; 6]],
+    ) {
         for (j, c) in self.pattern.couplings.iter().enumerate() {
             scales[j] = [0.0; 6];
             for (k, &b) in c.nodes.iter().enumerate() {
@@ -291,7 +299,7 @@ impl Kkt {
     pub fn solve_refined(
         &mut self,
         mass: impl Fn(usize) -> Block,
-        jacobian: &[Block],
+        jacobian: &(impl Blocks + ?Sized),
         regularization: &[[f64; 6]],
         x: &mut [f64],
         y: &mut [f64],
@@ -327,7 +335,7 @@ impl Kkt {
     pub fn subtract_product(
         &self,
         mass: impl Fn(usize) -> Block,
-        jacobian: &[Block],
+        jacobian: &(impl Blocks + ?Sized),
         regularization: &[[f64; 6]],
         x: &[f64],
         y: &[f64],

@@ -126,15 +126,25 @@ fn places(sequence: &[u32]) -> Vec<u32> {
     place
 }
 
-/// The sequence with every node after all nodes below it in the elimination tree, branch by branch.
+/// The sequence with every node after all nodes below it in the elimination tree, branch by branch. Large branches go
+/// first, so that little waits while others are taken in (Liu 1986).
 fn postorder(sequence: &[u32], later: &[Vec<u32>]) -> Vec<u32> {
     let place = places(sequence);
+    let parent = |v: u32| later[v as usize].iter().min_by_key(|u| place[**u as usize]).copied();
+    let mut size = vec![1u32; sequence.len()];
+    for &v in sequence {
+        if let Some(parent) = parent(v) {
+            size[parent as usize] += size[v as usize];
+        }
+    }
+    let mut ascending = sequence.to_vec();
+    ascending.sort_unstable_by_key(|&v| (size[v as usize], Reverse(place[v as usize])));
     // Lists of children as chains: `first` of each node, `next` of each child.
     let (mut first, mut next) = (vec![NONE; sequence.len()], vec![NONE; sequence.len()]);
     let mut stack = Vec::new();
-    for &v in sequence.iter().rev() {
-        match later[v as usize].iter().min_by_key(|u| place[**u as usize]) {
-            Some(&parent) => next[v as usize] = std::mem::replace(&mut first[parent as usize], v),
+    for v in ascending {
+        match parent(v) {
+            Some(parent) => next[v as usize] = std::mem::replace(&mut first[parent as usize], v),
             None => stack.push(v),
         }
     }

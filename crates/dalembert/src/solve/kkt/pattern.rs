@@ -57,6 +57,10 @@ pub struct Pattern {
     pub(super) data: usize,
     pub(super) given: usize,
     chunks: Vec<Chunk>,
+    /// Most primal nodes from the first whose mass is still to be read to the last of a chunk.
+    pub node_window: usize,
+    /// The same for coupling blocks.
+    pub block_window: usize,
 }
 
 /// Some consecutive eliminations, with the nodes and couplings that none before them has read.
@@ -96,6 +100,7 @@ impl Pattern {
         let mut pattern = Self::build(primal, couplings, order::minimum_degree(primal, couplings));
         let (pivots, nodes, couplings) = (0..pattern.pivots.len(), 0..primal, 0..couplings.len());
         pattern.chunks = vec![Chunk { pivots, nodes, couplings, ..Chunk::default() }];
+        pattern.find_windows();
         pattern
     }
 
@@ -143,7 +148,30 @@ impl Pattern {
             };
             pattern.chunks.push(last.clone());
         }
+        pattern.find_windows();
         Sorted { pattern: Arc::new(pattern), nodes: old_nodes, couplings: old_duals }
+    }
+
+    /// What is loaded chunk by chunk, and read once, needs room only for what waits to be read.
+    fn find_windows(&mut self) {
+        let (mut node, mut block) = (usize::MAX, usize::MAX);
+        for chunk in self.chunks.iter().rev() {
+            let mut links = chunk.links;
+            for p in &self.pivots[chunk.pivots.clone()] {
+                for link in &self.links[links..p.links_end as usize] {
+                    block = block.min(if link.source == NONE { usize::MAX } else { link.source as usize });
+                }
+                links = p.links_end as usize;
+                if p.primal {
+                    node = node.min(p.node as usize);
+                } else {
+                    block = block.min(self.coupling_start[p.node as usize] as usize);
+                }
+            }
+            let last = self.coupling_start[chunk.couplings.end] as usize;
+            self.node_window = self.node_window.max(chunk.nodes.end.saturating_sub(node));
+            self.block_window = self.block_window.max(last.saturating_sub(block));
+        }
     }
 
     fn build(primal: usize, couplings: &[Coupling], order: order::Order) -> Self {
@@ -227,8 +255,19 @@ impl Pattern {
             pivots[i].targets_end = targets.len() as u32;
         }
         let couplings = couplings.to_vec();
-        let chunks = Vec::new();
-        Self { primal, couplings, coupling_start, pivots, links, targets, data, given, chunks }
+        Self {
+            primal,
+            couplings,
+            coupling_start,
+            pivots,
+            links,
+            targets,
+            data,
+            given,
+            chunks: Vec::new(),
+            node_window: 0,
+            block_window: 0,
+        }
     }
 
     /// The eliminations in pieces.

@@ -554,12 +554,14 @@ fn a_sorted_pattern_solves_the_same_system_chunk_by_chunk() {
         .collect();
     let mut report = FactorReport::default();
     for chunk in &chunks {
-        // Nothing beyond the chunk may be read.
+        // Nothing beyond the chunk may be read, and nothing before the windows.
         assert_eq!((chunk.nodes.start, chunk.couplings.start), ready);
         ready = (chunk.nodes.end, chunk.couplings.end);
         let now = sorted_start[chunk.couplings.start]..sorted_start[chunk.couplings.end];
-        jacobian_now[now.clone()].copy_from_slice(&jacobian[now]);
-        let mass = |b: usize| if b < ready.0 { s.mass[nodes[b] as usize] } else { [f64::NAN; 36] };
+        jacobian_now[now.clone()].copy_from_slice(&jacobian[now.clone()]);
+        jacobian_now[..now.end.saturating_sub(pattern.block_window)].fill([f64::NAN; 36]);
+        let masses = ready.0.saturating_sub(pattern.node_window)..ready.0;
+        let mass = |b: usize| if masses.contains(&b) { s.mass[nodes[b] as usize] } else { [f64::NAN; 36] };
         kkt.factor_chunk(chunk, mass, &jacobian_now, &s.regularization, &mut u, &mut w, &mut report);
     }
     kkt.solve_backwards(&mut u, &mut w);
@@ -567,4 +569,11 @@ fn a_sorted_pattern_solves_the_same_system_chunk_by_chunk() {
     let (x, y) = (take(&x, &nodes), take(&y, &couplings));
     let worst = u.iter().chain(&w).zip(x.iter().chain(&y)).fold(0.0f64, |e, (a, b)| e.max((a - b).abs()));
     assert!(worst < 1e-9, "{worst:e}");
+}
+
+#[test]
+fn the_windows_of_a_long_chain_are_short() {
+    let pattern = Pattern::sorted(20_000, &chain(20_000, 3)).pattern;
+    assert!(pattern.node_window <= 1_024, "{} masses", pattern.node_window);
+    assert!(pattern.block_window <= 2_048, "{} blocks", pattern.block_window);
 }

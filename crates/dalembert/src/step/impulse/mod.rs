@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use rules::{Rule, row_rule};
 
-use super::system::{Island, System};
+use super::system::{Island, Keep, System};
 use super::{StepError, StepReport, Workspace};
 use crate::joints::{Ask, Holder};
 use crate::math::{Vec3, all_finite, norm, set_triple, triple};
@@ -86,12 +86,14 @@ pub(crate) struct ImpulseWork {
     islands: Vec<Island>,
     loose: Loose,
     bounded: Vec<Bounded>,
-    /// Target rate of each row.
+    /// Target rate of each row, if all is kept.
     target: Vec<[f64; 6]>,
-    /// M v + h F of the nodes.
+    /// M v + h F of the nodes, if all is kept.
     momentum: Vec<f64>,
     /// Jacobian blocks of bounded rows, kept while they are switched off.
     kept: Vec<[f64; 36]>,
+    /// λ of the last solution, where masses are to hold against it.
+    found: Vec<[f64; 6]>,
     /// |λ|² of the step before.
     pull: f64,
     /// Coordinates of the nodes before a step of the projection.
@@ -167,7 +169,9 @@ impl Impulse {
         let mut all = StepReport::default();
         for i in 0..own.islands.len() {
             let mut one = StepReport::default();
-            own.system.enter(std::mem::take(&mut own.islands[i]));
+            let island = std::mem::take(&mut own.islands[i]);
+            let once = self.solver == RowSolver::Direct && !island.has_axes;
+            own.system.enter(island, if once { Keep::Unread } else { Keep::All });
             own.step_island(self, model, state, f, h, &mut one);
             own.islands[i] = own.system.leave();
             all.weak_rows += one.weak_rows;
@@ -262,8 +266,10 @@ impl ImpulseWork {
         self.bounded.clear();
         self.kept.clear();
         self.pull = 0.0;
-        self.target.resize(self.system.violation.len(), [0.0; 6]);
-        self.momentum.resize(self.system.x.len(), 0.0);
+        if self.system.keep == Keep::All {
+            self.target.resize(self.system.violation.len(), [0.0; 6]);
+            self.momentum.resize(self.system.x.len(), 0.0);
+        }
         let start = Start { model, state, f, h, projection: settings.projection };
         match settings.solver {
             RowSolver::Direct => self.solve_stiffened(&start, report),
@@ -273,7 +279,7 @@ impl ImpulseWork {
                 self.solve_sweeps(h, sweeps, report);
             }
         }
-        self.store_forces(model, state, h);
+        self.store_forces(state, h);
         self.drift(model, state, h);
         if settings.projection {
             self.project(model, state, h, report);
@@ -299,9 +305,16 @@ impl ImpulseWork {
         let Start { model, state, .. } = *start;
         let (turns, broken) = (&state.turns, &state.broken);
         self.system.load_some(model, nodes.clone(), &state.q, &state.v);
-        self.load_momentum(start, nodes);
+        self.load_momentum(start, nodes.clone());
         self.system.evaluate_some(model, constraints.clone(), state.time, turns, broken, Ask::Jacobian);
-        self.choose_rows(start, constraints);
+        let first = self.bounded.len();
+        self.choose_rows(start, constraints.clone());
+        if self.system.keep == Keep::All {
+            let (nodes, rows) = (6 * nodes.start..6 * nodes.end, 6 * constraints.start..6 * constraints.end);
+            self.momentum[nodes.clone()].copy_from_slice(&self.system.x[nodes]);
+            self.target.as_flattened_mut()[rows.clone()].copy_from_slice(&self.system.y[rows]);
+        }
+        self.take_stands(first, start.h);
     }
 
     /// M v + h F of some bodies.
@@ -318,33 +331,30 @@ impl ImpulseWork {
             if let Some(filter) = node.filter {
                 linear = s.island.filters[filter as usize] * linear;
             }
-            set_triple(&mut self.momentum, 2 * n, &linear);
-            set_triple(&mut self.momentum, 2 * n + 1, &angular);
-            s.x[6 * n..6 * n + 6].copy_from_slice(&self.momentum[6 * n..6 * n + 6]);
+            set_triple(&mut s.x, 2 * n, &linear);
+            set_triple(&mut s.x, 2 * n + 1, &angular);
         }
     }
 
     /// Target rate, softness r/h and bounds of the rows of some constraints.
     fn choose_rows(&mut self, start: &Start, constraints: Range<usize>) {
-        let Start { model, state, h, projection, .. } = *start;
+        let Start { state, h, projection, .. } = *start;
         let first = self.bounded.len();
         for c in constraints {
             let s = &mut self.system;
-            let entry = s.island.entry(model, c);
+            let terms = &s.island.terms[c];
             let (violation, drift) = (s.violation[c], s.drift[c]);
             let last = s.island.lambda(&state.lambda, c);
             self.pull += last.iter().map(|l| l * l).sum::<f64>();
             // A row of a broken joint, or none at all: no Jacobian, multiplier 0.
             s.softness[c] = [1.0; 6];
-            self.target[c] = [0.0; 6];
             s.y[6 * c..6 * c + 6].fill(0.0);
-            if state.broken[entry.joint] {
+            if terms.is_broken(&state.broken) {
                 continue;
             }
             for row in 0..s.island.row_count[c] as usize {
-                let rule = row_rule(entry, violation[row], || s.row_rate(c, row), h, projection);
-                self.target[c][row] = rule.target - drift[row];
-                s.y[6 * c + row] = self.target[c][row];
+                let rule = row_rule(&terms.hold, violation[row], || s.row_rate(c, row), h, projection);
+                s.y[6 * c + row] = rule.target - drift[row];
                 s.softness[c][row] = rule.regularization / h;
                 if rule.low > f64::NEG_INFINITY || rule.high < f64::INFINITY {
                     let last = last[0];
@@ -361,9 +371,8 @@ impl ImpulseWork {
             }
         }
         for b in &self.bounded[first..] {
-            self.kept.extend(&self.system.jacobian[self.system.island.blocks(b.constraint)]);
+            self.kept.extend(self.system.island.blocks(b.constraint).map(|k| self.system.jacobian[k]));
         }
-        self.take_stands(first, h);
     }
 
     /// A bounded row that does not hold, from number `first` on, becomes a known force.
@@ -376,8 +385,7 @@ impl ImpulseWork {
             s.x = x;
             s.y[6 * b.constraint] = 0.0;
             s.softness[b.constraint][0] = 1.0;
-            let blocks = s.island.blocks(b.constraint);
-            s.jacobian[blocks].fill([0.0; 36]);
+            s.island.blocks(b.constraint).for_each(|k| s.jacobian[k] = [0.0; 36]);
         }
     }
 
@@ -397,7 +405,8 @@ impl ImpulseWork {
     /// are much larger, as when a slack chain becomes taut.
     fn solve_stiffened(&mut self, start: &Start, report: &mut StepReport) {
         let Start { model, state, h, .. } = *start;
-        report.weak_rows = self.load_and_solve(start);
+        let last = |island: &Island, c: usize| island.lambda(&state.lambda, c);
+        report.weak_rows = self.load_and_solve(start, last);
         self.find_stands(h, report);
         let mut before = self.pull.sqrt();
         for _ in 0..STIFFER {
@@ -406,32 +415,39 @@ impl ImpulseWork {
                 break;
             }
             before = now;
-            self.system.load_inertia(model);
-            if !self.system.stiffen_by_solution(model, &state.broken, h) {
+            self.keep_found(h);
+            if !self.system.stiffen_by(model, &self.found, &state.broken, h) {
                 break;
             }
-            report.weak_rows = self.solve_again(h);
-            self.find_stands(h, report);
+            if self.system.keep == Keep::All {
+                report.weak_rows = self.solve_again(h);
+                self.find_stands(h, report);
+            } else {
+                let found = std::mem::take(&mut self.found);
+                report.weak_rows = self.load_and_solve(start, |_, c| found[c]);
+                self.found = found;
+            }
         }
     }
 
     /// Loads and eliminates chunk by chunk, so that numbers are used while they are in the cache; then v⁺ and hλ.
-    fn load_and_solve(&mut self, start: &Start) -> u32 {
+    fn load_and_solve(&mut self, start: &Start, lambda: impl Fn(&Island, usize) -> [f64; 6]) -> u32 {
         let Start { model, state, h, .. } = *start;
         let pattern = self.system.pattern();
         let mut report = FactorReport::default();
         for chunk in pattern.chunks() {
             self.load(start, chunk.nodes.clone(), chunk.couplings.clone());
-            self.system.clear_stiffness(chunk.nodes.clone());
-            let lambda = |island: &Island, c: usize| island.lambda(&state.lambda, c);
-            self.system.add_stiffness(model, chunk.couplings.clone(), lambda, &state.broken);
-            for n in pattern.eliminated(chunk) {
-                self.system.stiffen_node(n, h);
-            }
+            self.system.stiffen_chunk(model, chunk, &lambda, &state.broken, h);
             self.system.factor_chunk(chunk, &mut report);
         }
         self.system.solve_backwards();
         report.weak_rows as u32
+    }
+
+    /// Keeps the forces that were found last, λ = −y/h.
+    fn keep_found(&mut self, h: f64) {
+        self.found.clear();
+        self.found.extend(self.system.y.as_chunks::<6>().0.iter().map(|y| y.map(|y| -y / h)));
     }
 
     /// The same with other stands or masses.
@@ -561,7 +577,7 @@ impl ImpulseWork {
     }
 
     /// λ into the state; joints that were pulled too hard break.
-    fn store_forces(&mut self, model: &Model, state: &mut State, h: f64) {
+    fn store_forces(&mut self, state: &mut State, h: f64) {
         let System { island, y, .. } = &self.system;
         let lambda = state.lambda.as_chunks_mut::<6>().0;
         for (&c, y) in island.members.iter().zip(y.as_chunks::<6>().0) {
@@ -569,7 +585,7 @@ impl ImpulseWork {
         }
         for &(c, limit) in &island.breakable {
             if norm(&island.lambda(&state.lambda, c)) > limit {
-                state.broken[island.entry(model, c).joint] = true;
+                state.broken[island.terms[c].joint as usize] = true;
             }
         }
     }

@@ -3,8 +3,7 @@
 //! Newton's method solves $M\,\Delta q - A^T\mu = 0$, $A\,\Delta q = -C$ with the factors of the velocity solve as long as
 //! these serve: they close a gap by about the largest turn since.
 
-use super::{ImpulseWork, STIFFER};
-use crate::joints::Ask;
+use super::{ImpulseWork, Island, STIFFER};
 use crate::math::norm;
 use crate::model::{Model, State};
 use crate::step::StepReport;
@@ -54,22 +53,16 @@ impl ImpulseWork {
         let mut factors = if small { Factors::AtHand } else { Factors::New };
         while gap > CLOSED && report.projections < MOST_PROJECTIONS {
             report.projections += 1;
-            if factors != Factors::AtHand {
-                self.system.load_inertia(model);
-                self.system.evaluate(model, t, turns, broken, Ask::Jacobian);
-                self.system.keep_exact(model, broken);
-            }
             match factors {
                 Factors::AtHand => {
-                    self.system.load_gaps();
+                    self.system.load_gaps(0..self.system.bodies.len(), 0..self.system.violation.len());
                     self.system.solve();
                 }
                 Factors::New => {
-                    self.system.stiffen_by(model, lambda, broken, h);
-                    self.system.load_gaps();
-                    self.system.factor_and_solve();
+                    let last = |island: &Island, c: usize| island.lambda(lambda, c);
+                    self.system.close(model, t, turns, broken, last, h);
                 }
-                Factors::Stiff => self.solve_closing(model, broken),
+                Factors::Stiff => self.solve_closing(model, t, turns, broken),
             }
             let mut part = 1.0;
             let left = loop {
@@ -104,18 +97,20 @@ impl ImpulseWork {
     ///
     /// The multipliers μ of the projection turn with the bodies like forces, and Newton's method on the smallest motion has
     /// M + K(μ) in place of M. Without K a taut chain would be shortened by folding its light links, which it is not.
-    fn solve_closing(&mut self, model: &Model, broken: &[bool]) {
+    fn solve_closing(&mut self, model: &Model, t: f64, turns: &[f64], broken: &[bool]) {
         let mut before = 0.0;
+        self.found.clear();
+        self.found.resize(self.system.violation.len(), [0.0; 6]);
         for _ in 0..STIFFER {
-            self.system.load_gaps();
-            self.system.factor_and_solve();
+            let found = &self.found;
+            self.system.close(model, t, turns, broken, |_, c| found[c], 1.0);
             let now = norm(&self.system.y);
             if now <= 2.0 * before || now.is_nan() {
                 break;
             }
             before = now;
-            self.system.load_inertia(model);
-            if !self.system.stiffen_by_solution(model, broken, 1.0) {
+            self.keep_found(1.0);
+            if !self.system.stiffen_by(model, &self.found, broken, 1.0) {
                 break;
             }
         }

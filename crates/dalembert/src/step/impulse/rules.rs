@@ -2,7 +2,7 @@
 //! $\text{low} \le \lambda \le \text{high}$.
 
 use crate::joints::{Role, Softness};
-use crate::model::{Hold, NamedConstraint};
+use crate::model::Hold;
 
 /// What one row asks for.
 pub(super) struct Rule {
@@ -14,13 +14,7 @@ pub(super) struct Rule {
 
 /// The rule of a row with violation C; `now` gives the rate at which it moves.
 #[inline]
-pub(super) fn row_rule(
-    entry: &NamedConstraint,
-    C: f64,
-    now: impl Fn() -> f64,
-    h: f64,
-    projection: bool,
-) -> Rule {
+pub(super) fn row_rule(hold: &Hold, C: f64, now: impl Fn() -> f64, h: f64, projection: bool) -> Rule {
     let free = |target: f64, regularization: f64| Rule {
         target,
         regularization,
@@ -31,7 +25,7 @@ pub(super) fn row_rule(
         let s = Softness::from_gains(kp, kd, h);
         free(-s.error_reduction / h * C, s.regularization)
     };
-    match entry.hold {
+    match *hold {
         // With the projection the velocity level has nothing to mend; without it a fifth of the gap per step, which is
         // stable where the whole gap is not.
         Hold::Hard => free(if projection { 0.0 } else { -0.2 / h * C }, 0.0),

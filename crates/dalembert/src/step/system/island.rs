@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::joints::{Constraint, Holder, Joint, MOST_HOLDERS};
 use crate::math::Mat3;
-use crate::model::{Model, NamedConstraint};
+use crate::model::{Hold, Model, NamedConstraint};
 use crate::solve::kkt::{Coupling, Pattern, Sorted};
 
 pub(super) const NONE: u8 = u8::MAX;
@@ -27,6 +27,28 @@ pub(crate) struct Node {
     pub filter: Option<u32>,
 }
 
+/// How a constraint is held, and where it finds its memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    pub hold: Hold,
+    /// Its place in `State::turns`.
+    pub turns: Range<u32>,
+    /// Its place in `State::broken`.
+    pub joint: u32,
+}
+
+impl Terms {
+    /// Its part of `State::turns`.
+    pub(super) fn turns<'a>(&self, all: &'a [f64]) -> &'a [f64] {
+        &all[self.turns.start as usize..self.turns.end as usize]
+    }
+
+    /// True if the joint has broken.
+    pub(crate) fn is_broken(&self, broken: &[bool]) -> bool {
+        broken[self.joint as usize]
+    }
+}
+
 /// Bodies and constraints that are solved together.
 #[derive(Debug, Default)]
 pub(crate) struct Island {
@@ -36,9 +58,13 @@ pub(crate) struct Island {
     pub members: Vec<u32>,
     /// Copies of those that are plain joints: in the model they lie scattered.
     joints: Vec<Option<Joint>>,
+    /// Copies of what the model says of each constraint: there it lies scattered too.
+    pub terms: Vec<Terms>,
     /// Per constraint: its rows, and whether it must hold exactly.
     pub row_count: Vec<u8>,
     pub exact: Vec<bool>,
+    /// Some rows act along a joint's axis: their forces may have bounds.
+    pub has_axes: bool,
     /// Constraints whose joint may break, and at what.
     pub breakable: Vec<(usize, f64)>,
     /// For each constraint, for each of its holders: place in its list of nodes, or `NONE` for the world.
@@ -124,6 +150,9 @@ impl Island {
                 slots[slot] = place as u8;
             }
             island.joints.push(entry.constraint.as_joint().cloned());
+            let turns = entry.turns.start as u32..entry.turns.end as u32;
+            island.terms.push(Terms { hold: entry.hold, turns, joint: entry.joint as u32 });
+            island.has_axes |= matches!(entry.hold, Hold::Axis { .. });
             island.row_count.push(entry.constraint.rows() as u8);
             island.exact.push(entry.is_exact());
             island.breakable.extend(entry.breaks_at.map(|limit| (c, limit)));
@@ -147,8 +176,11 @@ impl Island {
 
     /// What it is made of.
     #[inline]
-    pub(super) fn constraint<'a>(&'a self, entry: &'a NamedConstraint, c: usize) -> &'a dyn Constraint {
-        self.joints[c].as_ref().map_or(&*entry.constraint, |joint| joint)
+    pub(super) fn constraint<'a>(&'a self, model: &'a Model, c: usize) -> &'a dyn Constraint {
+        match &self.joints[c] {
+            Some(joint) => joint,
+            None => &*self.entry(model, c).constraint,
+        }
     }
 
     /// λ of a constraint, out of those of the whole model.

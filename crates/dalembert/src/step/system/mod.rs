@@ -16,6 +16,7 @@
 
 mod island;
 mod stiffen;
+mod window;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::model::{Model, State};
 use crate::solve::kkt::{Chunk, FactorReport, Kkt, Pattern};
 pub(crate) use island::Island;
 use island::NONE;
+use window::Window;
 
 /// What a least-norm solve reports.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,16 +57,27 @@ impl Inertia {
     }
 }
 
+/// What of masses and Jacobians is kept while an island is solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Keep {
+    /// All of it.
+    #[default]
+    All,
+    /// What the elimination has not read yet: the island is loaded chunk by chunk.
+    Unread,
+}
+
 /// One island, and the numbers of its bodies and constraints. Numbers are scratch: the next island takes their place.
 #[derive(Debug, Default)]
 pub(crate) struct System {
     pub island: Island,
+    pub keep: Keep,
     kkt: Option<Kkt>,
     /// Per node.
     pub bodies: Vec<Body>,
-    pub inertia: Vec<Inertia>,
+    pub inertia: Window<Inertia>,
     /// Per block: ∂C/∂q with filters applied.
-    pub jacobian: Vec<Block>,
+    pub jacobian: Window<Block>,
     /// Per constraint.
     pub violation: Vec<[f64; 6]>,
     pub bias: Vec<[f64; 6]>,
@@ -78,7 +91,7 @@ pub(crate) struct System {
     rows: Rows,
     scales: Vec<[f64; 6]>,
     inv_mass: Vec<Block>,
-    stiffness: Vec<GeometricStiffness>,
+    stiffness: Window<GeometricStiffness>,
     /// A copy of q that may be moved.
     pub q: Vec<f64>,
 }
@@ -91,16 +104,23 @@ impl System {
     pub(crate) fn prepare(&mut self, model: &Model) {
         if !self.island.is_whole(model) {
             let island = Island::whole(model);
-            self.enter(island);
+            self.enter(island, Keep::All);
         }
     }
 
     /// Turns to an island.
-    pub(crate) fn enter(&mut self, island: Island) {
-        let (nodes, constraints) = (island.nodes.len(), island.members.len());
+    pub(crate) fn enter(&mut self, island: Island, keep: Keep) {
+        let (nodes, constraints, blocks) =
+            (island.nodes.len(), island.members.len(), island.block_node.len());
+        let (live_nodes, live_blocks) = match (keep, &island.pattern) {
+            (Keep::Unread, Some(pattern)) => (pattern.node_window, pattern.block_window),
+            _ => (nodes, blocks),
+        };
         self.bodies.resize(nodes, Body::WORLD);
-        self.inertia.resize(nodes, Inertia { linear: Mat3::zeros(), angular: Mat3::zeros() });
-        self.jacobian.resize(island.block_node.len(), [0.0; 36]);
+        let none = Inertia { linear: Mat3::zeros(), angular: Mat3::zeros() };
+        self.inertia.resize(nodes, live_nodes, none);
+        self.stiffness.resize(nodes, live_nodes, GeometricStiffness::default());
+        self.jacobian.resize(blocks, live_blocks, [0.0; 36]);
         self.violation.resize(constraints, [0.0; 6]);
         self.bias.resize(constraints, [0.0; 6]);
         self.drift.resize(constraints, [0.0; 6]);
@@ -113,7 +133,7 @@ impl System {
                 None => self.kkt = Some(Kkt::of(pattern)),
             }
         }
-        self.island = island;
+        (self.island, self.keep) = (island, keep);
     }
 
     /// Gives the island back.
@@ -142,10 +162,10 @@ impl System {
         }
     }
 
-    /// Masses, and inertias in the poses loaded last.
-    pub(crate) fn load_inertia(&mut self, model: &Model) {
-        for ((node, body), inertia) in self.island.nodes.iter().zip(&self.bodies).zip(&mut self.inertia) {
-            *inertia = self::inertia(model, node.holder, &body.R);
+    /// Masses, and inertias in the poses loaded last, of some bodies.
+    pub(crate) fn load_inertia(&mut self, model: &Model, nodes: Range<usize>) {
+        for n in nodes {
+            self.inertia[n] = inertia(model, self.island.nodes[n].holder, &self.bodies[n].R);
         }
     }
 
@@ -167,15 +187,15 @@ impl System {
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
         self.rows.ask = ask;
         for c in constraints {
-            let entry = self.island.entry(model, c);
+            let terms = &self.island.terms[c];
             let first = self.island.first[c] as usize;
-            let blocks = &mut self.jacobian[first..self.island.first[c + 1] as usize];
-            if broken[entry.joint] {
+            let blocks = first..self.island.first[c + 1] as usize;
+            if terms.is_broken(broken) {
                 (self.violation[c], self.bias[c], self.drift[c]) = ([0.0; 6], [0.0; 6], [0.0; 6]);
-                blocks.fill([0.0; 36]);
+                blocks.for_each(|b| self.jacobian[b] = [0.0; 36]);
                 continue;
             }
-            let constraint = self.island.constraint(entry, c);
+            let constraint = self.island.constraint(model, c);
             let holders = constraint.holders().len();
             let slots = &self.island.slots[c][..holders];
             for (body, place) in bodies.iter_mut().zip(slots) {
@@ -186,7 +206,7 @@ impl System {
             }
             let (out, rows) = (&mut self.rows, self.island.row_count[c] as usize);
             out.clear_rows(holders, rows);
-            constraint.evaluate(t, &bodies[..holders], &turns[entry.turns.clone()], out);
+            constraint.evaluate(t, &bodies[..holders], terms.turns(turns), out);
             self.violation[c] = out.violation;
             if ask == Ask::Violation {
                 continue;
@@ -197,11 +217,11 @@ impl System {
             }
             // The solver reads three rows at least.
             let (numbers, read) = (6 * rows, 6 * rows.max(3));
-            blocks.iter_mut().for_each(|block| block[numbers..read].fill(0.0));
+            blocks.for_each(|b| self.jacobian[b][numbers..read].fill(0.0));
             for (slot, place) in slots.iter().enumerate().filter(|(_, place)| **place != NONE) {
                 let node = &self.island.nodes[self.island.block_node[first + *place as usize] as usize];
                 let from = &out.jacobian[slot];
-                let to = &mut blocks[*place as usize];
+                let to = &mut self.jacobian[first + *place as usize];
                 let again = slots[..slot].contains(place);
                 if node.dofs == 6 && !again {
                     to[..numbers].copy_from_slice(&from[..numbers]);
@@ -365,7 +385,7 @@ impl System {
     /// Inverse masses for row-by-row solvers.
     pub(crate) fn inverse_masses(&mut self) {
         self.inv_mass.clear();
-        self.inv_mass.extend(self.inertia.iter().map(|inertia| {
+        self.inv_mass.extend(self.inertia.all().iter().map(|inertia| {
             let inverse = |m: &Mat3| m.try_inverse().unwrap_or_else(Mat3::zeros);
             Inertia { linear: inverse(&inertia.linear), angular: inverse(&inertia.angular) }.block()
         }));
@@ -467,13 +487,37 @@ impl System {
         worst
     }
 
+    /// Masses and rows of the exact constraints at the poses loaded last, chunk by chunk: x becomes the smallest motion onto
+    /// C = 0 in the metric of the masses, stiffened by the forces given.
+    pub(crate) fn close(
+        &mut self,
+        model: &Model,
+        t: f64,
+        turns: &[f64],
+        broken: &[bool],
+        lambda: impl Fn(&Island, usize) -> [f64; 6],
+        h: f64,
+    ) {
+        let pattern = self.pattern();
+        let mut report = FactorReport::default();
+        for chunk in pattern.chunks() {
+            self.load_inertia(model, chunk.nodes.clone());
+            self.evaluate_some(model, chunk.couplings.clone(), t, turns, broken, Ask::Jacobian);
+            self.keep_exact(chunk.couplings.clone(), broken);
+            self.stiffen_chunk(model, chunk, &lambda, broken, h);
+            self.load_gaps(chunk.nodes.clone(), chunk.couplings.clone());
+            self.factor_chunk(chunk, &mut report);
+        }
+        self.solve_backwards();
+    }
+
     /// Right-hand sides of a projection: g = −C in exact rows, 0 in the others and in f.
-    pub(crate) fn load_gaps(&mut self) {
-        self.x.fill(0.0);
-        for ((g, C), exact) in
-            self.y.as_chunks_mut::<6>().0.iter_mut().zip(&self.violation).zip(&self.island.exact)
-        {
-            *g = if *exact { C.map(|C| -C) } else { [0.0; 6] };
+    pub(crate) fn load_gaps(&mut self, nodes: Range<usize>, constraints: Range<usize>) {
+        self.x[6 * nodes.start..6 * nodes.end].fill(0.0);
+        for c in constraints {
+            let C = &self.violation[c];
+            let g = if self.island.exact[c] { C.map(|C| -C) } else { [0.0; 6] };
+            self.y[6 * c..6 * c + 6].copy_from_slice(&g);
         }
     }
 
@@ -483,16 +527,15 @@ impl System {
         turning.map(|node| triple(&v[node.v..], 1).norm_squared()).fold(0.0, f64::max).sqrt()
     }
 
-    /// Leaves only the rows that must hold exactly, and those as hard as can be.
-    pub(crate) fn keep_exact(&mut self, model: &Model, broken: &[bool]) {
-        for c in 0..self.island.exact.len() {
-            if self.island.exact[c] && !broken[self.island.entry(model, c).joint] {
+    /// Leaves only the rows that must hold exactly, and those as hard as can be, of some constraints.
+    pub(crate) fn keep_exact(&mut self, constraints: Range<usize>, broken: &[bool]) {
+        for c in constraints {
+            if self.island.exact[c] && !self.island.terms[c].is_broken(broken) {
                 let rows = self.island.row_count[c] as usize;
                 self.softness[c] = std::array::from_fn(|row| if row < rows { 0.0 } else { 1.0 });
             } else {
                 self.softness[c] = [1.0; 6];
-                let blocks = self.island.blocks(c);
-                self.jacobian[blocks].fill([0.0; 36]);
+                self.island.blocks(c).for_each(|b| self.jacobian[b] = [0.0; 36]);
             }
         }
     }
@@ -533,7 +576,7 @@ fn add_linear(from: &Block, to: &mut Block, rows: usize, map: impl Fn(Vec3) -> V
 /// Violations at a state; nothing else.
 fn measured(model: &Model, state: &State) -> (System, f64) {
     let mut system = System::default();
-    system.enter(Island::unsolved(model));
+    system.enter(Island::unsolved(model), Keep::All);
     let worst = system.measure(model, state.time, &state.q, &state.turns, &state.broken);
     (system, worst)
 }

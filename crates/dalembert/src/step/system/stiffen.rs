@@ -6,9 +6,10 @@ use super::{Island, System};
 use crate::joints::{Body, GeometricStiffness, MOST_HOLDERS};
 use crate::math::{Mat3, symmetric_eigen};
 use crate::model::Model;
+use crate::solve::kkt::Chunk;
 
 impl System {
-    /// Adds to the masses what keeps joint forces that turn with their bodies from exploding.
+    /// Loads the masses, and adds what keeps joint forces that turn with their bodies from exploding.
     ///
     /// A link under tension swings across it at ω² = K/M with K the geometric stiffness, and a velocity-level step, which
     /// takes the direction of a force from the start of the step, is symplectic Euler for this swing: stable for
@@ -18,44 +19,37 @@ impl System {
     /// before, block by block, so that the factorisation keeps its pattern (as Tournier and others 2015; Andrews,
     /// Teichmann and Kry 2017).
     ///
-    /// Returns true if it added anything.
-    pub(crate) fn stiffen_by(&mut self, model: &Model, lambda: &[f64], broken: &[bool], h: f64) -> bool {
-        self.stiffen(model, |island, c| island.lambda(lambda, c), broken, h)
+    /// Returns true if it added anything. Unless all masses are kept, that is all it tells.
+    pub(crate) fn stiffen_by(&mut self, model: &Model, lambda: &[[f64; 6]], broken: &[bool], h: f64) -> bool {
+        let mut added = false;
+        let pattern = self.pattern();
+        for chunk in pattern.chunks() {
+            self.load_inertia(model, chunk.nodes.clone());
+            added |= self.stiffen_chunk(model, chunk, |_, c| lambda[c], broken, h);
+        }
+        added
     }
 
-    fn stiffen(
+    /// The same for the bodies that a chunk eliminates, whose masses are loaded.
+    pub(crate) fn stiffen_chunk(
         &mut self,
         model: &Model,
+        chunk: &Chunk,
         lambda: impl Fn(&Island, usize) -> [f64; 6],
         broken: &[bool],
         h: f64,
     ) -> bool {
-        self.clear_stiffness(0..self.island.nodes.len());
-        self.add_stiffness(model, 0..self.island.members.len(), lambda, broken);
+        chunk.nodes.clone().for_each(|n| self.stiffness[n] = GeometricStiffness::default());
+        self.add_stiffness(model, chunk.couplings.clone(), lambda, broken);
         let mut added = false;
-        for n in 0..self.island.nodes.len() {
+        for n in self.pattern().eliminated(chunk) {
             added |= self.stiffen_node(n, h);
         }
         added
     }
 
-    /// The same with the forces that were found last, λ = −y/h.
-    pub(crate) fn stiffen_by_solution(&mut self, model: &Model, broken: &[bool], h: f64) -> bool {
-        let y = std::mem::take(&mut self.y);
-        let lambda = |_: &Island, c: usize| std::array::from_fn(|row| -y[6 * c + row] / h);
-        let added = self.stiffen(model, lambda, broken, h);
-        self.y = y;
-        added
-    }
-
-    /// K ← 0 for some nodes.
-    pub(crate) fn clear_stiffness(&mut self, nodes: Range<usize>) {
-        self.stiffness.resize(self.island.nodes.len(), GeometricStiffness::default());
-        self.stiffness[nodes].fill(GeometricStiffness::default());
-    }
-
     /// Adds the stiffness of some constraints, with the forces `lambda` gives, to K of their nodes.
-    pub(crate) fn add_stiffness(
+    fn add_stiffness(
         &mut self,
         model: &Model,
         constraints: Range<usize>,
@@ -64,12 +58,11 @@ impl System {
     ) {
         let mut bodies = [Body::WORLD; MOST_HOLDERS];
         for c in constraints {
-            let entry = self.island.entry(model, c);
             let lambda = lambda(&self.island, c);
-            if broken[entry.joint] || lambda.iter().all(|l| *l == 0.0) {
+            if self.island.terms[c].is_broken(broken) || lambda.iter().all(|l| *l == 0.0) {
                 continue;
             }
-            let constraint = self.island.constraint(entry, c);
+            let constraint = self.island.constraint(model, c);
             let n = constraint.holders().len();
             for slot in 0..n {
                 bodies[slot] = self.node_at(c, slot).map_or(Body::WORLD, |node| self.bodies[node]);
@@ -88,7 +81,7 @@ impl System {
     }
 
     /// Adds E of one node, whose K is complete, to its mass; false if it is zero.
-    pub(crate) fn stiffen_node(&mut self, n: usize, h: f64) -> bool {
+    fn stiffen_node(&mut self, n: usize, h: f64) -> bool {
         let (K, inertia) = (&self.stiffness[n], &mut self.inertia[n]);
         let linear = add_excess(&mut inertia.linear, &(h * h * K.linear));
         let turning = self.island.nodes[n].dofs == 6;

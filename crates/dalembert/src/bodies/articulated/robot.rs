@@ -10,7 +10,7 @@
 //! | hinge | angle \[rad\] | turns by q − reference about the axis through the anchor |
 //! | slide | shift \[m\] | shifts by q − reference along the axis |
 //! | screw | angle \[rad\] | turns as a hinge and shifts by pitch · (q − reference) / 2π |
-//! | planar | shifts x, y \[m\], angle \[rad\] | shifts along the first two axes of [`frame_with_axis`] of the axis, then turns about the axis |
+//! | planar | shifts x, y \[m\], angle \[rad\] | shifts along the first two axes of [`aligned_frame`] of the axis, then turns about the axis |
 //! | universal | two angles \[rad\] | turns about the axis, then about the second axis |
 //! | fixed | none | nothing |
 //!
@@ -20,7 +20,7 @@
 //!
 //! Nothing here reads a file and nothing moves: readers fill a [`Robot`], and the engine builds from it.
 //!
-//! [`frame_with_axis`]: crate::math::rotation::frame_with_axis
+//! [`aligned_frame`]: super::aligned_frame
 
 use crate::bodies::{MassError, MassProperties};
 use crate::math::rotation::set_quaternion;

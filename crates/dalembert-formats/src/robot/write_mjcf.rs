@@ -1,0 +1,690 @@
+//! A robot as MJCF.
+
+use std::collections::BTreeSet;
+
+use dalembert::math::Pose;
+use dalembert::scene::robot::{
+    Actuator, ActuatorDynamics, ActuatorLaw, ContactSoftness, Equality, EqualityKind, GeomShape, JointKind,
+    PathPoint, Robot, RobotBodyId, RobotGeom, RobotIntegrator, RobotJoint, RobotSolver, Sensor, SensorObject,
+    Tendon, TendonPath, Transmission,
+};
+
+use super::write::{Written, Xml, quaternion};
+
+/// Names by number: the robot's own, or made ones where something must be referred to.
+struct Names {
+    bodies: Vec<String>,
+    joints: Vec<String>,
+    geoms: Vec<String>,
+    sites: Vec<String>,
+    tendons: Vec<String>,
+    actuators: Vec<String>,
+    meshes: Vec<String>,
+}
+
+fn named<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let own: Vec<&str> = names.collect();
+    let taken: BTreeSet<&str> = own.iter().copied().collect();
+    let fresh = |i: usize| {
+        let mut name = format!("{kind}{i}");
+        while taken.contains(name.as_str()) {
+            name.push('_');
+        }
+        name
+    };
+    own.iter()
+        .enumerate()
+        .map(|(i, name)| if name.is_empty() { fresh(i) } else { (*name).to_owned() })
+        .collect()
+}
+
+/// Writes a robot as MJCF, meshes inside.
+pub fn write_mjcf(robot: &Robot) -> Written {
+    let names = Names {
+        bodies: named("body", robot.bodies.iter().map(|x| x.name.as_str())),
+        joints: named("joint", robot.joints().map(|(_, x)| x.name.as_str())),
+        geoms: named("geom", robot.geoms().map(|(_, x)| x.name.as_str())),
+        sites: named("site", robot.sites().map(|(_, x)| x.name.as_str())),
+        tendons: named("tendon", robot.tendons.iter().map(|x| x.name.as_str())),
+        actuators: named("actuator", robot.actuators.iter().map(|x| x.name.as_str())),
+        meshes: named("mesh", robot.meshes.iter().map(|x| x.name.as_str())),
+    };
+    let references: Vec<f64> = robot.joints().map(|(_, joint)| joint.reference).collect();
+    let mut xml = Xml::new();
+    xml.begin("mujoco");
+    xml.put("model", &robot.name);
+    xml.open();
+    xml.begin("compiler");
+    xml.put("angle", "radian");
+    xml.put("inertiafromgeom", "false");
+    xml.end();
+    options(robot, &mut xml);
+    assets(robot, &names, &mut xml);
+    bodies(robot, &names, &mut xml);
+    section(
+        &mut xml,
+        "contact",
+        !robot.contact_excludes.is_empty() || !robot.contact_pairs.is_empty(),
+        |xml| {
+            contacts(robot, &names, xml);
+        },
+    );
+    section(&mut xml, "tendon", !robot.tendons.is_empty(), |xml| {
+        robot.tendons.iter().zip(&names.tendons).for_each(|(x, name)| tendon(x, name, &names, xml));
+    });
+    section(&mut xml, "actuator", !robot.actuators.is_empty(), |xml| {
+        robot.actuators.iter().zip(&names.actuators).for_each(|(x, name)| actuator(x, name, &names, xml));
+    });
+    section(&mut xml, "equality", !robot.equalities.is_empty() || !robot.mimics.is_empty(), |xml| {
+        robot.equalities.iter().for_each(|x| equality(x, &names, xml));
+        for mimic in &robot.mimics {
+            xml.begin("joint");
+            xml.put("joint1", &names.joints[mimic.joint.0]);
+            xml.put("joint2", &names.joints[mimic.of.0]);
+            // MJCF measures both joints from their references.
+            let [y, x] = [mimic.joint, mimic.of].map(|id| references[id.0]);
+            let offset = mimic.offset + mimic.multiplier * x - y;
+            xml.numbers("polycoef", &[offset, mimic.multiplier, 0.0, 0.0, 0.0]);
+            xml.end();
+        }
+    });
+    section(&mut xml, "sensor", !robot.sensors.is_empty(), |xml| {
+        robot.sensors.iter().for_each(|x| sensor(x, &names, xml));
+    });
+    section(&mut xml, "keyframe", !robot.keyframes.is_empty(), |xml| {
+        for key in &robot.keyframes {
+            xml.begin("key");
+            xml.name(&key.name);
+            xml.unusual("time", key.time, 0.0);
+            for (name, list) in [
+                ("qpos", &key.positions),
+                ("qvel", &key.velocities),
+                ("act", &key.activations),
+                ("ctrl", &key.controls),
+            ] {
+                if !list.is_empty() {
+                    xml.numbers(name, list);
+                }
+            }
+            xml.end();
+        }
+    });
+    section(&mut xml, "custom", !robot.numbers.is_empty() || !robot.texts.is_empty(), |xml| {
+        for (name, data) in &robot.numbers {
+            xml.begin("numeric");
+            xml.name(name);
+            xml.numbers("data", data);
+            xml.end();
+        }
+        for (name, data) in &robot.texts {
+            xml.begin("text");
+            xml.name(name);
+            xml.put("data", data);
+            xml.end();
+        }
+    });
+    xml.close("mujoco");
+    Written { text: xml.text, lost: xml.lost }
+}
+
+fn section(xml: &mut Xml, name: &str, wanted: bool, inside: impl FnOnce(&mut Xml)) {
+    if wanted {
+        xml.begin(name);
+        xml.open();
+        inside(xml);
+        xml.close(name);
+    }
+}
+
+fn options(robot: &Robot, xml: &mut Xml) {
+    let o = &robot.options;
+    xml.begin("option");
+    xml.number("timestep", o.timestep);
+    xml.numbers("gravity", o.gravity.as_slice());
+    let integrator = match o.integrator {
+        RobotIntegrator::Euler => "Euler",
+        RobotIntegrator::Rk4 => "RK4",
+        RobotIntegrator::Implicit => "implicit",
+        RobotIntegrator::ImplicitFast => "implicitfast",
+        RobotIntegrator::Discrete => "discrete",
+    };
+    xml.put("integrator", integrator);
+    if o.wind.norm() != 0.0 {
+        xml.numbers("wind", o.wind.as_slice());
+    }
+    xml.numbers("magnetic", o.magnetic.as_slice());
+    xml.unusual("density", o.density, 0.0);
+    xml.unusual("viscosity", o.viscosity, 0.0);
+    xml.put("cone", if o.elliptic_cone { "elliptic" } else { "pyramidal" });
+    xml.unusual("impratio", o.impedance_ratio, 1.0);
+    let solver = match o.solver {
+        RobotSolver::Pgs => "PGS",
+        RobotSolver::Cg => "CG",
+        RobotSolver::Newton => "Newton",
+    };
+    xml.put("solver", solver);
+    xml.put("iterations", &o.iterations.to_string());
+    xml.number("tolerance", o.tolerance);
+    if let Some((margin, softness)) = &o.contact_override {
+        xml.number("o_margin", *margin);
+        xml.numbers("o_solref", &softness.solref);
+        xml.numbers("o_solimp", &softness.solimp);
+    }
+    let mut said = BTreeSet::new();
+    for (key, value) in o.other.iter().rev().filter(|(key, _)| said.insert(key.clone())) {
+        xml.put(key, value);
+    }
+    if o.flags.is_empty() {
+        return xml.end();
+    }
+    xml.open();
+    xml.begin("flag");
+    let mut said = BTreeSet::new();
+    for (name, on) in o.flags.iter().rev().filter(|(name, _)| said.insert(name.clone())) {
+        xml.put(name, if *on { "enable" } else { "disable" });
+    }
+    xml.end();
+    xml.close("option");
+}
+
+fn assets(robot: &Robot, names: &Names, xml: &mut Xml) {
+    let materials: BTreeSet<&str> =
+        robot.geoms().map(|(_, geom)| geom.material.as_str()).filter(|name| !name.is_empty()).collect();
+    let any = !robot.meshes.is_empty() || !robot.height_fields.is_empty() || !materials.is_empty();
+    section(xml, "asset", any, |xml| {
+        for material in materials {
+            xml.begin("material");
+            xml.put("name", material);
+            xml.end();
+        }
+        for (mesh, name) in
+            robot.meshes.iter().zip(&names.meshes).filter(|(mesh, _)| !mesh.triangles.is_empty())
+        {
+            xml.begin("mesh");
+            xml.put("name", name);
+            let vertices: Vec<f64> = mesh.vertices.iter().flat_map(|v| [v.x, v.y, v.z]).collect();
+            xml.numbers("vertex", &vertices);
+            let faces: Vec<String> = mesh.triangles.iter().flatten().map(u32::to_string).collect();
+            xml.put("face", &faces.join(" "));
+            xml.end();
+        }
+        for field in &robot.height_fields {
+            xml.begin("hfield");
+            xml.name(&field.name);
+            xml.numbers("size", &field.size);
+            xml.put("nrow", &field.rows.to_string());
+            xml.put("ncol", &field.columns.to_string());
+            if !field.heights.is_empty() {
+                xml.numbers("elevation", &field.heights);
+            }
+            xml.end();
+        }
+    });
+}
+
+fn pose(pose: &Pose, xml: &mut Xml) {
+    xml.numbers("pos", pose.position.as_slice());
+    xml.numbers("quat", &quaternion(pose));
+}
+
+fn bodies(robot: &Robot, names: &Names, xml: &mut Xml) {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); robot.bodies.len()];
+    let mut first = Vec::with_capacity(robot.bodies.len());
+    let mut counts = [0; 3];
+    for (i, body) in robot.bodies.iter().enumerate() {
+        if i > 0 {
+            children[body.parent.0].push(i);
+        }
+        first.push(counts);
+        counts[0] += body.joints.len();
+        counts[1] += body.geoms.len();
+        counts[2] += body.sites.len();
+    }
+    // A body is opened when it is met, and closed when all behind it are.
+    enum Job {
+        Open(usize),
+        Close,
+    }
+    let mut work = vec![Job::Open(0)];
+    while let Some(job) = work.pop() {
+        let Job::Open(i) = job else {
+            xml.close("body");
+            continue;
+        };
+        let body = &robot.bodies[i];
+        if i == 0 {
+            xml.begin("worldbody");
+        } else {
+            xml.begin("body");
+            xml.put("name", &names.bodies[i]);
+            pose(&body.pose, xml);
+            xml.unusual("gravcomp", body.gravity_compensation, 0.0);
+            if body.mocap {
+                xml.put("mocap", "true");
+            }
+        }
+        xml.open();
+        if i > 0 && (body.inertial.mass != 0.0 || body.inertial.inertia.norm() != 0.0) {
+            let inertia = body.inertial.inertia;
+            let at = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+            xml.begin("inertial");
+            xml.numbers("pos", body.inertial.center.as_slice());
+            xml.number("mass", body.inertial.mass);
+            xml.numbers("fullinertia", &at.map(|(a, b)| inertia[(a, b)]));
+            xml.end();
+        }
+        for (k, one) in body.joints.iter().enumerate() {
+            joint(one, &names.joints[first[i][0] + k], xml);
+        }
+        for (k, one) in body.geoms.iter().enumerate() {
+            geom(one, &names.geoms[first[i][1] + k], robot, names, xml);
+        }
+        for (k, site) in body.sites.iter().enumerate() {
+            xml.begin("site");
+            xml.put("name", &names.sites[first[i][2] + k]);
+            pose(&site.pose, xml);
+            let (kind, size) = shape(&site.shape);
+            xml.put("type", kind);
+            xml.numbers("size", &size);
+            xml.put("group", &site.group.to_string());
+            xml.numbers("rgba", &site.color);
+            xml.end();
+        }
+        if i > 0 {
+            work.push(Job::Close);
+        }
+        work.extend(children[i].iter().rev().map(|child| Job::Open(*child)));
+    }
+    xml.close("worldbody");
+}
+
+fn softness(softness: &ContactSoftness, reference: &str, impedance: &str, xml: &mut Xml) {
+    let usual = ContactSoftness::default();
+    if softness.solref != usual.solref {
+        xml.numbers(reference, &softness.solref);
+    }
+    if softness.solimp != usual.solimp {
+        xml.numbers(impedance, &softness.solimp);
+    }
+}
+
+fn joint(joint: &RobotJoint, name: &str, xml: &mut Xml) {
+    let kind = match joint.kind {
+        JointKind::Free => "free",
+        JointKind::Ball => "ball",
+        JointKind::Hinge => "hinge",
+        JointKind::Slide => "slide",
+        JointKind::Fixed => {
+            return xml.lose(format!("joint `{name}` is fixed: MJCF has only the weld of its body"));
+        }
+        JointKind::Planar | JointKind::Screw { .. } | JointKind::Universal { .. } => {
+            return xml
+                .lose(format!("joint `{name}`: MJCF has no planar, screw or universal joint; it is welded"));
+        }
+    };
+    xml.begin("joint");
+    xml.put("name", name);
+    xml.put("type", kind);
+    if joint.kind != JointKind::Free {
+        xml.numbers("pos", joint.anchor.as_slice());
+        xml.numbers("axis", joint.axis.as_slice());
+        if let Some(limits) = joint.limits {
+            xml.numbers("range", &limits);
+        }
+        xml.unusual("margin", joint.limit_margin, 0.0);
+        softness(&joint.limit_softness, "solreflimit", "solimplimit", xml);
+        softness(&joint.friction_softness, "solreffriction", "solimpfriction", xml);
+        xml.unusual("ref", joint.reference, 0.0);
+        xml.unusual("springref", joint.spring_reference, 0.0);
+    }
+    xml.unusual("stiffness", joint.stiffness, 0.0);
+    xml.unusual("damping", joint.damping, 0.0);
+    xml.unusual("armature", joint.armature, 0.0);
+    xml.unusual("frictionloss", joint.friction_loss, 0.0);
+    if let Some(limits) = joint.effort_limits {
+        xml.numbers("actuatorfrcrange", &limits);
+    }
+    if joint.actuator_gravity_compensation {
+        xml.put("actuatorgravcomp", "true");
+    }
+    if joint.group != 0 {
+        xml.put("group", &joint.group.to_string());
+    }
+    xml.end();
+    if joint.velocity_limit.is_some() {
+        xml.lose(format!("joint `{name}`: MJCF has no bound on speed"));
+    }
+}
+
+/// Name and sizes of a shape.
+fn shape(shape: &GeomShape) -> (&'static str, Vec<f64>) {
+    match shape {
+        GeomShape::Plane { half } => ("plane", vec![half[0], half[1], 1.0]),
+        GeomShape::HeightField(_) => ("hfield", Vec::new()),
+        GeomShape::Sphere { radius } => ("sphere", vec![*radius]),
+        GeomShape::Capsule { radius, half_length } => ("capsule", vec![*radius, *half_length]),
+        GeomShape::Cylinder { radius, half_length } => ("cylinder", vec![*radius, *half_length]),
+        GeomShape::Ellipsoid { semi_axes } => ("ellipsoid", semi_axes.as_slice().to_vec()),
+        GeomShape::Box { half } => ("box", half.as_slice().to_vec()),
+        GeomShape::Mesh(_) => ("mesh", Vec::new()),
+    }
+}
+
+fn geom(geom: &RobotGeom, name: &str, robot: &Robot, names: &Names, xml: &mut Xml) {
+    if let GeomShape::Mesh(mesh) = &geom.shape
+        && robot.meshes[mesh.0].triangles.is_empty()
+    {
+        return xml.lose(format!("geom `{name}`: its mesh was not read"));
+    }
+    xml.begin("geom");
+    xml.put("name", name);
+    let (kind, size) = shape(&geom.shape);
+    xml.put("type", kind);
+    match &geom.shape {
+        GeomShape::Mesh(mesh) => xml.put("mesh", &names.meshes[mesh.0]),
+        GeomShape::HeightField(field) => xml.put("hfield", &robot.height_fields[field.0].name),
+        _ => xml.numbers("size", &size),
+    }
+    pose(&geom.pose, xml);
+    xml.number("mass", geom.mass);
+    xml.put("contype", &geom.contact_type.to_string());
+    xml.put("conaffinity", &geom.contact_affinity.to_string());
+    xml.put("condim", &geom.contact_dimension.to_string());
+    if geom.contact_priority != 0 {
+        xml.put("priority", &geom.contact_priority.to_string());
+    }
+    xml.numbers("friction", &geom.friction);
+    softness(&geom.softness, "solref", "solimp", xml);
+    xml.unusual("solmix", geom.softness_weight, 1.0);
+    xml.unusual("margin", geom.margin, 0.0);
+    xml.unusual("gap", geom.gap, 0.0);
+    xml.put("group", &geom.group.to_string());
+    if !geom.material.is_empty() {
+        xml.put("material", &geom.material);
+    }
+    xml.numbers("rgba", &geom.color);
+    xml.end();
+}
+
+fn contacts(robot: &Robot, names: &Names, xml: &mut Xml) {
+    for exclude in &robot.contact_excludes {
+        xml.begin("exclude");
+        xml.name(&exclude.name);
+        xml.put("body1", body(exclude.bodies[0], names));
+        xml.put("body2", body(exclude.bodies[1], names));
+        xml.end();
+    }
+    for pair in &robot.contact_pairs {
+        xml.begin("pair");
+        xml.name(&pair.name);
+        xml.put("geom1", &names.geoms[pair.geoms[0].0]);
+        xml.put("geom2", &names.geoms[pair.geoms[1].0]);
+        if let Some(dimension) = pair.dimension {
+            xml.put("condim", &dimension.to_string());
+        }
+        for (key, list) in [
+            ("friction", pair.friction.as_ref().map(|x| &x[..])),
+            ("solref", pair.solref.as_ref().map(|x| &x[..])),
+            ("solreffriction", pair.solref_friction.as_ref().map(|x| &x[..])),
+            ("solimp", pair.solimp.as_ref().map(|x| &x[..])),
+        ] {
+            if let Some(list) = list {
+                xml.numbers(key, list);
+            }
+        }
+        for (key, number) in [("margin", pair.margin), ("gap", pair.gap)] {
+            if let Some(number) = number {
+                xml.number(key, number);
+            }
+        }
+        xml.end();
+    }
+}
+
+fn body(id: RobotBodyId, names: &Names) -> &str {
+    if id.0 == 0 { "world" } else { &names.bodies[id.0] }
+}
+
+fn tendon(tendon: &Tendon, name: &str, names: &Names, xml: &mut Xml) {
+    let kind = if matches!(tendon.path, TendonPath::Joints(_)) { "fixed" } else { "spatial" };
+    xml.begin(kind);
+    xml.put("name", name);
+    if let Some(limits) = tendon.limits {
+        xml.numbers("range", &limits);
+    }
+    xml.unusual("margin", tendon.limit_margin, 0.0);
+    softness(&tendon.limit_softness, "solreflimit", "solimplimit", xml);
+    softness(&tendon.friction_softness, "solreffriction", "solimpfriction", xml);
+    xml.unusual("stiffness", tendon.stiffness, 0.0);
+    xml.unusual("damping", tendon.damping, 0.0);
+    if let Some(lengths) = tendon.spring_lengths {
+        xml.numbers("springlength", &lengths);
+    }
+    xml.unusual("frictionloss", tendon.friction_loss, 0.0);
+    xml.unusual("armature", tendon.armature, 0.0);
+    if let Some(limits) = tendon.effort_limits {
+        xml.numbers("actuatorfrcrange", &limits);
+    }
+    if kind == "spatial" {
+        xml.number("width", tendon.width);
+        xml.numbers("rgba", &tendon.color);
+    }
+    xml.put("group", &tendon.group.to_string());
+    xml.open();
+    match &tendon.path {
+        TendonPath::Joints(terms) => {
+            for (joint, coefficient) in terms {
+                xml.begin("joint");
+                xml.put("joint", &names.joints[joint.0]);
+                xml.number("coef", *coefficient);
+                xml.end();
+            }
+        }
+        TendonPath::Spatial(points) => {
+            for point in points {
+                match point {
+                    PathPoint::Site(site) => {
+                        xml.begin("site");
+                        xml.put("site", &names.sites[site.0]);
+                    }
+                    PathPoint::Geom { geom, side } => {
+                        xml.begin("geom");
+                        xml.put("geom", &names.geoms[geom.0]);
+                        if let Some(side) = side {
+                            xml.put("sidesite", &names.sites[side.0]);
+                        }
+                    }
+                    PathPoint::Pulley { divisor } => {
+                        xml.begin("pulley");
+                        xml.number("divisor", *divisor);
+                    }
+                }
+                xml.end();
+            }
+        }
+    }
+    xml.close(kind);
+}
+
+fn actuator(actuator: &Actuator, name: &str, names: &Names, xml: &mut Xml) {
+    xml.begin("general");
+    xml.put("name", name);
+    match actuator.transmission {
+        Transmission::Joint(joint) => xml.put("joint", &names.joints[joint.0]),
+        Transmission::JointInParent(joint) => xml.put("jointinparent", &names.joints[joint.0]),
+        Transmission::Tendon(tendon) => xml.put("tendon", &names.tendons[tendon.0]),
+        Transmission::Site { site, reference } => {
+            xml.put("site", &names.sites[site.0]);
+            if let Some(reference) = reference {
+                xml.put("refsite", &names.sites[reference.0]);
+            }
+        }
+        Transmission::SliderCrank { crank, slider, length } => {
+            xml.put("cranksite", &names.sites[crank.0]);
+            xml.put("slidersite", &names.sites[slider.0]);
+            xml.number("cranklength", length);
+        }
+        Transmission::Body(id) => xml.put("body", body(id, names)),
+    }
+    xml.numbers("gear", &actuator.gear);
+    let (dynamics, numbers): (&str, Vec<f64>) = match actuator.dynamics {
+        ActuatorDynamics::None => ("none", Vec::new()),
+        ActuatorDynamics::Integrator => ("integrator", Vec::new()),
+        ActuatorDynamics::Filter { time } => ("filter", vec![time]),
+        ActuatorDynamics::FilterExact { time } => ("filterexact", vec![time]),
+        ActuatorDynamics::Muscle(p) => ("muscle", p.to_vec()),
+        ActuatorDynamics::User(p) => ("user", p.to_vec()),
+    };
+    xml.put("dyntype", dynamics);
+    if !numbers.is_empty() {
+        xml.numbers("dynprm", &numbers);
+    }
+    for (kind, list, law) in
+        [("gaintype", "gainprm", &actuator.gain), ("biastype", "biasprm", &actuator.bias)]
+    {
+        let (word, mut numbers): (&str, Vec<f64>) = match law {
+            ActuatorLaw::None => ("none", Vec::new()),
+            ActuatorLaw::Fixed(x) => ("fixed", vec![*x]),
+            ActuatorLaw::Affine(p) => ("affine", p.to_vec()),
+            ActuatorLaw::Muscle(p) => ("muscle", p.to_vec()),
+            ActuatorLaw::User(p) => ("user", p.to_vec()),
+        };
+        if let (Some(ratio), "biastype", 3) = (actuator.damping_ratio, kind, numbers.len()) {
+            numbers[2] = ratio;
+        }
+        xml.put(kind, word);
+        if !numbers.is_empty() {
+            xml.numbers(list, &numbers);
+        }
+    }
+    for (key, range) in [
+        ("ctrlrange", actuator.control_range),
+        ("forcerange", actuator.force_range),
+        ("actrange", actuator.activation_range),
+        ("lengthrange", actuator.length_range),
+    ] {
+        if let Some(range) = range {
+            xml.numbers(key, &range);
+        }
+    }
+    if actuator.activation_early {
+        xml.put("actearly", "true");
+    }
+    xml.unusual("armature", actuator.armature, 0.0);
+    if actuator.group != 0 {
+        xml.put("group", &actuator.group.to_string());
+    }
+    xml.end();
+}
+
+fn equality(equality: &Equality, names: &Names, xml: &mut Xml) {
+    let both = |kind: &str, xml: &mut Xml| {
+        xml.begin(kind);
+        xml.name(&equality.name);
+    };
+    let bodies = |pair: &[RobotBodyId; 2], xml: &mut Xml| {
+        xml.put("body1", body(pair[0], names));
+        if pair[1].0 != 0 {
+            xml.put("body2", body(pair[1], names));
+        }
+    };
+    match &equality.kind {
+        EqualityKind::Connect { bodies: pair, anchor } => {
+            both("connect", xml);
+            bodies(pair, xml);
+            xml.numbers("anchor", anchor.as_slice());
+        }
+        EqualityKind::ConnectSites { sites } => {
+            both("connect", xml);
+            xml.put("site1", &names.sites[sites[0].0]);
+            xml.put("site2", &names.sites[sites[1].0]);
+        }
+        EqualityKind::Weld { bodies: pair, anchor, relative, torque_scale } => {
+            both("weld", xml);
+            bodies(pair, xml);
+            xml.numbers("anchor", anchor.as_slice());
+            if let Some(relative) = relative {
+                let q = quaternion(relative);
+                let p = relative.position;
+                xml.numbers("relpose", &[p.x, p.y, p.z, q[0], q[1], q[2], q[3]]);
+            }
+            xml.unusual("torquescale", *torque_scale, 1.0);
+        }
+        EqualityKind::WeldSites { sites, torque_scale } => {
+            both("weld", xml);
+            xml.put("site1", &names.sites[sites[0].0]);
+            xml.put("site2", &names.sites[sites[1].0]);
+            xml.unusual("torquescale", *torque_scale, 1.0);
+        }
+        EqualityKind::Joints { joint, other, polynomial } => {
+            both("joint", xml);
+            xml.put("joint1", &names.joints[joint.0]);
+            if let Some(other) = other {
+                xml.put("joint2", &names.joints[other.0]);
+            }
+            xml.numbers("polycoef", polynomial);
+        }
+        EqualityKind::Tendons { tendon, other, polynomial } => {
+            both("tendon", xml);
+            xml.put("tendon1", &names.tendons[tendon.0]);
+            if let Some(other) = other {
+                xml.put("tendon2", &names.tendons[other.0]);
+            }
+            xml.numbers("polycoef", polynomial);
+        }
+    }
+    if !equality.active {
+        xml.put("active", "false");
+    }
+    softness(&equality.softness, "solref", "solimp", xml);
+    xml.end();
+}
+
+fn sensor(sensor: &Sensor, names: &Names, xml: &mut Xml) {
+    let framed = sensor.kind.starts_with("frame") || sensor.kind == "insidesite";
+    let pair = matches!(sensor.kind.as_str(), "distance" | "normal" | "fromto");
+    let name_of = |object: &SensorObject| -> Option<(&'static str, &'static str, String)> {
+        Some(match object {
+            SensorObject::Model | SensorObject::Camera(_) => return None,
+            SensorObject::Body(id) => ("xbody", "body", body(*id, names).to_owned()),
+            SensorObject::BodyInertial(id) => ("body", "body", body(*id, names).to_owned()),
+            SensorObject::Joint(id) => ("joint", "joint", names.joints[id.0].clone()),
+            SensorObject::Geom(id) => ("geom", "geom", names.geoms[id.0].clone()),
+            SensorObject::Site(id) => ("site", "site", names.sites[id.0].clone()),
+            SensorObject::Tendon(id) => ("tendon", "tendon", names.tendons[id.0].clone()),
+            SensorObject::Actuator(id) => ("actuator", "actuator", names.actuators[id.0].clone()),
+        })
+    };
+    let camera = |object: &SensorObject| matches!(object, SensorObject::Camera(_));
+    if camera(&sensor.object) || sensor.reference.as_ref().is_some_and(camera) {
+        return xml.lose(format!("sensor `{}`: cameras are not carried", sensor.name));
+    }
+    xml.begin(&sensor.kind);
+    xml.name(&sensor.name);
+    if let Some((framed_kind, key, name)) = name_of(&sensor.object) {
+        if framed {
+            xml.put("objtype", framed_kind);
+            xml.put("objname", &name);
+        } else if pair {
+            xml.put(&format!("{key}1"), &name);
+        } else {
+            xml.put(key, &name);
+        }
+    }
+    if let Some((framed_kind, key, name)) = sensor.reference.as_ref().and_then(name_of) {
+        if pair {
+            xml.put(&format!("{key}2"), &name);
+        } else if sensor.kind == "insidesite" {
+            xml.put("site", &name);
+        } else {
+            xml.put("reftype", framed_kind);
+            xml.put("refname", &name);
+        }
+    }
+    xml.unusual("cutoff", sensor.cutoff, 0.0);
+    xml.unusual("noise", sensor.noise, 0.0);
+    for (key, value) in &sensor.other {
+        xml.put(key, value);
+    }
+    xml.end();
+}

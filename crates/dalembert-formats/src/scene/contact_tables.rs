@@ -1,0 +1,124 @@
+//! What a scene file may say about intersection-free contact.
+
+use super::tables::{LINEAR_SOLVERS, NOT_NEGATIVE, ORIGIN, POSITIVE};
+use crate::describe::{Field, Kind, Literal, Table, Word};
+
+static SCHEMES: [Word; 3] = [
+    Word::new("euler", "Implicit Euler: order 1, damps what it cannot follow."),
+    Word::new("bdf2", "Second backward difference: order 2, damps fast motion."),
+    Word::new("static", "Equilibrium at every step, no motion."),
+];
+
+pub(super) static IPC: Table = Table::new(
+    "ipc",
+    "Settings of the method `ipc`.",
+    &[
+        Field::default("scheme", Kind::Word(&SCHEMES), Literal::Text("euler"), "", "The scheme."),
+        Field::default(
+            "tolerance",
+            POSITIVE,
+            Literal::Number(1e-3),
+            "m/s",
+            "Newton stops when no point would move faster than this.",
+        ),
+        Field::default(
+            "newton",
+            Kind::Integer { min: 1, max: 100_000 },
+            Literal::Integer(200),
+            "",
+            "Most Newton iterations per step.",
+        ),
+        Field::default(
+            "solver",
+            Kind::Word(&LINEAR_SOLVERS),
+            Literal::Text("automatic"),
+            "",
+            "How linear systems are solved: `cg` with a coarse solve over the rigid motions of all bodies.",
+        ),
+        Field::default(
+            "linear_tolerance",
+            POSITIVE,
+            Literal::Number(1e-4),
+            "",
+            "Conjugate gradients stop when the residual is this part of the right-hand side.",
+        ),
+        Field::optional(
+            "gap",
+            POSITIVE,
+            "m",
+            "Contact begins at this distance, beyond thicknesses; 1 mm or a hundredth of the diagonal of the smallest body, whichever is less, if absent.",
+        ),
+        Field::default(
+            "friction",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "",
+            "Coefficient of friction of pairs without a rule in `contact`.",
+        ),
+        Field::default(
+            "friction_speed",
+            POSITIVE,
+            Literal::Number(1e-3),
+            "m/s",
+            "Speed below which friction is smoothed: what sticks creeps slower than this.",
+        ),
+        Field::default(
+            "friction_passes",
+            Kind::Integer { min: 1, max: 1000 },
+            Literal::Integer(2),
+            "",
+            "How often a step is solved with normal forces and directions of friction taken anew.",
+        ),
+        Field::default(
+            "contact_stiffness",
+            POSITIVE,
+            Literal::Number(1.0),
+            "",
+            "Stiffness of contact as a multiple of mass/dt².",
+        ),
+        Field::default(
+            "rigid_stiffness",
+            POSITIVE,
+            Literal::Number(1e9),
+            "Pa",
+            "Stiffness of rigid bodies, which run as affine ones.",
+        ),
+    ],
+);
+
+pub(super) static GROUND: Table = Table::new(
+    "ground",
+    "A solid half-space that does not move, for the method `ipc`.",
+    &[
+        Field::default("name", Kind::Name, Literal::Text("ground"), "", "Name."),
+        Field::default("point", Kind::VEC3, ORIGIN, "m", "A point of its surface."),
+        Field::default(
+            "normal",
+            Kind::VEC3,
+            Literal::Numbers(&[0.0, 0.0, 1.0]),
+            "",
+            "Direction out of the solid, of any length.",
+        ),
+    ],
+);
+
+pub(super) static CONTACT: Table = Table::new(
+    "contact",
+    "What holds between two things that touch, for the method `ipc`; later rules go before earlier ones.",
+    &[
+        Field::required(
+            "between",
+            Kind::List { item: &Kind::Text, min: 2, max: 2 },
+            "",
+            "Two names of bodies, soft things, sets of particles or grounds; `*` for anything.",
+        ),
+        Field::optional("friction", NOT_NEGATIVE, "", "Coefficient of friction; that of `ipc` if absent."),
+        Field::default(
+            "enabled",
+            Kind::Bool,
+            Literal::Bool(true),
+            "",
+            "False if they pass through each other.",
+        ),
+    ],
+);

@@ -1,0 +1,99 @@
+//! Robots: from checked tables to the scene of the engine, and scenes around a single robot.
+
+use std::path::Path;
+
+use dalembert::bodies::articulated::machine::Track;
+use dalembert::math::Pose;
+use dalembert::scene::robot::RobotIntegrator;
+use dalembert::scene::{Drive, RobotItem};
+
+use super::convert::name;
+use super::convert_mechanism::orientation;
+use crate::describe::View;
+use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote};
+use crate::robot::{ReadOptions, read_robot, read_robot_text};
+use crate::source::Includes;
+use crate::tree::Value;
+
+/// A robot; `None` if its text is none, which is among the problems then.
+pub(super) fn robot(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<RobotItem> {
+    let text = t.maybe_text("text").unwrap_or_default();
+    let base = t.maybe_text("base");
+    let options = ReadOptions { floating_base: base == Some("floating"), ..ReadOptions::default() };
+    let robot = match read_robot_text(format!("{}.xml", name(t)), text, Includes::None, &options) {
+        // What the file could not carry was said when it was read.
+        Ok((robot, _)) => robot,
+        Err(error) => {
+            problems.push(files.error(t.span("text"), format!("this is no robot:\n{error}")));
+            return None;
+        }
+    };
+    let by_name = |key: &str| -> Vec<(String, f64)> {
+        let number = |value: &Value| match value {
+            Value::Number(x) => *x,
+            Value::Integer(i) => *i as f64,
+            _ => 0.0,
+        };
+        t.entries(key).iter().map(|entry| (entry.key.clone(), number(&entry.node.value))).collect()
+    };
+    Some(RobotItem {
+        pose: Pose::new(t.vec3("position").into(), orientation(t, "orientation", files, problems)),
+        fixed: base == Some("fixed"),
+        keyframe: t.maybe_text("keyframe").unwrap_or_default().to_owned(),
+        positions: by_name("positions"),
+        velocities: by_name("velocities"),
+        controls: by_name("controls"),
+        drive: t.table("drive").map(|drive| self::drive(&drive)).unwrap_or_default(),
+        ..RobotItem::new(name(t), robot)
+    })
+}
+
+fn drive(t: &View<'_>) -> Drive {
+    let tracks = t
+        .tables("tracks")
+        .iter()
+        .map(|t| {
+            let track = Track {
+                center: t.number("center"),
+                amplitude: t.number("amplitude"),
+                frequency: t.number("frequency"),
+                phase: t.number("phase"),
+            };
+            (t.text("joint").to_owned(), track)
+        })
+        .collect();
+    let (kp, kd) = (t.number("kp"), t.number("kd"));
+    match t.text("kind") {
+        "pd" => Drive::Pd { kp, kd, tracks, gravity: t.bool("gravity") },
+        "computed_torque" => Drive::ComputedTorque { kp, kd, tracks },
+        _ => Drive::GravityCompensation,
+    }
+}
+
+/// True if a path names a robot and not a scene.
+pub(super) fn is_robot(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("xml") || end.eq_ignore_ascii_case("urdf"))
+}
+
+/// A scene with nothing but the robot of a file, under the step and gravity that the file asks for.
+pub(super) fn scene_around(path: &Path) -> Result<String, SceneFileError> {
+    let (robot, _) = read_robot(path, &ReadOptions::default())?;
+    let file = path.file_name().and_then(|name| name.to_str());
+    let Some(file) = file else {
+        return Err(Diagnostic::error(format!("{} has no name", quote(&path.display().to_string()))).into());
+    };
+    let o = &robot.options;
+    let method = if o.integrator == RobotIntegrator::Rk4 { "lagrange" } else { "impulse" };
+    let g = if o.disables("gravity") { dalembert::math::Vec3::zeros() } else { o.gravity };
+    let literal = |text: &str| serde_json::Value::from(text).to_string();
+    Ok(format!(
+        "title = {}\nmethod = \"{method}\"\ndt = {:?}\nduration = {:?}\ngravity = [{:?}, {:?}, {:?}]\n\n[[robot]]\nname = \"robot\"\nfile = {}\n",
+        literal(if robot.name.is_empty() { file } else { &robot.name }),
+        o.timestep,
+        1000.0 * o.timestep,
+        g.x,
+        g.y,
+        g.z,
+        literal(file),
+    ))
+}

@@ -1,0 +1,366 @@
+//! A robot that runs: its tree with actuators, tendons, loops, limits, dry friction and sensors.
+//!
+//! A [`Machine`] is built once from a [`Robot`] and is constant; a [`MachineState`] holds q, v, activations and controls
+//! as plain slices; [`MachineWork`] holds buffers. Forces are summed on the dofs, and what holds the robot beyond its
+//! tree are rows of
+//!
+//! $$ A v^+ + r\lambda = c, \qquad \text{low} \le \lambda \le \text{high}, \qquad
+//!    v^+ = v^* + h M^{-1}A^T\lambda, $$
+//!
+//! with v* the velocity without them. Eliminating v⁺ gives $(h A M^{-1}A^T + r)\lambda = c - A v^*$ with bounds, a small
+//! dense system ([`solve_boxed`](crate::solve::boxed::solve_boxed)). Loops and couplings are hard (r = 0) and their
+//! positions are projected onto C = 0 after the step; limits push one way; dry friction is a box; a servo on a tendon
+//! is a row with r = 1/(h kp + kd) whose box is its force range. Book: "Robots".
+
+mod build;
+mod control;
+mod drives;
+mod rows;
+mod sensors;
+mod step;
+
+pub use build::MachineError;
+pub use control::{Controller, Track};
+pub use sensors::sensor_length;
+pub use step::{MachineReport, MachineScheme, MachineStepError};
+
+use super::robot::{ActuatorId, Keyframe, Robot, RobotBodyId, RobotJointId, RobotSiteId};
+use super::{JointPlace, Tree, TreeWork};
+use crate::math::{Mat3, Pose, Vec3};
+use crate::solve::boxed::BoxedWork;
+use drives::{Cord, Drive};
+use rows::{Limit, Loop, RowSet};
+
+/// A frame on a link, or in the world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spot {
+    /// The link of the tree; none for the world.
+    pub link: Option<usize>,
+    /// The frame in the link's own (the world's).
+    pub pose: Pose,
+}
+
+/// A robot ready to run: everything that does not change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// What it was built from: names, shapes, keyframes.
+    pub robot: Robot,
+    /// Its tree, for kinematics and dynamics: body i of the robot is link i − 1.
+    pub tree: Tree,
+    /// What drives the dofs besides the actuators, if anything.
+    pub controller: Option<Controller>,
+    /// What the description asks for and this machine does not do.
+    pub notes: Vec<String>,
+    /// Where each joint of the robot has its numbers; none for fixed ones.
+    places: Vec<Option<JointPlace>>,
+    sites: Vec<Spot>,
+    cords: Vec<Cord>,
+    drives: Vec<Drive>,
+    activations: usize,
+    loops: Vec<Loop>,
+    limits: Vec<Limit>,
+    /// Dofs with dry friction and how much.
+    dry: Vec<(usize, f64)>,
+    /// Dofs whose sum of actuator forces is bounded.
+    efforts: Vec<(usize, [f64; 2])>,
+}
+
+/// Everything of a machine that changes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MachineState {
+    /// Time \[s\].
+    pub time: f64,
+    /// Coordinates of the joints.
+    pub q: Vec<f64>,
+    /// Velocities of the dofs.
+    pub v: Vec<f64>,
+    /// Activations of the actuators that have one.
+    pub activation: Vec<f64>,
+    /// Controls of the actuators.
+    pub control: Vec<f64>,
+    /// Forces on the dofs from outside \[N·m or N\]: an input, which acts until it is set anew.
+    pub tau: Vec<f64>,
+    /// Mean acceleration of the last step, which sensors read.
+    pub acceleration: Vec<f64>,
+    /// Forces of the actuators in the last step \[N·m or N\].
+    pub force: Vec<f64>,
+}
+
+impl MachineState {
+    /// How many numbers [`pack`](Self::pack) writes.
+    pub fn packed_len(machine: &Machine) -> usize {
+        machine.lengths().iter().sum()
+    }
+
+    /// Becomes equal to another state without taking memory if it has enough.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.time = other.time;
+        self.q.clone_from(&other.q);
+        self.v.clone_from(&other.v);
+        self.activation.clone_from(&other.activation);
+        self.control.clone_from(&other.control);
+        self.tau.clone_from(&other.tau);
+        self.acceleration.clone_from(&other.acceleration);
+        self.force.clone_from(&other.force);
+    }
+
+    /// Appends what must be saved to go on with the same bits.
+    pub fn pack(&self, out: &mut Vec<f64>) {
+        for part in
+            [&self.q, &self.v, &self.activation, &self.control, &self.tau, &self.acceleration, &self.force]
+        {
+            out.extend_from_slice(part);
+        }
+    }
+
+    /// Reads what [`pack`](Self::pack) wrote, as many numbers as this state has; false if there are fewer.
+    pub fn unpack(&mut self, time: f64, mut packed: &[f64]) -> bool {
+        self.time = time;
+        for part in [
+            &mut self.q,
+            &mut self.v,
+            &mut self.activation,
+            &mut self.control,
+            &mut self.tau,
+            &mut self.acceleration,
+            &mut self.force,
+        ] {
+            if packed.len() < part.len() {
+                return false;
+            }
+            let (now, later) = packed.split_at(part.len());
+            part.copy_from_slice(now);
+            packed = later;
+        }
+        true
+    }
+}
+
+/// Buffers of a machine. They may be dropped at any moment.
+#[derive(Debug, Clone)]
+pub struct MachineWork {
+    /// Buffers of the tree, with the poses of the last call that made them.
+    pub tree: TreeWork,
+    tau: Vec<f64>,
+    fixed_tau: Vec<f64>,
+    dv: Vec<f64>,
+    diagonal: Vec<f64>,
+    v: Vec<f64>,
+    q: Vec<f64>,
+    u: Vec<f64>,
+    v_sum: Vec<f64>,
+    dv_sum: Vec<f64>,
+    dense: Vec<f64>,
+    other: Vec<f64>,
+    stands: Vec<i8>,
+    rows: RowSet,
+    Y: Vec<f64>,
+    D: Vec<f64>,
+    d: Vec<f64>,
+    lambda: Vec<f64>,
+    boxed: BoxedWork,
+    before: MachineState,
+    /// Of the midpoint rule, which needs a second set.
+    room: Option<Box<(MachineWork, MachineState)>>,
+}
+
+impl MachineWork {
+    /// Room for one state.
+    pub fn new(machine: &Machine) -> Self {
+        let (tree, nv) = (&machine.tree, machine.tree.freedoms());
+        let o = || vec![0.0; nv];
+        Self {
+            tree: TreeWork::new(tree),
+            tau: o(),
+            fixed_tau: o(),
+            dv: o(),
+            diagonal: o(),
+            v: o(),
+            q: vec![0.0; tree.coordinates()],
+            u: o(),
+            v_sum: o(),
+            dv_sum: o(),
+            dense: o(),
+            other: o(),
+            stands: Vec::new(),
+            rows: RowSet::default(),
+            Y: Vec::new(),
+            D: Vec::new(),
+            d: Vec::new(),
+            lambda: Vec::new(),
+            boxed: BoxedWork::default(),
+            before: MachineState::default(),
+            room: None,
+        }
+    }
+}
+
+impl Machine {
+    /// Lengths of the lists of a state: q, v, activation, control, tau, acceleration, force.
+    pub fn lengths(&self) -> [usize; 7] {
+        let (nq, nv, nu) = (self.tree.coordinates(), self.tree.freedoms(), self.drives.len());
+        [nq, nv, self.activations, nu, nv, nv, nu]
+    }
+
+    /// The state of the first keyframe, or the reference configuration, at rest.
+    pub fn start(&self) -> MachineState {
+        let mut state = self.blank();
+        if let Some(key) = self.robot.keyframes.first() {
+            self.take_keyframe(&mut state, key);
+        }
+        state
+    }
+
+    /// The reference configuration at rest, controls zero.
+    pub fn blank(&self) -> MachineState {
+        let nv = self.tree.freedoms();
+        MachineState {
+            time: 0.0,
+            q: self.tree.neutral().to_vec(),
+            v: vec![0.0; nv],
+            activation: vec![0.0; self.activations],
+            control: vec![0.0; self.drives.len()],
+            tau: vec![0.0; nv],
+            acceleration: vec![0.0; nv],
+            force: vec![0.0; self.drives.len()],
+        }
+    }
+
+    /// The keyframe called `name`.
+    pub fn keyframe(&self, name: &str) -> Option<&Keyframe> {
+        self.robot.keyframes.iter().find(|key| key.name == name)
+    }
+
+    /// Takes over the numbers of a keyframe; lists of another length than the robot's are left.
+    pub fn take_keyframe(&self, state: &mut MachineState, key: &Keyframe) {
+        let take = |to: &mut Vec<f64>, from: &[f64]| {
+            if to.len() == from.len() {
+                to.copy_from_slice(from);
+            }
+        };
+        take(&mut state.q, &key.positions);
+        take(&mut state.v, &key.velocities);
+        take(&mut state.activation, &key.activations);
+        take(&mut state.control, &key.controls);
+    }
+
+    /// Where the numbers of a joint are, by its name; none for an unknown or fixed joint.
+    pub fn joint(&self, name: &str) -> Option<&JointPlace> {
+        self.joint_place(self.robot.joint(name)?)
+    }
+
+    /// Where the numbers of a joint are; none for a fixed one.
+    pub fn joint_place(&self, joint: RobotJointId) -> Option<&JointPlace> {
+        self.places.get(joint.0)?.as_ref()
+    }
+
+    /// The link of the tree that a body is, by its name; none for the world and for unknown names.
+    pub fn link(&self, name: &str) -> Option<usize> {
+        self.robot.body(name)?.0.checked_sub(1)
+    }
+
+    /// The actuator called `name`: its place in the controls.
+    pub fn actuator(&self, name: &str) -> Option<ActuatorId> {
+        self.robot.actuators.iter().position(|a| a.name == name).map(ActuatorId)
+    }
+
+    /// The site called `name`.
+    pub fn site(&self, name: &str) -> Option<Spot> {
+        let at = self.robot.sites().position(|(_, site)| site.name == name)?;
+        Some(self.sites[at])
+    }
+
+    /// The frame of a site.
+    pub fn site_spot(&self, site: RobotSiteId) -> Spot {
+        self.sites[site.0]
+    }
+
+    /// The frame of a body.
+    pub fn body_spot(&self, body: RobotBodyId) -> Spot {
+        Spot { link: body.0.checked_sub(1), pose: Pose::identity() }
+    }
+
+    /// Place of a spot in the world \[m\]. After [`Tree::kinematics`].
+    pub fn position(&self, spot: &Spot, work: &TreeWork) -> Vec3 {
+        match spot.link {
+            None => spot.pose.position,
+            Some(link) => {
+                self.tree.link_position(link, work) + self.tree.link_rotation(link, work) * spot.pose.position
+            }
+        }
+    }
+
+    /// Axes of a spot in the world. After [`Tree::kinematics`].
+    pub fn rotation(&self, spot: &Spot, work: &TreeWork) -> Mat3 {
+        let own = crate::math::rotation::matrix(&spot.pose.rotation);
+        spot.link.map_or(own, |link| self.tree.link_rotation(link, work) * own)
+    }
+
+    /// Energy: kinetic, and potential of gravity and of the springs of joints and tendons \[J\].
+    pub fn energy(&self, state: &MachineState, work: &mut MachineWork) -> (f64, f64) {
+        let (tree, w) = (&self.tree, &mut work.tree);
+        tree.kinematics(&state.q, w);
+        tree.velocities(&state.v, w);
+        let kinetic = tree.kinetic_energy(&state.v, w);
+        let mut potential = tree.gravity_energy(w) + tree.spring_energy(&state.q);
+        for cord in self.cords.iter().filter(|cord| cord.stiffness != 0.0) {
+            work.dense.fill(0.0);
+            let stretch = cord.stretch(self.measure_cord(cord, &state.q, &work.tree, &mut work.dense));
+            potential += 0.5 * cord.stiffness * stretch * stretch;
+        }
+        (kinetic, potential)
+    }
+
+    /// Momentum \[kg·m/s\] and angular momentum about the world's origin \[kg·m²/s\] of all links.
+    pub fn momentum(&self, state: &MachineState, work: &mut MachineWork) -> (Vec3, Vec3) {
+        let (tree, w) = (&self.tree, &mut work.tree);
+        tree.kinematics(&state.q, w);
+        tree.velocities(&state.v, w);
+        let (P, L) = tree.centroidal_momentum(w);
+        if tree.total_mass() > 0.0 { (P, L + tree.center_of_mass(w).cross(&P)) } else { (P, Vec3::zeros()) }
+    }
+
+    /// Forces on the dofs under which the robot at (q, v) accelerates by `dv`: inverse dynamics, springs and dampers of
+    /// the joints included \[N·m or N\].
+    pub fn inverse_dynamics(
+        &self,
+        q: &[f64],
+        v: &[f64],
+        dv: &[f64],
+        work: &mut MachineWork,
+        tau: &mut [f64],
+    ) {
+        self.tree.kinematics(q, &mut work.tree);
+        work.dv.fill(0.0);
+        self.tree.add_passive_forces(q, v, &mut work.tree, &mut work.dv);
+        self.tree.inverse_dynamics(v, Some(dv), &[], &mut work.tree, tau);
+        for (tau, passive) in tau.iter_mut().zip(&work.dv) {
+            *tau -= passive;
+        }
+    }
+
+    /// Jacobian of a spot at q: three rows of its velocity, three of its angular velocity, each as long as v.
+    pub fn jacobian(
+        &self,
+        q: &[f64],
+        spot: &Spot,
+        work: &mut MachineWork,
+        linear: &mut [f64],
+        angular: &mut [f64],
+    ) {
+        self.tree.kinematics(q, &mut work.tree);
+        match spot.link {
+            None => {
+                linear.fill(0.0);
+                angular.fill(0.0);
+            }
+            Some(link) => {
+                let x = self.position(spot, &work.tree);
+                self.tree.point_jacobian(link, &x, &work.tree, linear, angular);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,561 @@
+//! One step of a machine.
+//!
+//! *Implicit* (the default): dampers, springs and servos of single dofs are taken at the end of the step,
+//! $(M + hB + h^2K)\,\Delta v = h(\tau - b - hKv)$, rows are solved for at the velocity level, then q drifts with v⁺. A
+//! servo that would leave its force range pushes with the bound instead. *Semi-implicit* is the same with all forces at
+//! the start. *Runge-Kutta* holds loops at the acceleration level, $A\dot v = -\dot A v$, in every stage; limits and
+//! friction act as impulses at its end. *Midpoint* is the implicit rule of the tree with impulses at its end; with
+//! loops its order is 1. All of them end with q projected onto C = 0 by the smallest step in the metric of M.
+
+use super::drives::Pull;
+use super::{Machine, MachineState, MachineWork};
+use crate::bodies::articulated::{ForwardDynamics, Scheme};
+use crate::math::all_finite;
+use crate::solve::boxed::BoxedReport;
+
+/// How a machine moves in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MachineScheme {
+    /// Order 1; damping, springs and servos of single dofs implicit.
+    #[default]
+    Implicit,
+    /// Order 1, all forces at the start of the step.
+    SemiImplicit,
+    /// Runge-Kutta of order 4.
+    RungeKutta4,
+    /// Implicit midpoint, order 2, nearly energy-conserving.
+    Midpoint,
+}
+
+/// What a step did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MachineReport {
+    /// Rows that were solved for: loops, limits, friction, servos on tendons.
+    pub rows: u32,
+    /// Rounds of the active set and of clamped servos, or Newton iterations of the midpoint rule.
+    pub iterations: u32,
+    /// What the rows were left with, relative.
+    pub residual: f64,
+    /// Rows that depend on others.
+    pub weak_rows: u32,
+    /// Worst gap of a loop after the step \[m or rad\].
+    pub gap: f64,
+    /// Newton steps of the projection.
+    pub projections: u32,
+    /// A solver gave up before it met its own rule.
+    pub unfinished: bool,
+}
+
+/// Why a step failed. The state is as it was.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MachineStepError {
+    /// Numbers overflowed.
+    #[error(
+        "robot `{robot}` stopped being finite at its dof {dof} in the step from t = {time} s with h = {h} s; a smaller dt would help"
+    )]
+    NonFinite {
+        /// Name of the robot.
+        robot: String,
+        /// Which dof.
+        dof: usize,
+        /// Time before the step \[s\].
+        time: f64,
+        /// Step \[s\].
+        h: f64,
+    },
+    /// A state of another robot.
+    #[error("the state has {found} numbers where robot `{robot}` needs {needed}")]
+    Mismatch {
+        /// Name of the robot.
+        robot: String,
+        /// What it has.
+        found: usize,
+        /// What is needed.
+        needed: usize,
+    },
+}
+
+/// Rounds in which servos find out whether they reach their force ranges.
+const SERVO_ROUNDS: u32 = 8;
+/// Newton steps of the projection.
+const MOST_PROJECTIONS: u32 = 12;
+/// A loop counts as closed when it gapes by less than this \[m or rad\].
+const CLOSED: f64 = 1e-13;
+
+impl Machine {
+    /// Advances a state by h seconds.
+    pub fn step(
+        &self,
+        scheme: MachineScheme,
+        state: &mut MachineState,
+        h: f64,
+        work: &mut MachineWork,
+    ) -> Result<MachineReport, MachineStepError> {
+        self.check_state(state)?;
+        work.before.copy_from(state);
+        let mut report = MachineReport::default();
+        match scheme {
+            MachineScheme::Implicit => self.velocity_step(state, h, true, work, &mut report),
+            MachineScheme::SemiImplicit => self.velocity_step(state, h, false, work, &mut report),
+            MachineScheme::RungeKutta4 => self.runge_kutta(state, h, work, &mut report),
+            MachineScheme::Midpoint => self.midpoint(state, h, work, &mut report),
+        }
+        for (k, drive) in self.drives.iter().enumerate() {
+            drive.advance_activation(state, k, h);
+        }
+        for ((a, v), before) in state.acceleration.iter_mut().zip(&state.v).zip(&work.before.v) {
+            *a = (v - before) / h;
+        }
+        if all_finite(&state.q) && all_finite(&state.v) {
+            state.time += h;
+            return Ok(report);
+        }
+        let dof = state.v.iter().position(|x| !x.is_finite()).unwrap_or(0);
+        state.copy_from(&work.before);
+        Err(MachineStepError::NonFinite { robot: self.robot.name.clone(), dof, time: state.time, h })
+    }
+
+    fn check_state(&self, state: &MachineState) -> Result<(), MachineStepError> {
+        let (nq, nv, nu) = (self.tree.coordinates(), self.tree.freedoms(), self.drives.len());
+        let MachineState { q, v, activation, control, tau, acceleration, force, .. } = state;
+        for (list, needed) in [
+            (q, nq),
+            (v, nv),
+            (tau, nv),
+            (acceleration, nv),
+            (control, nu),
+            (force, nu),
+            (activation, self.activations),
+        ] {
+            if list.len() != needed {
+                let robot = self.robot.name.clone();
+                return Err(MachineStepError::Mismatch { robot, found: list.len(), needed });
+            }
+        }
+        Ok(())
+    }
+
+    /// τ of everything that is not a row or a servo of [`add_drives`](Self::add_drives), into `fixed_tau`; gains that are
+    /// to be implicit into `diagonal` as B + hK, and −hKv into τ. After kinematics.
+    fn fixed_forces(&self, state: &MachineState, h: f64, implicit: bool, work: &mut MachineWork) {
+        let MachineWork { tree: w, fixed_tau: tau, diagonal, dv, dense, other, .. } = work;
+        tau.copy_from_slice(&state.tau);
+        self.tree.add_passive_forces(&state.q, &state.v, w, tau);
+        diagonal.fill(0.0);
+        let mut gain = |d: usize, kp: f64, kd: f64| diagonal[d] += kd + h * kp;
+        if implicit {
+            for d in 0..tau.len() {
+                gain(d, self.tree.stiffness()[d], self.tree.damping()[d]);
+            }
+        }
+        self.add_controller(state, w, dv, other, tau, |d, kp, kd| {
+            if implicit {
+                gain(d, kp, kd);
+            }
+        });
+        if implicit {
+            // −hKv: the spring's force at the end of the step. A damper's part is in the matrix alone.
+            for d in 0..tau.len() {
+                tau[d] -= h * self.tree.stiffness()[d] * state.v[d];
+            }
+            if let Some(super::Controller::Pd { kp, .. }) = &self.controller {
+                for j in self.driven() {
+                    tau[j] -= h * kp * state.v[j];
+                }
+            }
+        }
+        for cord in self.cords.iter().filter(|cord| cord.stiffness != 0.0 || cord.damping != 0.0) {
+            dense.fill(0.0);
+            let length = self.measure_cord(cord, &state.q, w, dense);
+            let rate = crate::math::dot(dense, &state.v);
+            let pull = -cord.stiffness * cord.stretch(length) - cord.damping * rate;
+            tau.iter_mut().zip(&*dense).for_each(|(t, a)| *t += a * pull);
+        }
+        dense.fill(0.0);
+    }
+
+    /// Dofs that controllers drive.
+    fn driven(&self) -> impl Iterator<Item = usize> + '_ {
+        use crate::bodies::articulated::JointKind::{Hinge, Slide};
+        self.tree.joints().iter().filter(|j| matches!(j.kind, Hinge | Slide)).map(|j| j.v.start)
+    }
+
+    /// True if an actuator is taken at the end of the step: it holds against motion of one dof, or of a tendon.
+    fn is_servo(&self, k: usize, law: &super::drives::Law) -> bool {
+        let drive = &self.drives[k];
+        matches!(drive.pull, Pull::Dof { .. } | Pull::Cord(_))
+            && law.kp >= 0.0
+            && law.kd >= 0.0
+            && law.kp + law.kd > 0.0
+    }
+
+    /// τ ← fixed forces and actuators, diagonal ← h(B + hK) of both.
+    fn add_drives(&self, state: &mut MachineState, h: f64, implicit: bool, work: &mut MachineWork) {
+        work.tau.copy_from_slice(&work.fixed_tau);
+        work.u.iter_mut().zip(&work.diagonal).for_each(|(u, b)| *u = h * b);
+        for k in 0..self.drives.len() {
+            let (drive, law) = (&self.drives[k], self.drives[k].law(state, k, h));
+            let servo = implicit && self.is_servo(k, &law);
+            if servo && matches!(drive.pull, Pull::Cord(_)) {
+                continue;
+            }
+            let MachineWork { tree: w, tau, dense, u, stands, .. } = work;
+            if let Pull::Dof { q, v } = drive.pull {
+                let g = drive.gear[0];
+                let (length, rate) = (g * state.q[q], g * state.v[v]);
+                let whole = law.f0 - law.kp * length - law.kd * rate;
+                state.force[k] = match (servo, stands[k], drive.force_range) {
+                    (true, 0, _) => {
+                        u[v] += h * g * g * (law.kd + h * law.kp);
+                        whole - h * law.kp * rate
+                    }
+                    (true, -1, Some([low, _])) => low,
+                    (true, _, Some([_, high])) => high,
+                    _ => drive.clamp_force(whole),
+                };
+                tau[v] += g * state.force[k];
+                continue;
+            }
+            dense.fill(0.0);
+            let length = self.measure_drive(drive, &state.q, w, dense);
+            let rate = crate::math::dot(dense, &state.v);
+            let force = drive.clamp_force(law.f0 - law.kp * length - law.kd * rate);
+            state.force[k] = force;
+            tau.iter_mut().zip(&*dense).for_each(|(t, a)| *t += a * force);
+            dense.fill(0.0);
+        }
+        self.bound_efforts(state, work);
+    }
+
+    /// Bounds on the sum of actuator forces on one joint, where a description has them.
+    fn bound_efforts(&self, state: &MachineState, work: &mut MachineWork) {
+        for &(d, [low, high]) in &self.efforts {
+            let sum: f64 =
+                self.drives.iter().zip(&state.force).fold(0.0, |sum, (drive, f)| match drive.pull {
+                    Pull::Dof { v, .. } if v == d => sum + drive.gear[0] * f,
+                    _ => sum,
+                });
+            work.tau[d] += sum.max(low).min(high) - sum;
+        }
+    }
+
+    /// Which servos of single dofs stand wrong after a solve; true if any was moved.
+    fn move_stands(&self, state: &MachineState, h: f64, after: &[f64], work: &mut MachineWork) -> bool {
+        let mut moved = false;
+        for (k, drive) in self.drives.iter().enumerate() {
+            let (Pull::Dof { q, v }, Some([low, high])) = (&drive.pull, drive.force_range) else { continue };
+            let law = drive.law(state, k, h);
+            if !self.is_servo(k, &law) {
+                continue;
+            }
+            let (g, rate) = (drive.gear[0], drive.gear[0] * after[*v]);
+            let force = law.f0 - law.kp * (g * state.q[*q] + h * rate) - law.kd * rate;
+            let slack = 1e-12 * (force.abs() + low.abs() + high.abs());
+            let stand = match work.stands[k] {
+                0 if force < low - slack => -1,
+                0 if force > high + slack => 1,
+                -1 if force > low + slack => 0,
+                1 if force < high - slack => 0,
+                same => same,
+            };
+            moved |= stand != work.stands[k];
+            work.stands[k] = stand;
+        }
+        moved
+    }
+
+    /// Rows of servos on tendons: ℓ̇⁺ + rλ = r(f₀ − kp ℓ), r = 1/(h kp + kd), λ in the force range. After kinematics.
+    fn add_servo_rows(&self, state: &MachineState, h: f64, work: &mut MachineWork) {
+        let MachineWork { tree: w, rows, dense, .. } = work;
+        for (k, drive) in self.drives.iter().enumerate().filter(|(_, d)| matches!(d.pull, Pull::Cord(_))) {
+            let law = drive.law(state, k, h);
+            if self.is_servo(k, &law) {
+                let length = self.measure_drive(drive, &state.q, w, dense);
+                let r = 1.0 / (h * law.kp + law.kd);
+                let range = drive.force_range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+                rows.push_dense(dense, range, r * (law.f0 - law.kp * length));
+                rows.end_group();
+                let last = rows.len() - 1;
+                (rows.softness[last], rows.drive[last]) = (r, Some(k));
+            }
+        }
+    }
+
+    /// v⁺ by rows at the velocity level, then drift and projection.
+    fn velocity_step(
+        &self,
+        state: &mut MachineState,
+        h: f64,
+        implicit: bool,
+        work: &mut MachineWork,
+        report: &mut MachineReport,
+    ) {
+        self.tree.kinematics(&state.q, &mut work.tree);
+        self.fixed_forces(state, h, implicit, work);
+        work.stands.clear();
+        work.stands.resize(self.drives.len(), 0);
+        let mut built = false;
+        for round in 1..=SERVO_ROUNDS {
+            report.iterations = round;
+            self.add_drives(state, h, implicit, work);
+            let diagonal = if implicit { &work.u[..] } else { &[] };
+            self.tree.accelerate_by_choice(&state.v, &work.tau, &[], diagonal, &mut work.tree, &mut work.dv);
+            for d in 0..work.v.len() {
+                work.v[d] = state.v[d] + h * work.dv[d];
+            }
+            if !built {
+                built = true;
+                let after = std::mem::take(&mut work.v);
+                work.rows.clear();
+                self.add_loop_rows(&state.q, None, work);
+                if implicit {
+                    self.add_servo_rows(state, h, work);
+                }
+                self.add_friction_rows(&state.q, work);
+                self.add_limit_rows(&state.q, &after, h, work);
+                work.v = after;
+            }
+            if work.rows.len() > 0 {
+                let solved = self.solve_velocity(h, work);
+                self.note(&solved, work, report);
+            }
+            let after = std::mem::take(&mut work.v);
+            let again = implicit && self.move_stands(state, h, &after, work);
+            work.v = after;
+            if !again {
+                break;
+            }
+            report.unfinished |= round == SERVO_ROUNDS;
+        }
+        for (i, k) in work.rows.drive.iter().enumerate() {
+            if let Some(k) = k {
+                state.force[*k] = work.lambda[i];
+            }
+        }
+        self.read_servo_forces(state, h, implicit, work);
+        state.v.copy_from_slice(&work.v);
+        self.tree.integrate(&mut state.q, &state.v, h);
+        self.project(state, false, work, report);
+    }
+
+    /// Forces of implicit servos at the end of the step, for sensors.
+    fn read_servo_forces(&self, state: &mut MachineState, h: f64, implicit: bool, work: &MachineWork) {
+        for k in 0..self.drives.len() {
+            let (drive, law) = (&self.drives[k], self.drives[k].law(state, k, h));
+            if let (Pull::Dof { q, v }, true) = (&drive.pull, implicit && self.is_servo(k, &law)) {
+                let (g, rate) = (drive.gear[0], drive.gear[0] * work.v[*v]);
+                let force = law.f0 - law.kp * (g * state.q[*q] + h * rate) - law.kd * rate;
+                state.force[k] = drive.clamp_force(force);
+            }
+        }
+    }
+
+    /// work.v ← v⁺ from v*, by the rows.
+    fn solve_velocity(&self, h: f64, work: &mut MachineWork) -> BoxedReport {
+        self.assemble_rows(h, work);
+        work.d.clear();
+        for i in 0..work.rows.len() {
+            work.d.push(work.rows.target[i] - work.rows.times(i, &work.v));
+        }
+        let solved = self.solve_rows(work);
+        self.add_response(h, &work.Y, &work.lambda, &mut work.v);
+        solved
+    }
+
+    fn note(&self, solved: &BoxedReport, work: &MachineWork, report: &mut MachineReport) {
+        report.rows = report.rows.max(work.rows.len() as u32);
+        report.iterations = report.iterations.max(solved.rounds);
+        report.residual = report.residual.max(solved.residual);
+        report.weak_rows = solved.weak;
+        report.unfinished |= solved.residual > 1e-6;
+    }
+
+    /// dv/dt at (q, v) with loops held at the acceleration level; into `work.dv`.
+    fn acceleration(&self, state: &mut MachineState, work: &mut MachineWork, report: &mut MachineReport) {
+        self.tree.kinematics(&state.q, &mut work.tree);
+        self.fixed_forces(state, 0.0, false, work);
+        self.add_drives(state, 0.0, false, work);
+        self.tree.accelerate_by_choice(&state.v, &work.tau, &[], &[], &mut work.tree, &mut work.dv);
+        if self.loops.is_empty() {
+            return;
+        }
+        self.tree.velocities(&state.v, &mut work.tree);
+        work.rows.clear();
+        self.add_loop_rows(&state.q, Some(&state.v), work);
+        self.assemble_rows(1.0, work);
+        work.d.clear();
+        for i in 0..work.rows.len() {
+            work.d.push(-work.rows.bias[i] - work.rows.times(i, &work.dv));
+        }
+        let solved = self.solve_rows(work);
+        self.note(&solved, work, report);
+        self.add_response(1.0, &work.Y, &work.lambda, &mut work.dv);
+    }
+
+    fn runge_kutta(
+        &self,
+        state: &mut MachineState,
+        h: f64,
+        work: &mut MachineWork,
+        report: &mut MachineReport,
+    ) {
+        let start = std::mem::take(&mut work.before);
+        let mut u = std::mem::take(&mut work.q);
+        // `u` holds the rate of the local coordinates of a stage; before it is evaluated, these coordinates themselves.
+        u.clear();
+        u.resize(self.tree.freedoms(), 0.0);
+        work.v_sum.fill(0.0);
+        work.dv_sum.fill(0.0);
+        for (weight, next) in [(1.0, 0.5), (2.0, 0.5), (2.0, 1.0), (1.0, 0.0)] {
+            self.acceleration(state, work, report);
+            self.tree.rate_of_turn(&state.v, &mut u);
+            for d in 0..u.len() {
+                work.v_sum[d] += weight / 6.0 * u[d];
+                work.dv_sum[d] += weight / 6.0 * work.dv[d];
+            }
+            if next > 0.0 {
+                state.q.copy_from_slice(&start.q);
+                self.tree.integrate(&mut state.q, &u, next * h);
+                state.time = start.time + next * h;
+                for d in 0..u.len() {
+                    state.v[d] = start.v[d] + next * h * work.dv[d];
+                    u[d] *= next * h;
+                }
+            }
+        }
+        state.time = start.time;
+        state.q.copy_from_slice(&start.q);
+        self.tree.integrate(&mut state.q, &work.v_sum, h);
+        for d in 0..u.len() {
+            state.v[d] = start.v[d] + h * work.dv_sum[d];
+        }
+        work.q = u;
+        work.before = start;
+        self.finish(state, h, work, report);
+    }
+
+    fn midpoint(&self, state: &mut MachineState, h: f64, work: &mut MachineWork, report: &mut MachineReport) {
+        let mut room = work.room.take().unwrap_or_else(|| Box::new((MachineWork::new(self), state.clone())));
+        let (other, stage) = &mut *room;
+        stage.copy_from(state);
+        stage.time += 0.5 * h;
+        let (q, v) = (&mut state.q, &mut state.v);
+        let done = self.tree.step(Scheme::Midpoint, q, v, h, &mut work.tree, |q, v, tau| {
+            // The tree's own springs and dampers are added by its step; what is left is the rest.
+            stage.q.copy_from_slice(q);
+            stage.v.copy_from_slice(v);
+            self.tree.kinematics(q, &mut other.tree);
+            self.fixed_forces(stage, 0.0, false, other);
+            self.add_drives(stage, 0.0, false, other);
+            other.dv.fill(0.0);
+            self.tree.add_passive_forces(q, v, &mut other.tree, &mut other.dv);
+            for d in 0..tau.len() {
+                tau[d] += other.tau[d] - other.dv[d];
+            }
+        });
+        state.force.copy_from_slice(&stage.force);
+        work.room = Some(room);
+        report.iterations = done.iterations;
+        report.unfinished |= !done.converged;
+        self.finish(state, h, work, report);
+    }
+
+    /// Limits and friction as impulses on v; loops projected, positions and velocities.
+    fn finish(&self, state: &mut MachineState, h: f64, work: &mut MachineWork, report: &mut MachineReport) {
+        let inequalities = !self.limits.is_empty() || !self.dry.is_empty();
+        if self.loops.is_empty() && !inequalities {
+            return;
+        }
+        self.project(state, true, work, report);
+        if inequalities {
+            self.tree.kinematics(&state.q, &mut work.tree);
+            work.rows.clear();
+            self.add_limit_rows(&state.q, &state.v, h, work);
+            self.add_friction_rows(&state.q, work);
+            if work.rows.len() > 0 {
+                self.add_loop_rows(&state.q, None, work);
+                self.factor_at(work);
+                work.v.copy_from_slice(&state.v);
+                let solved = self.solve_velocity(h, work);
+                self.note(&solved, work, report);
+                state.v.copy_from_slice(&work.v);
+            }
+        }
+    }
+
+    /// M⁻¹ at hand where kinematics stands.
+    fn factor_at(&self, work: &mut MachineWork) {
+        match self.tree.forward {
+            ForwardDynamics::Articulated => self.tree.articulate(&[], &mut work.tree),
+            ForwardDynamics::Factored => {
+                self.tree.mass_matrix(&mut work.tree);
+                self.tree.factor_mass(&mut work.tree);
+            }
+        }
+    }
+
+    /// q onto C = 0, and v onto A v = 0 if asked, by the smallest steps in the metric of M.
+    fn project(
+        &self,
+        state: &mut MachineState,
+        velocities: bool,
+        work: &mut MachineWork,
+        report: &mut MachineReport,
+    ) {
+        if self.loops.is_empty() {
+            return;
+        }
+        let mut last = f64::INFINITY;
+        for round in 0..=MOST_PROJECTIONS {
+            self.tree.kinematics(&state.q, &mut work.tree);
+            if round == 0 {
+                self.factor_at(work);
+            }
+            work.rows.clear();
+            self.add_loop_rows(&state.q, None, work);
+            let gap = work.rows.violation.iter().fold(0.0f64, |m, c| m.max(c.abs()));
+            report.gap = gap;
+            if gap < CLOSED || round == MOST_PROJECTIONS || gap > 0.5 * last || gap.is_nan() {
+                break;
+            }
+            last = gap;
+            report.projections += 1;
+            self.assemble_rows(1.0, work);
+            work.d.clear();
+            work.d.extend(work.rows.violation.iter().map(|c| -c));
+            self.solve_rows(work);
+            work.v.fill(0.0);
+            self.add_response(1.0, &work.Y, &work.lambda, &mut work.v);
+            self.tree.integrate(&mut state.q, &work.v, 1.0);
+        }
+        if velocities {
+            self.assemble_rows(1.0, work);
+            work.d.clear();
+            for i in 0..work.rows.len() {
+                work.d.push(-work.rows.times(i, &state.v));
+            }
+            self.solve_rows(work);
+            self.add_response(1.0, &work.Y, &work.lambda, &mut state.v);
+        }
+    }
+
+    /// Worst violation of a loop or coupling at q \[m or rad\].
+    pub fn worst_gap(&self, q: &[f64], work: &mut MachineWork) -> f64 {
+        self.tree.kinematics(q, &mut work.tree);
+        work.rows.clear();
+        self.add_loop_rows(q, None, work);
+        work.rows.violation.iter().fold(0.0, |m: f64, c| m.max(c.abs()))
+    }
+
+    /// Closes the loops of a state set by hand: positions, then velocities. Returns the gap that is left \[m or rad\].
+    pub fn assemble(&self, state: &mut MachineState, work: &mut MachineWork) -> f64 {
+        let mut report = MachineReport::default();
+        for _ in 0..20 {
+            self.project(state, true, work, &mut report);
+            if report.gap < 1e-11 || report.gap.is_nan() {
+                break;
+            }
+        }
+        report.gap
+    }
+}

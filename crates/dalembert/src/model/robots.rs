@@ -1,0 +1,103 @@
+//! Robots inside a model: machines beside the other bodies, each with a stretch of [`State::robots`].
+//!
+//! ```text
+//! state.robots = [ q | v | activation | control | tau | acceleration | force ] of the first, then of the next, …
+//! ```
+//!
+//! A robot is stepped by itself with the scheme that belongs to the scene's method: nothing else pushes on it but what
+//! a user writes into its controls and forces.
+
+use std::ops::Range;
+
+use super::{Model, State};
+use crate::bodies::articulated::machine::{Machine, MachineState, MachineWork};
+use crate::math::{Pose, Vec3};
+
+/// A robot of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RobotPart {
+    /// The name that the scene gave it.
+    pub name: String,
+    /// What it is: names, tree, kinematics and dynamics.
+    pub machine: Machine,
+    /// Its numbers in [`State::robots`].
+    pub place: Range<usize>,
+}
+
+macro_rules! slices {
+    ($($(#[$doc:meta])* $name:ident, $name_mut:ident, $which:expr;)*) => {$(
+        $(#[$doc])*
+        pub fn $name<'a>(&self, state: &'a State) -> &'a [f64] {
+            &state.robots[self.stretch($which)]
+        }
+
+        $(#[$doc])*
+        pub fn $name_mut<'a>(&self, state: &'a mut State) -> &'a mut [f64] {
+            &mut state.robots[self.stretch($which)]
+        }
+    )*};
+}
+
+impl RobotPart {
+    /// Where the list number `which` of [`MachineState`] lies.
+    fn stretch(&self, which: usize) -> Range<usize> {
+        let lengths = self.machine.lengths();
+        let first = self.place.start + lengths[..which].iter().sum::<usize>();
+        first..first + lengths[which]
+    }
+
+    slices! {
+        /// Coordinates of its joints; see [`Machine::joint`] for places by name.
+        q, q_mut, 0;
+        /// Velocities of its dofs.
+        v, v_mut, 1;
+        /// Activations of its actuators.
+        activation, activation_mut, 2;
+        /// Controls of its actuators; see [`Machine::actuator`].
+        control, control_mut, 3;
+        /// Forces on its dofs from outside \[N·m or N\], which act until they are set anew.
+        tau, tau_mut, 4;
+        /// Mean accelerations of the last step.
+        acceleration, acceleration_mut, 5;
+        /// Actuator forces of the last step \[N·m or N\].
+        force, force_mut, 6;
+    }
+
+    /// A copy of its state.
+    pub fn state(&self, state: &State) -> MachineState {
+        let mut own = self.machine.blank();
+        own.unpack(state.time, &state.robots[self.place.clone()]);
+        own
+    }
+
+    /// Poses of all its bodies, the world first.
+    pub fn poses(&self, state: &State, work: &mut MachineWork) -> Vec<Pose> {
+        let tree = &self.machine.tree;
+        tree.kinematics(self.q(state), &mut work.tree);
+        let links = (0..tree.link_count()).map(|i| tree.link_pose(i, &work.tree));
+        std::iter::once(Pose::identity()).chain(links).collect()
+    }
+}
+
+impl Model {
+    /// The robot with the given name.
+    pub fn robot(&self, name: &str) -> Option<&RobotPart> {
+        self.robots.iter().find(|robot| robot.name == name)
+    }
+
+    /// Kinetic and potential energy of all robots \[J\].
+    pub fn robot_energy(&self, state: &State) -> (f64, f64) {
+        self.robots.iter().fold((0.0, 0.0), |sum, robot| {
+            let (k, p) = robot.machine.energy(&robot.state(state), &mut robot.machine.work());
+            (sum.0 + k, sum.1 + p)
+        })
+    }
+
+    /// Momentum and angular momentum about the origin of all robots.
+    pub(super) fn robot_momentum(&self, state: &State) -> (Vec3, Vec3) {
+        self.robots.iter().fold((Vec3::zeros(), Vec3::zeros()), |sum, robot| {
+            let (P, L) = robot.machine.momentum(&robot.state(state), &mut robot.machine.work());
+            (sum.0 + P, sum.1 + L)
+        })
+    }
+}

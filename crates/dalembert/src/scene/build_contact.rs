@@ -1,0 +1,325 @@
+//! Under the method `ipc`: rigid bodies become stiff affine ones, and everything gets a collision surface.
+
+use std::collections::BTreeMap;
+
+use super::build::Notes;
+use super::build_deformable::Expanded;
+use super::{AffineBody, BodyMass, Scene};
+use crate::bodies::{AffineMass, MassProperties};
+use crate::collide::{BodyGeometry, Groups, HalfPlane, Surface, VertexMap, exact};
+use crate::filters::Filters;
+use crate::forces::nary::AffineEnergy;
+use crate::math::{Mat3, Vec3};
+use crate::model::{Block, BlockKind, ContactModel};
+use crate::step::{Ipc, Method, Scheme};
+
+/// The collision surface of one set of particles.
+#[derive(Debug, Clone)]
+pub(super) struct Skin {
+    /// Which set.
+    pub set: usize,
+    /// Places in the frame of an affine body, from its centre of mass; `None` if vertices are the particles.
+    pub material: Option<Vec<Vec3>>,
+    pub triangles: Vec<[u32; 3]>,
+    pub segments: Vec<[u32; 2]>,
+    /// Half the thickness \[m\].
+    pub radius: f64,
+    /// Half sizes along the axes of an affine body, for what it does to tolerances \[m\].
+    pub reach: Vec3,
+}
+
+/// Half sizes of the box with these second moments \[m\].
+pub(super) fn moment_reach(mass: &AffineMass) -> Vec3 {
+    Vec3::from_fn(|k, _| (3.0 * mass.second[(k, k)].max(0.0) / mass.mass).sqrt())
+}
+
+/// Checks settings and turns rigid bodies into affine ones.
+pub(super) fn prepare(scene: &mut Scene, notes: &mut Notes) {
+    let Method::Ipc(settings) = scene.method else {
+        for (k, g) in scene.ground.iter().enumerate() {
+            notes.at("ground", k, &g.name);
+            let method = scene.method.name();
+            notes.error("", format!("the method `{method}` does not know the ground; `ipc` does"));
+        }
+        return;
+    };
+    check(&settings, notes);
+    if let Some(body) = scene.generalized.first() {
+        notes.at("generalized", 0, &body.name);
+        notes.error("", "the method `ipc` does not take generalized coordinates; `lagrange` does");
+    }
+    for (k, body) in std::mem::take(&mut scene.rigid).into_iter().enumerate() {
+        notes.at("rigid", k, &body.name);
+        if let Err(e) = body.shape.validate() {
+            notes.error("shape", e.to_string());
+            continue;
+        }
+        scene.affine.push(AffineBody {
+            mass: body.mass,
+            stiffness: settings.rigid_stiffness,
+            energy: AffineEnergy::Orthogonality,
+            position: body.pose.position,
+            orientation: body.pose.rotation,
+            velocity: body.velocity,
+            angular_velocity: body.pose.rotation * body.angular_velocity,
+            ..AffineBody::new(body.name, body.shape)
+        });
+    }
+}
+
+fn check(settings: &Ipc, notes: &mut Notes) {
+    notes.at("", 0, "");
+    notes.positive("tolerance", settings.tolerance);
+    notes.positive("friction_speed", settings.friction_speed);
+    notes.positive("contact_stiffness", settings.contact_stiffness);
+    notes.positive("rigid_stiffness", settings.rigid_stiffness);
+    notes.not_negative("friction", settings.friction);
+    if let Some(gap) = settings.gap {
+        notes.positive("gap", gap);
+    }
+    if settings.most_newton == 0 {
+        notes.error("newton", "must be at least 1");
+    }
+    if matches!(settings.scheme, Scheme::Midpoint | Scheme::Trapezoid) {
+        let name = settings.scheme.name();
+        notes.error("scheme", format!("`{name}` is not for `ipc`; `euler`, `bdf2` and `static` are"));
+    }
+}
+
+/// Volume of a body without a volume of its own: that of the box with its second moments.
+pub(super) fn moment_volume(mass: &BodyMass) -> Option<f64> {
+    let BodyMass::Given { mass, center, inertia } = mass else { return None };
+    let body = MassProperties::new(*mass, *center, *inertia).ok()?;
+    let half = moment_reach(&AffineMass::from_mass_properties(&body).about_center());
+    let largest = half.max();
+    Some(8.0 * half.map(|a| a.max(1e-3 * largest)).product())
+}
+
+/// Names to contact groups: everything that a rule names has a group of its own, the rest shares group 0.
+struct Classes {
+    group: BTreeMap<String, u32>,
+}
+
+impl Classes {
+    fn of(&self, name: &str) -> u32 {
+        self.group.get(name).copied().unwrap_or(0)
+    }
+}
+
+/// The constant part of contact; mistakes are noted.
+pub(super) fn contact_model(
+    scene: &Scene,
+    expanded: &Expanded,
+    blocks: &[Block],
+    masses: &[f64],
+    x: &[Vec3],
+    filters: &Filters,
+    notes: &mut Notes,
+) -> Option<ContactModel> {
+    let Method::Ipc(settings) = &scene.method else { return None };
+    let particles = masses.len();
+    let mut out = ContactModel {
+        reach: vec![1.0; particles],
+        held: (0..particles).map(|i| filters.block(i).is_some_and(|C| C == Mat3::zeros())).collect(),
+        ..ContactModel::default()
+    };
+    let classes = classes(scene, blocks, notes);
+    out.groups = classes.group.len() + 1;
+    out.friction = vec![settings.friction; out.groups * out.groups];
+    let mut groups = Groups::new(out.groups);
+    for rule in &scene.contact {
+        let any = |name: &String| name == "*";
+        let members = |name: &String| -> Vec<u32> {
+            if any(name) { (0..out.groups as u32).collect() } else { vec![classes.of(name)] }
+        };
+        for &a in &members(&rule.between[0]) {
+            for &b in &members(&rule.between[1]) {
+                groups.set(a, b, rule.enabled);
+                let mu = rule.friction.unwrap_or(settings.friction);
+                out.friction[a as usize * out.groups + b as usize] = mu;
+                out.friction[b as usize * out.groups + a as usize] = mu;
+            }
+        }
+    }
+    out.surface.groups = groups;
+    for skin in &expanded.skins {
+        add_skin(skin, &blocks[skin.set], masses, &classes, &mut out, notes);
+    }
+    for (k, g) in scene.ground.iter().enumerate() {
+        notes.at("ground", k, &g.name);
+        notes.finite3("point", &g.point);
+        match g.normal.try_normalize(1e-300) {
+            Some(normal) => {
+                let group = classes.of(&g.name);
+                out.surface.half_planes.push(HalfPlane { normal, offset: normal.dot(&g.point), group });
+                out.plane_names.push(g.name.clone());
+            }
+            None => notes.error("normal", "is no direction"),
+        }
+    }
+    let flat: Vec<f64> = x[..particles].iter().flat_map(|p| [p.x, p.y, p.z]).collect();
+    let mut vertices = Vec::new();
+    out.positions(&flat, &mut vertices);
+    out.edge_length2 = out
+        .surface
+        .edges
+        .iter()
+        .map(|&[a, b]| (vertices[a as usize] - vertices[b as usize]).norm_squared())
+        .collect();
+    out.gap = settings.gap.unwrap_or_else(|| default_gap(&out.surface, &vertices));
+    if out.can_touch() {
+        sanity(&out, &vertices, notes);
+    }
+    Some(out)
+}
+
+fn classes(scene: &Scene, blocks: &[Block], notes: &mut Notes) -> Classes {
+    let mut group = BTreeMap::new();
+    let known = |name: &str| {
+        blocks.iter().any(|b| b.name == name && b.kind != BlockKind::Mapped)
+            || scene.ground.iter().any(|g| g.name == name)
+    };
+    for (k, rule) in scene.contact.iter().enumerate() {
+        notes.at("contact", k, "");
+        if let Some(mu) = rule.friction {
+            notes.not_negative("friction", mu);
+        }
+        for name in &rule.between {
+            if name == "*" {
+                continue;
+            }
+            if !known(name) {
+                let mut names: Vec<String> = blocks.iter().map(|b| b.name.clone()).collect();
+                names.extend(scene.ground.iter().map(|g| g.name.clone()));
+                let message = format!("names `{name}`, which the scene does not have");
+                notes.misspelt("between", message, Some((name.clone(), names)));
+                continue;
+            }
+            let next = group.len() as u32 + 1;
+            group.entry(name.clone()).or_insert(next);
+        }
+    }
+    Classes { group }
+}
+
+fn add_skin(
+    skin: &Skin,
+    block: &Block,
+    masses: &[f64],
+    classes: &Classes,
+    out: &mut ContactModel,
+    notes: &mut Notes,
+) {
+    let first = block.points.start;
+    let held = block.points.clone().all(|i| out.held[i]);
+    let maps: Vec<VertexMap> = match &skin.material {
+        Some(places) => {
+            out.affine.push(first as u32);
+            for k in 0..3 {
+                out.reach[first + 1 + k] = skin.reach[k].max(1e-9);
+            }
+            places.iter().map(|X| VertexMap::affine(first as u32, X)).collect()
+        }
+        None => block.points.clone().map(|i| VertexMap::point(i as u32)).collect(),
+    };
+    let told: Vec<VertexMap> = maps.iter().map(|m| if held { VertexMap::PRESCRIBED } else { *m }).collect();
+    let flat = skin.material.as_ref().map_or(Vec::new(), |places| flat_edges(places, &skin.triangles));
+    let geometry = BodyGeometry {
+        flat_edges: &flat,
+        maps: &told,
+        triangles: &skin.triangles,
+        segments: &skin.segments,
+        radius: skin.radius,
+        self_contact: skin.material.is_none() && !(skin.triangles.is_empty() && skin.segments.is_empty()),
+        group: classes.of(&block.name),
+    };
+    if let Err(error) = out.surface.add(&geometry) {
+        notes.error("", format!("the collision surface of `{}`: {error}", block.name));
+        return;
+    }
+    out.names.push(block.name.clone());
+    let mass = |map: &VertexMap| if held { 0.0 } else { masses[map.first_block as usize] };
+    out.vertex_mass.extend(maps.iter().map(mass));
+    out.maps.extend(maps);
+}
+
+/// Edges whose two triangles lie in one plane, low number first, sorted. An affine body keeps them so.
+fn flat_edges(x: &[Vec3], triangles: &[[u32; 3]]) -> Vec<[u32; 2]> {
+    let mut sides: Vec<([u32; 2], u32)> = Vec::new();
+    for (t, &[a, b, c]) in triangles.iter().enumerate() {
+        sides.extend([[a, b], [b, c], [c, a]].map(|[i, j]| ([i.min(j), i.max(j)], t as u32)));
+    }
+    sides.sort_unstable();
+    let normal = |t: u32| {
+        let [a, b, c] = triangles[t as usize].map(|i| x[i as usize]);
+        (b - a).cross(&(c - a)).try_normalize(0.0)
+    };
+    let mut out = Vec::new();
+    for group in sides.chunk_by(|a, b| a.0 == b.0) {
+        if let [(edge, s), (_, t)] = group
+            && let (Some(m), Some(n)) = (normal(*s), normal(*t))
+            && m.cross(&n).norm() < 1e-12
+            && m.dot(&n) > 0.0
+        {
+            out.push(*edge);
+        }
+    }
+    out
+}
+
+/// 1 mm, or a hundredth of the diagonal of the smallest body.
+fn default_gap(surface: &Surface, x: &[Vec3]) -> f64 {
+    let mut gap = 1e-3f64;
+    for body in surface.bodies.iter().filter(|b| b.vertices.len() > 1) {
+        let range = body.vertices.start as usize..body.vertices.end as usize;
+        let (mut low, mut high) = (x[range.start], x[range.start]);
+        for p in &x[range] {
+            (low, high) = (low.inf(p), high.sup(p));
+        }
+        let diagonal = (high - low).norm();
+        if diagonal > 0.0 {
+            gap = gap.min(0.01 * diagonal);
+        }
+    }
+    gap
+}
+
+/// Refuses what touches or intersects at the start.
+fn sanity(contact: &ContactModel, x: &[Vec3], notes: &mut Notes) {
+    let surface = &contact.surface;
+    notes.at("", 0, "");
+    let name = |body: u32| contact.names[body as usize].as_str();
+    for &(edge, triangle) in exact::intersections(surface, x).iter().take(5) {
+        let (a, b) = (surface.edge_body[edge as usize], surface.triangle_body[triangle as usize]);
+        let (e, t) = (
+            edge - surface.bodies[a as usize].edges.start,
+            triangle - surface.bodies[b as usize].triangles.start,
+        );
+        let message = format!(
+            "`{}` and `{}` intersect at the start: edge {e} of the first meets triangle {t} of the second",
+            name(a),
+            name(b)
+        );
+        notes.error("", message);
+    }
+    for (k, plane) in surface.half_planes.iter().enumerate() {
+        for (body, b) in surface.bodies.iter().enumerate() {
+            if b.prescribed() || !surface.groups.touch(b.group, plane.group) {
+                continue;
+            }
+            let range = b.vertices.start as usize..b.vertices.end as usize;
+            let lowest = x[range].iter().map(|x| plane.height(x) - b.radius).enumerate();
+            let (vertex, height) = lowest.fold((0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a });
+            if height <= 0.0 {
+                let message = format!(
+                    "vertex {vertex} of `{}` is {:.3e} m inside `{}` at the start; it must be outside, beyond its radius of {} m",
+                    name(body as u32),
+                    -height,
+                    contact.plane_names[k],
+                    b.radius
+                );
+                notes.error("", message);
+            }
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! Robots in a scene: what a user writes, and how it becomes a machine with a first state.
+
+use std::collections::BTreeMap;
+
+use super::Scene;
+use super::build::Notes;
+use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track};
+use crate::bodies::articulated::robot::{EqualityKind, JointKind, Robot};
+use crate::math::rotation::{quaternion, renormalise, set_quaternion};
+use crate::math::{Pose, Vec3};
+use crate::model::RobotPart;
+use crate::step::{ROBOT_INTEGRATORS, robot_scheme};
+
+/// What drives a robot besides its actuators.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Drive {
+    /// Nothing.
+    #[default]
+    Actuators,
+    /// Forces that carry the weight of the links.
+    GravityCompensation,
+    /// Springs and dampers towards paths of the joints.
+    Pd {
+        /// kp \[N·m/rad or N/m\].
+        kp: f64,
+        /// kd \[N·m·s/rad or N·s/m\].
+        kd: f64,
+        /// Paths by joint; others stay where they start.
+        tracks: Vec<(String, Track)>,
+        /// Whether the weight is carried too.
+        gravity: bool,
+    },
+    /// Inverse dynamics along paths of the joints.
+    ComputedTorque {
+        /// kp \[1/s²\].
+        kp: f64,
+        /// kd \[1/s\].
+        kd: f64,
+        /// Paths by joint; others stay where they start.
+        tracks: Vec<(String, Track)>,
+    },
+}
+
+/// A robot, as a user writes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RobotItem {
+    /// Name, unique in the scene.
+    pub name: String,
+    /// What it is.
+    pub robot: Robot,
+    /// Where its world stands in the scene's.
+    pub pose: Pose,
+    /// Whether roots that float are fixed instead.
+    pub fixed: bool,
+    /// Name of the keyframe that it starts from; empty: the first, or the reference configuration.
+    pub keyframe: String,
+    /// Coordinates of hinges, slides and screws at the start, by joint \[rad or m\].
+    pub positions: Vec<(String, f64)>,
+    /// Velocities at the start, by joint \[rad/s or m/s\].
+    pub velocities: Vec<(String, f64)>,
+    /// Controls, by actuator.
+    pub controls: Vec<(String, f64)>,
+    /// What drives it besides its actuators.
+    pub drive: Drive,
+}
+
+impl RobotItem {
+    /// A robot as its description has it.
+    pub fn new(name: impl Into<String>, robot: Robot) -> Self {
+        Self {
+            name: name.into(),
+            robot,
+            pose: Pose::identity(),
+            fixed: false,
+            keyframe: String::new(),
+            positions: Vec::new(),
+            velocities: Vec::new(),
+            controls: Vec::new(),
+            drive: Drive::Actuators,
+        }
+    }
+}
+
+impl From<RobotItem> for super::Item {
+    fn from(item: RobotItem) -> Self {
+        super::Item::Robot(Box::new(item))
+    }
+}
+
+/// Machines and first states of all robots; what is wrong with them is among the notes.
+pub(super) fn robots(scene: &mut Scene, notes: &mut Notes) -> Vec<(RobotPart, MachineState)> {
+    let items = std::mem::take(&mut scene.robot);
+    let mut made = Vec::with_capacity(items.len());
+    let mut first = 0;
+    for (k, item) in items.into_iter().enumerate() {
+        notes.at("robot", k, &item.name);
+        if robot_scheme(&scene.method).is_none() {
+            let method = scene.method.name();
+            notes.error(
+                "",
+                format!(
+                    "the method `{method}` with its integrator does not take robots; use `impulse`, or `lagrange` or `explicit` with {ROBOT_INTEGRATORS}"
+                ),
+            );
+            continue;
+        }
+        let name = item.name.clone();
+        if let Some((machine, start)) = robot(item, &scene.gravity, notes) {
+            let count = MachineState::packed_len(&machine);
+            made.push((RobotPart { name, machine, place: first..first + count }, start));
+            first += count;
+        }
+    }
+    made
+}
+
+fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Machine, MachineState)> {
+    let before = notes.found;
+    notes.finite3("position", &item.pose.position);
+    place(&mut item.robot, &item.pose, item.fixed);
+    item.robot.options.gravity = *gravity;
+    let mut machine = match Machine::new(item.robot) {
+        Ok(machine) => machine,
+        Err(error) => {
+            notes.error("file", error.to_string());
+            return None;
+        }
+    };
+    let mut start = machine.blank();
+    let key = if item.keyframe.is_empty() {
+        machine.robot.keyframes.first().cloned()
+    } else {
+        let found = machine.keyframe(&item.keyframe).cloned();
+        if found.is_none() {
+            let known: Vec<String> = machine.robot.keyframes.iter().map(|key| key.name.clone()).collect();
+            let message = format!("the robot has no keyframe `{}`", item.keyframe);
+            notes.misspelt("keyframe", message, Some((item.keyframe.clone(), known)));
+        }
+        found
+    };
+    if let Some(key) = key {
+        machine.take_keyframe(&mut start, &key);
+        start.time = 0.0;
+    }
+    for (list, what) in [(&item.positions, "positions"), (&item.velocities, "velocities")] {
+        for (joint, value) in list {
+            notes.finite(what, *value);
+            let Some(place) = single(&machine, joint, what, notes) else { continue };
+            if what == "positions" {
+                start.q[place.0] = *value;
+            } else {
+                start.v[place.1] = *value;
+            }
+        }
+    }
+    for (actuator, value) in &item.controls {
+        notes.finite("controls", *value);
+        match machine.actuator(actuator) {
+            Some(id) => start.control[id.0] = *value,
+            None => {
+                let known = machine.robot.actuators.iter().map(|a| a.name.clone()).collect();
+                let message = format!("the robot has no actuator `{actuator}`");
+                notes.misspelt("controls", message, Some((actuator.clone(), known)));
+            }
+        }
+    }
+    let controller = controller(&machine, &start, item.drive, notes);
+    if notes.found > before {
+        return None;
+    }
+    machine.controller = controller;
+    let gap = machine.assemble(&mut start, &mut machine.work());
+    if !(gap < 1e-6) {
+        let message = format!(
+            "its loops still gape by {gap:.3e} (m or rad) after they were pulled together: start it elsewhere"
+        );
+        notes.error("", message);
+        return None;
+    }
+    Some((machine, start))
+}
+
+/// Coordinate and dof of a joint with one of each.
+fn single(machine: &Machine, joint: &str, key: &'static str, notes: &mut Notes) -> Option<(usize, usize)> {
+    let place = machine.joint(joint).filter(|place| place.q.len() == 1);
+    if place.is_none() {
+        let one = |kind: &JointKind| kind.position_count() == 1;
+        let known =
+            machine.robot.joints().filter(|(_, j)| one(&j.kind)).map(|(_, j)| j.name.clone()).collect();
+        let message = format!("the robot has no hinge, slide or screw called `{joint}`");
+        notes.misspelt(key, message, Some((joint.to_owned(), known)));
+    }
+    place.map(|place| (place.q.start, place.v.start))
+}
+
+fn controller(
+    machine: &Machine,
+    start: &MachineState,
+    drive: Drive,
+    notes: &mut Notes,
+) -> Option<Controller> {
+    let mut paths = |tracks: Vec<(String, Track)>| {
+        let mut by_dof = BTreeMap::new();
+        for (joint, track) in tracks {
+            let Track { center, amplitude, frequency, phase } = track;
+            [center, amplitude, frequency, phase].iter().for_each(|x| {
+                notes.finite("drive", *x);
+            });
+            if let Some((_, v)) = single(machine, &joint, "drive", notes) {
+                by_dof.insert(v, track);
+            }
+        }
+        let joints = machine.tree.joints().iter();
+        joints
+            .map(|j| by_dof.get(&j.v.start).copied().unwrap_or_else(|| Track::at(start.q[j.q.start])))
+            .collect()
+    };
+    match drive {
+        Drive::Actuators => None,
+        Drive::GravityCompensation => Some(Controller::GravityCompensation),
+        Drive::Pd { kp, kd, tracks, gravity } => {
+            let tracks = paths(tracks);
+            notes.not_negative("drive", kp);
+            notes.not_negative("drive", kd);
+            Some(Controller::Pd { kp, kd, tracks, gravity })
+        }
+        Drive::ComputedTorque { kp, kd, tracks } => {
+            let tracks = paths(tracks);
+            notes.not_negative("drive", kp);
+            notes.not_negative("drive", kd);
+            Some(Controller::ComputedTorque { kp, kd, tracks })
+        }
+    }
+}
+
+/// Moves the robot's world to a pose, and fixes its roots if asked.
+fn place(robot: &mut Robot, pose: &Pose, fixed: bool) {
+    let roots: Vec<usize> = (1..robot.bodies.len()).filter(|i| robot.bodies[*i].parent.0 == 0).collect();
+    if fixed {
+        for joint in roots.iter().flat_map(|i| robot.bodies[*i].joints.clone()).collect::<Vec<_>>() {
+            if joint.kind == JointKind::Free {
+                fix_free(robot);
+                break;
+            }
+        }
+    }
+    if *pose == Pose::identity() {
+        return;
+    }
+    for i in roots {
+        robot.bodies[i].pose = pose.then(&robot.bodies[i].pose);
+    }
+    let world = &mut robot.bodies[0];
+    world.geoms.iter_mut().for_each(|geom| geom.pose = pose.then(&geom.pose));
+    world.sites.iter_mut().for_each(|site| site.pose = pose.then(&site.pose));
+    for equality in &mut robot.equalities {
+        match &mut equality.kind {
+            EqualityKind::Connect { bodies, anchor } if bodies[0].0 == 0 => *anchor = pose.point(anchor),
+            EqualityKind::Weld { bodies, relative: Some(relative), .. } if bodies[0].0 == 0 => {
+                *relative = pose.then(relative);
+            }
+            _ => {}
+        }
+    }
+    let mut at = 0;
+    let kinds: Vec<JointKind> = robot.joints().map(|(_, joint)| joint.kind).collect();
+    let count = robot.position_count();
+    for kind in kinds {
+        if kind == JointKind::Free {
+            for key in robot.keyframes.iter_mut().filter(|key| key.positions.len() == count) {
+                let q = &mut key.positions;
+                let own =
+                    Pose::new(Vec3::new(q[at], q[at + 1], q[at + 2]), renormalise(&quaternion(q, at + 3)));
+                let moved = pose.then(&own);
+                q[at..at + 3].copy_from_slice(moved.position.as_slice());
+                set_quaternion(q, at + 3, &moved.rotation);
+            }
+        }
+        at += kind.position_count();
+    }
+}
+
+/// Free joints become fixed; keyframes lose their numbers, and the first gives the pose.
+fn fix_free(robot: &mut Robot) {
+    let (nq, nv) = (robot.position_count(), robot.velocity_count());
+    let kinds: Vec<(usize, JointKind)> = robot.joints().map(|(body, joint)| (body.0, joint.kind)).collect();
+    let (mut keep_q, mut keep_v) = (Vec::new(), Vec::new());
+    let (mut q, mut v) = (0, 0);
+    for (body, kind) in kinds {
+        let (a, b) = (kind.position_count(), kind.velocity_count());
+        if kind == JointKind::Free {
+            if let Some(key) = robot.keyframes.iter().find(|key| key.positions.len() == nq) {
+                let p = &key.positions;
+                let at = Vec3::new(p[q], p[q + 1], p[q + 2]);
+                robot.bodies[body].pose = Pose::new(at, renormalise(&quaternion(p, q + 3)));
+            }
+            robot.bodies[body].joints.iter_mut().for_each(|joint| joint.kind = JointKind::Fixed);
+        } else {
+            keep_q.extend(q..q + a);
+            keep_v.extend(v..v + b);
+        }
+        (q, v) = (q + a, v + b);
+    }
+    for key in &mut robot.keyframes {
+        if key.positions.len() == nq {
+            key.positions = keep_q.iter().map(|i| key.positions[*i]).collect();
+        }
+        if key.velocities.len() == nv {
+            key.velocities = keep_v.iter().map(|i| key.velocities[*i]).collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ParticleSet, Scene};
+    use super::*;
+    use crate::bodies::articulated::robot::{Inertial, RobotBody, RobotBodyId, RobotJoint};
+    use crate::math::Mat3;
+    use crate::model::{Quantity, State};
+    use crate::step::{Integrator, Method};
+
+    fn pendulum() -> Robot {
+        let mut robot = Robot::new("pendulum");
+        let mut body = RobotBody::new("rod", RobotBodyId(0));
+        body.inertial =
+            Inertial { mass: 2.0, center: Vec3::new(0.5, 0.0, 0.0), inertia: 0.1 * Mat3::identity() };
+        let joint = RobotJoint { axis: Vec3::y(), ..RobotJoint::new("pivot", JointKind::Hinge) };
+        body.joints.push(joint);
+        robot.bodies.push(body);
+        robot
+    }
+
+    #[test]
+    fn a_robot_swings_beside_a_stone_under_every_method_that_takes_it() {
+        for name in ["explicit", "lagrange", "impulse"] {
+            let mut scene = Scene { dt: 1e-3, ..Scene::default() };
+            scene.method = Method::from_name(name).unwrap();
+            if name == "explicit" {
+                scene.method.set_integrator(Integrator::Rk4);
+            }
+            scene.add(ParticleSet::at("stone", [0.0, 0.0, 10.0]));
+            scene.add(RobotItem {
+                pose: Pose::at(Vec3::new(0.0, 0.0, 3.0)),
+                positions: vec![("pivot".into(), 0.3)],
+                ..RobotItem::new("arm", pendulum())
+            });
+            let mut sim = scene.build().unwrap();
+            let total = sim.energy().total();
+            sim.run(0.5).unwrap();
+            let value = |text: &str, sim: &crate::step::Simulation| {
+                Quantity::parse(&sim.model, text).unwrap().value(&sim.model, &sim.state)
+            };
+            assert!((value("arm.pivot", &sim) - 0.3).abs() > 0.1);
+            assert!((value("stone.z", &sim) - (10.0 - 0.5 * 9.81 * 0.25)).abs() < 5e-3);
+            assert_eq!(value("arm.rod.z", &sim), 3.0);
+            let drift = (sim.energy().total() - total).abs() / total;
+            assert!(drift < if name == "lagrange" { 1e-6 } else { 1e-2 }, "{name}: {drift:e}");
+            assert_eq!(sim.model.mass(), 3.0);
+            // Saved and resumed, it goes on with the same bits.
+            let mut packed = Vec::new();
+            sim.state.pack(&sim.model.layout, &mut packed);
+            let mut again = State::unpack(&sim.model.layout, &packed).unwrap();
+            sim.model.settle(&mut again);
+            assert_eq!(again, sim.state);
+        }
+    }
+
+    #[test]
+    fn controls_and_names_are_checked_and_other_methods_refuse_robots() {
+        let mut scene = Scene { method: Method::from_name("impulse").unwrap(), ..Scene::default() };
+        scene.add(RobotItem {
+            positions: vec![("pivto".into(), 0.3)],
+            controls: vec![("motor".into(), 1.0)],
+            keyframe: "home".into(),
+            ..RobotItem::new("arm", pendulum())
+        });
+        let text = scene.build().unwrap_err().to_string();
+        for part in ["pivto", "no actuator `motor`", "no keyframe `home`"] {
+            assert!(text.contains(part), "{text}");
+        }
+        let mut scene = Scene { method: Method::from_name("implicit").unwrap(), ..Scene::default() };
+        scene.add(RobotItem::new("arm", pendulum()));
+        assert!(scene.build().unwrap_err().to_string().contains("does not take robots"));
+    }
+
+    #[test]
+    fn controls_are_slices_by_name() {
+        let mut scene = Scene { method: Method::from_name("impulse").unwrap(), ..Scene::default() };
+        scene.gravity = Vec3::zeros();
+        scene.add(RobotItem::new("arm", pendulum()));
+        let mut sim = scene.build().unwrap();
+        let arm = sim.model.robot("arm").unwrap();
+        let pivot = arm.machine.joint("pivot").unwrap().clone();
+        arm.tau_mut(&mut sim.state)[pivot.v.start] = 0.6;
+        sim.run(1.0).unwrap();
+        // Inertia about the pivot is 0.1 + 2 · 0.25.
+        assert!((sim.model.robot("arm").unwrap().v(&sim.state)[0] - 1.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,271 @@
+//! The linear system of an iteration, over the blocks that may move.
+
+use super::super::{StepError, StepReport};
+use crate::math::{Blocks, Mat3, Vec3, add_triple, set_triple, triple};
+use crate::model::Model;
+use crate::solve::block_matrix::BlockMatrix;
+use crate::solve::cg::CgStop;
+use crate::solve::direct::{Direct, Factor};
+use crate::solve::linear::{LinearReport, SolvedBy};
+
+/// H δ = b, assembled and solved, subject to the exact joints B δ = e with $e = c - B z$.
+///
+/// The joints are added with a stiffness ρ that is an order above what they meet, and their forces are found by
+/// iteration with one factor: $(H + B^T\rho B)\,\delta = b + B^T(\rho e - \lambda)$, $\lambda \leftarrow \lambda + \rho(B\delta - e)$. Each round
+/// divides the error by $1 + \rho/S$, where S is the stiffness that the joint meets.
+#[derive(Debug, Default)]
+pub(super) struct Equations {
+    /// Blocks of H over all blocks, filled by the terms of the potential.
+    pub list: Blocks,
+    free: Blocks,
+    matrix: BlockMatrix,
+    direct: Direct,
+    /// Row of each block; u32::MAX for held ones.
+    row: Vec<u32>,
+    rows: usize,
+    places: Vec<f64>,
+    b: Vec<f64>,
+    x: Vec<f64>,
+    /// Exact joints: stiffness ρ of each, what it lacks, and its force.
+    penalty: Vec<f64>,
+    lack: Vec<Vec3>,
+    lambda: Vec<Vec3>,
+    rest: Vec<f64>,
+    started: bool,
+}
+
+const HELD: u32 = u32::MAX;
+/// Most rounds for the forces of exact joints.
+const ROUNDS: usize = 40;
+
+/// Σ w z.
+fn sum(terms: &[(u32, f64)], z: &[f64]) -> Vec3 {
+    terms.iter().map(|&(i, w)| w * triple(z, i as usize)).sum()
+}
+
+impl Equations {
+    /// An empty matrix.
+    pub(super) fn start(&mut self, model: &Model) {
+        self.list.entries.clear();
+        let n = model.layout.particles;
+        if self.row.len() == n {
+            return;
+        }
+        self.row.clear();
+        self.places.clear();
+        self.rows = 0;
+        for i in 0..n {
+            let held = model.filters.block(i).is_some_and(|C| C == Mat3::zeros());
+            self.row.push(if held { HELD } else { self.rows as u32 });
+            if !held {
+                self.rows += 1;
+                self.places.extend_from_slice(&model.start_places[3 * i..3 * i + 3]);
+            }
+        }
+    }
+
+    /// A third of the trace of every diagonal block.
+    pub(super) fn mean_diagonal(&self, model: &Model) -> Vec<f64> {
+        let mut out = vec![0.0; model.layout.particles];
+        for (i, j, block) in &self.list.entries {
+            if i == j {
+                out[*i as usize] += block.trace() / 3.0;
+            }
+        }
+        out
+    }
+
+    /// b −= H δ over the held blocks of δ.
+    pub(super) fn follow(&self, delta: &[f64], b: &mut [f64]) {
+        for (i, j, block) in &self.list.entries {
+            if self.row[*j as usize] == HELD && self.row[*i as usize] != HELD {
+                add_triple(b, *i as usize, &-(block * triple(delta, *j as usize)));
+            }
+        }
+    }
+
+    /// δ with H δ = b in what may move, zero elsewhere.
+    pub(super) fn solve(
+        &mut self,
+        model: &Model,
+        z: &[f64],
+        b: &[f64],
+        delta: &mut Vec<f64>,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        delta.clear();
+        delta.resize(model.layout.nv, 0.0);
+        if self.rows == 0 {
+            return Ok(());
+        }
+        self.join(model, z);
+        self.gather(model, b);
+        let mut shift = 0.0;
+        loop {
+            if shift > 0.0 {
+                for r in 0..self.rows {
+                    let size = self.matrix.diagonal(r).trace().abs().max(f64::MIN_POSITIVE) / 3.0;
+                    self.free.add(r, r, Mat3::from_diagonal_element(shift * size));
+                }
+                self.matrix.refill(self.rows, &self.free);
+            }
+            let factor = self
+                .direct
+                .factor(&self.matrix, Some(&self.places))
+                .map_err(crate::solve::linear::LinearError::from)?;
+            let residual = self.direct.solve(&self.matrix, &self.b, &mut self.x, None);
+            let sound = factor == Factor::Cholesky && self.x.iter().all(|x| x.is_finite());
+            report.linear = Some(LinearReport {
+                solver: SolvedBy::Direct,
+                iterations: 0,
+                residual,
+                stop: if sound { CgStop::Converged } else { CgStop::Stalled },
+                positive_definite: factor == Factor::Cholesky,
+            });
+            if sound {
+                self.hold(model);
+                break;
+            }
+            // Rounding, or nothing holds a part (`static`): some more diagonal, as little as serves.
+            report.fallbacks += 1;
+            shift = if shift == 0.0 { 1e-12 } else { shift * 100.0 };
+            if shift > 1e3 {
+                return Err(StepError::Linear {
+                    stop: CgStop::Stalled,
+                    iterations: 0,
+                    residual,
+                    time: report.time,
+                });
+            }
+        }
+        for (i, &r) in self.row.iter().enumerate() {
+            if r != HELD {
+                set_triple(delta, i, &triple(&self.x, r as usize));
+            }
+        }
+        model.filters.apply(0, delta);
+        Ok(())
+    }
+
+    /// Adds the stiffness of exact joints, and notes what they lack at z.
+    fn join(&mut self, model: &Model, z: &[f64]) {
+        let Some(contact) = model.contact.as_ref().filter(|c| !c.rows.is_empty()) else { return };
+        let diagonal = self.mean_diagonal(model);
+        self.penalty.clear();
+        self.lack.clear();
+        self.lambda.clear();
+        self.lambda.resize(contact.rows.len(), Vec3::zeros());
+        for row in &contact.rows {
+            let met: f64 = row.terms.iter().map(|&(i, w)| w * w * diagonal[i as usize]).sum();
+            let rho = 10.0 * met;
+            self.penalty.push(rho);
+            self.lack.push(row.value - sum(&row.terms, z));
+            for &(i, a) in &row.terms {
+                for &(j, b) in &row.terms {
+                    self.list.add(i as usize, j as usize, Mat3::from_diagonal_element(rho * a * b));
+                }
+            }
+        }
+    }
+
+    /// x ← the solution that exact joints allow, from the factor at hand and the right-hand side b.
+    fn hold(&mut self, model: &Model) {
+        let Some(contact) = model.contact.as_ref().filter(|c| !c.rows.is_empty()) else { return };
+        let scale = self.x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+        for _ in 0..ROUNDS {
+            self.rest.clear();
+            self.rest.extend_from_slice(&self.b);
+            let mut worst = 0.0f64;
+            for (k, row) in contact.rows.iter().enumerate() {
+                let moved: Vec3 = row
+                    .terms
+                    .iter()
+                    .filter(|(i, _)| self.row[*i as usize] != HELD)
+                    .map(|&(i, w)| w * triple(&self.x, self.row[i as usize] as usize))
+                    .sum();
+                let off = moved - self.lack[k];
+                worst = worst.max(off.amax());
+                if self.started {
+                    self.lambda[k] += self.penalty[k] * off;
+                }
+                let push = self.penalty[k] * self.lack[k] - self.lambda[k];
+                for &(i, w) in &row.terms {
+                    if self.row[i as usize] != HELD {
+                        add_triple(&mut self.rest, self.row[i as usize] as usize, &(w * push));
+                    }
+                }
+            }
+            if self.started && worst <= 1e-13 * scale.max(1e-6) {
+                break;
+            }
+            self.started = true;
+            self.direct.solve(&self.matrix, &self.rest, &mut self.x, None);
+        }
+        self.started = false;
+    }
+
+    /// Changes `way` as little as the curvature lets it, so that it takes `part` of what exact joints lack.
+    pub(super) fn correct(&mut self, model: &Model, part: f64, way: &mut [f64]) {
+        let Some(contact) = model.contact.as_ref().filter(|c| !c.rows.is_empty()) else { return };
+        let mut off = 0.0f64;
+        let kept = self.lack.clone();
+        for (k, row) in contact.rows.iter().enumerate() {
+            self.lack[k] = part * kept[k] - sum(&row.terms, way);
+            off = off.max(self.lack[k].amax());
+        }
+        if off > 0.0 {
+            self.lambda.fill(Vec3::zeros());
+            self.b.fill(0.0);
+            self.x.fill(0.0);
+            self.hold(model);
+            for (i, &r) in self.row.iter().enumerate() {
+                if r != HELD {
+                    add_triple(way, i, &triple(&self.x, r as usize));
+                }
+            }
+        }
+        self.lack = kept;
+    }
+
+    /// Matrix and right-hand side over the rows, filtered.
+    fn gather(&mut self, model: &Model, b: &[f64]) {
+        self.free.entries.clear();
+        self.b.clear();
+        self.b.resize(3 * self.rows, 0.0);
+        self.x.resize(3 * self.rows, 0.0);
+        for (i, j, block) in &self.list.entries {
+            let (r, c) = (self.row[*i as usize], self.row[*j as usize]);
+            if r != HELD && c != HELD {
+                self.free.entries.push((r, c, *block));
+            }
+        }
+        for (i, &r) in self.row.iter().enumerate() {
+            if r != HELD {
+                let b: Vec3 = triple(b, i);
+                set_triple(&mut self.b, r as usize, &b);
+            }
+        }
+        let filtered: Vec<(u32, Mat3)> = (0..model.layout.particles)
+            .filter_map(|i| Some((self.row[i], model.filters.block(i)?)))
+            .filter(|(r, _)| *r != HELD)
+            .collect();
+        if !filtered.is_empty() {
+            let mut by_row = vec![None; self.rows];
+            filtered.iter().for_each(|(r, C)| by_row[*r as usize] = Some(*C));
+            for (r, c, block) in &mut self.free.entries {
+                if let Some(C) = by_row[*r as usize] {
+                    *block = C * *block;
+                }
+                if let Some(C) = by_row[*c as usize] {
+                    *block *= C;
+                }
+            }
+            for (r, C) in &filtered {
+                self.free.add(*r as usize, *r as usize, Mat3::identity() - C);
+                let b = C * triple(&self.b, *r as usize);
+                set_triple(&mut self.b, *r as usize, &b);
+            }
+        }
+        self.matrix.refill(self.rows, &self.free);
+    }
+}

@@ -1,0 +1,319 @@
+//! Contact and friction in the incremental potential.
+//!
+//! **Barrier.** Every pair with a gap below ĝ adds $\kappa_k b(g_k)$. The stiffness $\kappa_k$ is the larger one of its two
+//! sides: $c\,m/d^2$ of an affine body of mass m, the diagonal of the curvature (inertia and elasticity) of a node. So a
+//! weight $mg$ presses a body at rest to a gap of the order of ĝ at any mass and step.
+//!
+//! Pairs of nearly parallel edges fade by a factor m that goes to zero with the angle ([`Mollifier`]); the slope of m is
+//! in the gradient, its curvature is left out.
+//!
+//! **Friction.** With the normal force $\lambda_k = -\kappa_k b'(g_k)$, normal n and weights w of an earlier iterate ("lagged"),
+//! $D_k = \mu_k\lambda_k f_0(|u_k|)$ over the slip $u_k = (1 - nn^T)\sum_i w_i (x_i - x_{s,i})$. Its force grows with the slip up to
+//! $\mu\lambda$ at the slip $\varepsilon d$, and its curvature
+//! $\mu\lambda\big[\tfrac{f_1}{|u|}(1 - nn^T) + (f_1' - \tfrac{f_1}{|u|})\hat u\hat u^T\big]$ is positive semidefinite as it stands: along û it
+//! is $f_1' \ge 0$, across it $f_1/|u|$. Along û a sliding contact has none, so that a step may slide back beyond where it
+//! came from. Once that has been seen in a step, $f_1/|u|$ is taken in both directions: since $f_0$ is concave in $|u|^2$, the
+//! quadratic with that curvature lies above D everywhere, and its minimum never overshoots.
+
+use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
+use crate::collide::ccd::CcdOptions;
+use crate::collide::{Broad, Candidates, ContactSet, HessianSink, Kind, Sym3, TooMany};
+use crate::math::{Blocks, Mat3, Vec3, add_triple};
+use crate::model::ContactModel;
+
+/// Most pairs of primitives in one search.
+const MOST_PAIRS: usize = 20_000_000;
+/// Largest collar of a list of candidates, in gaps.
+const COLLAR: f64 = 10.0;
+
+/// What touches now, what rubs, and who is near.
+#[derive(Debug, Default)]
+pub(super) struct Touch {
+    broad: Broad,
+    candidates: Candidates,
+    /// Where vertices were when candidates were sought, and how far each may have gone from there; 0: nowhere.
+    reference: Vec<Vec3>,
+    collar: f64,
+    pub set: ContactSet,
+    /// κ of each contact, faded \[N/m\].
+    kappa: Vec<f64>,
+    /// Pairs of nearly parallel edges: number of the contact, κ and dm/dc.
+    faded: Vec<(u32, f64, f64)>,
+    /// κ of each vertex \[N/m\].
+    stiffness: Vec<f64>,
+    forces: Vec<Vec3>,
+    stiffnesses: Vec<Sym3>,
+    /// Vertices now, and where a step would take them.
+    pub x: Vec<Vec3>,
+    pub x1: Vec<Vec3>,
+    /// Vertices that slip counts from.
+    start: Vec<Vec3>,
+    rub: ContactSet,
+    /// μλ of each contact that rubs \[N\].
+    load: Vec<f64>,
+    /// Slip below which friction is smoothed, and the gap at which contact begins \[m\].
+    slip: f64,
+    gap: f64,
+    /// Friction takes the curvature that never overshoots.
+    pub cautious: bool,
+    /// False if nothing can touch.
+    active: bool,
+    /// Σ |f| |x| over all contacts \[J\].
+    pub rounding: f64,
+}
+
+/// Puts the blocks of contacts into a list.
+struct Sink<'a>(&'a mut Blocks);
+
+impl HessianSink for Sink<'_> {
+    fn add(&mut self, row: u32, column: u32, N: &Sym3) {
+        let [xx, xy, xz, yy, yz, zz] = *N;
+        let N = Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
+        self.0.add(row as usize, column as usize, N);
+        if row != column {
+            self.0.add(column as usize, row as usize, N);
+        }
+    }
+}
+
+fn sym3(N: &Mat3) -> Sym3 {
+    [N[(0, 0)], N[(0, 1)], N[(0, 2)], N[(1, 1)], N[(1, 2)], N[(2, 2)]]
+}
+
+impl Touch {
+    /// Begins a step: slip counts from the blocks `start`; friction is smoothed below `slip` \[m\].
+    pub(super) fn begin(&mut self, contact: &ContactModel, start: &[f64], slip: f64) {
+        self.active = contact.can_touch();
+        contact.positions(start, &mut self.start);
+        (self.slip, self.gap, self.cautious) = (slip, contact.gap, false);
+        self.load.clear();
+        self.rub.contacts.clear();
+    }
+
+    /// Sets κ of every vertex: `mass_factor` times the mass for affine bodies, the mean of the diagonal for nodes.
+    pub(super) fn stiffen(
+        &mut self,
+        contact: &ContactModel,
+        factor: f64,
+        mass_factor: f64,
+        diagonal: &[f64],
+    ) {
+        self.stiffness.clear();
+        for (v, map) in contact.maps.iter().enumerate() {
+            let mass = contact.vertex_mass[v];
+            let own = if map.n == 1 { diagonal[map.first_block as usize] } else { mass_factor * mass };
+            self.stiffness.push(if mass > 0.0 { factor * own } else { 0.0 });
+        }
+    }
+
+    /// Makes sure that the candidates hold every pair that comes within the gap on the way from x to x1; returns the
+    /// part of the way for which they do.
+    pub(super) fn cover(&mut self, contact: &ContactModel) -> Result<f64, TooMany> {
+        if !self.active {
+            return Ok(1.0);
+        }
+        let far = |a: &[Vec3], b: &[Vec3]| {
+            a.iter().zip(b).map(|(a, b)| (a - b).norm_squared()).fold(0.0, f64::max).sqrt()
+        };
+        if self.collar > 0.0 && self.reference.len() == self.x.len() {
+            let reach = far(&self.x, &self.reference).max(far(&self.x1, &self.reference));
+            if 2.0 * reach <= self.collar {
+                return Ok(1.0);
+            }
+        }
+        let motion = far(&self.x, &self.x1);
+        let most = COLLAR * contact.gap;
+        let surface = &contact.surface;
+        if 2.0 * motion <= most {
+            self.collar = (4.0 * motion).clamp(contact.gap, most);
+            self.reference.clone_from(&self.x);
+            let radius = contact.gap + self.collar;
+            self.broad.near(surface, &self.x, radius, MOST_PAIRS, &mut self.candidates)?;
+            return Ok(1.0);
+        }
+        self.collar = 0.0;
+        let swept =
+            self.broad.swept(surface, &self.x, &self.x1, contact.gap, MOST_PAIRS, &mut self.candidates)?;
+        Ok(swept.alpha)
+    }
+
+    /// Part of the way from x to x1 that is free.
+    pub(super) fn free_part(&mut self, contact: &ContactModel) -> Result<f64, TooMany> {
+        let longest = self.cover(contact)?;
+        if !self.active {
+            return Ok(1.0);
+        }
+        let options = CcdOptions::default();
+        Ok(self.candidates.free_step(&contact.surface, &self.x, &self.x1, longest, &options))
+    }
+
+    /// Takes the contacts at x1 (`ahead`) or x; the energy of barrier and friction there \[J\], infinite where something
+    /// touches.
+    pub(super) fn energy(&mut self, contact: &ContactModel, ahead: bool) -> f64 {
+        if !self.active {
+            return 0.0;
+        }
+        let x = if ahead { &self.x1 } else { &self.x };
+        self.set.update(&contact.surface, &self.candidates, x, contact.gap);
+        self.kappa.clear();
+        self.faded.clear();
+        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        let mut sum = 0.0;
+        for (k, c) in self.set.contacts.iter().enumerate() {
+            let mut kappa = c.vertices.iter().map(|&v| self.stiffness[v as usize]).fold(0.0, f64::max);
+            if c.kind == Kind::EdgeEdge {
+                let [a, b] = c.pair.map(|e| contact.edge_length2[e as usize]);
+                let corners = c.vertices.map(|v| x[v as usize]);
+                let cross = (corners[1] - corners[0]).cross(&(corners[3] - corners[2])).norm_squared();
+                let [m, rate, _] = Mollifier::of_rest(a, b).at(cross);
+                if rate != 0.0 {
+                    self.faded.push((k as u32, kappa, rate));
+                    kappa *= m;
+                }
+            }
+            self.kappa.push(kappa);
+            sum += kappa * barrier.at(c.gap)[0];
+        }
+        for (c, load) in self.rub.contacts.iter().zip(&self.load) {
+            let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
+            sum += load * law.at(u.norm())[0];
+        }
+        if sum.is_nan() { f64::INFINITY } else { sum }
+    }
+
+    /// b −= the slope of barrier and friction at the contacts taken last, at x; stiffnesses are kept for
+    /// [`add_curvature`](Self::add_curvature).
+    pub(super) fn slope(&mut self, contact: &ContactModel, b: &mut [f64]) {
+        self.rounding = 0.0;
+        if !self.active {
+            return;
+        }
+        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        self.forces.clear();
+        self.stiffnesses.clear();
+        self.rounding = 0.0;
+        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
+            let [_, first, second] = barrier.at(c.gap);
+            self.forces.push(-kappa * first * c.normal);
+            self.rounding += (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
+            self.stiffnesses.push(sym3(&(kappa * second * c.normal * c.normal.transpose())));
+        }
+        self.set.add_gradient(&self.forces, b);
+        for &(k, kappa, rate) in &self.faded {
+            let c = &self.set.contacts[k as usize];
+            let (_, slopes) = squared_cross(&c.vertices.map(|v| self.x[v as usize]));
+            let factor = -kappa * barrier.at(c.gap)[0] * rate;
+            for (v, slope) in c.vertices.iter().zip(&slopes) {
+                let map = &contact.surface.maps[*v as usize];
+                for j in 0..map.n as usize {
+                    add_triple(b, map.first_block as usize + j, &(factor * map.w[j] * slope));
+                }
+            }
+        }
+        let touching = self.forces.len();
+        for (c, load) in self.rub.contacts.iter().zip(&self.load) {
+            let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
+            let y = u.norm();
+            let [_, _, ratio, rate] = law.at(y);
+            self.forces.push(-*load * ratio * u);
+            let mut N = ratio * (Mat3::identity() - c.normal * c.normal.transpose());
+            if y > 0.0 && !self.cautious {
+                N += (rate - ratio) / (y * y) * u * u.transpose();
+            }
+            self.stiffnesses.push(sym3(&(*load * N)));
+        }
+        self.rub.add_gradient(&self.forces[touching..], b);
+    }
+
+    /// Adds the blocks of the curvature where the slope was taken last.
+    pub(super) fn add_curvature(&self, out: &mut Blocks) {
+        if !self.active {
+            return;
+        }
+        let (touch, rub) = self.stiffnesses.split_at(self.kappa.len());
+        self.set.add_hessian(touch, &mut Sink(out));
+        self.rub.add_hessian(rub, &mut Sink(out));
+    }
+
+    /// b −= the change of slope that the motion of prescribed vertices from x to x1 makes, to first order.
+    pub(super) fn follow(&mut self, contact: &ContactModel, b: &mut [f64]) {
+        if !self.active {
+            return;
+        }
+        let surface = &contact.surface;
+        let (x, x1) = (&self.x, &self.x1);
+        let moved = |vertices: &[u32; 4], weights: &[f64; 4]| -> Vec3 {
+            let told = vertices.iter().zip(weights).filter(|(v, _)| surface.maps[**v as usize].n == 0);
+            told.map(|(&v, w)| *w * (x1[v as usize] - x[v as usize])).sum()
+        };
+        let push = |N: &Sym3, u: Vec3| {
+            let [xx, xy, xz, yy, yz, zz] = *N;
+            -(Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz) * u)
+        };
+        let (touch, rub) = self.stiffnesses.split_at(self.kappa.len());
+        let of = |set: &ContactSet, N: &[Sym3]| -> Vec<Vec3> {
+            set.contacts.iter().zip(N).map(|(c, N)| push(N, moved(&c.vertices, &c.weights))).collect()
+        };
+        self.set.add_gradient(&of(&self.set, touch), b);
+        self.rub.add_gradient(&of(&self.rub, rub), b);
+    }
+
+    /// Takes normal forces, directions and weights of friction from the contacts taken last. Returns the largest
+    /// relative change of a load, weighed by the largest load.
+    pub(super) fn take_friction(&mut self, contact: &ContactModel) -> f64 {
+        if !self.active {
+            return 0.0;
+        }
+        let surface = &contact.surface;
+        let group = |v: u32| surface.bodies[surface.vertex_body[v as usize] as usize].group;
+        let barrier = LogBarrier { gap_max: self.gap };
+        let mut loads = Vec::with_capacity(self.set.contacts.len());
+        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
+            let other = match c.kind {
+                Kind::VertexPlane => surface.half_planes[c.pair[1] as usize].group,
+                Kind::EdgeEdge => group(c.vertices[2]),
+                _ => group(c.vertices[1]),
+            };
+            let mu = contact.friction(group(c.vertices[0]), other);
+            loads.push(-mu * kappa * barrier.at(c.gap)[1]);
+        }
+        let largest = loads.iter().chain(&self.load).copied().fold(0.0, f64::max);
+        let same = self.rub.contacts.len() == loads.len()
+            && self
+                .rub
+                .contacts
+                .iter()
+                .zip(&self.set.contacts)
+                .all(|(a, b)| (a.kind, a.pair) == (b.kind, b.pair));
+        let change = if largest == 0.0 {
+            0.0
+        } else if same {
+            loads.iter().zip(&self.load).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / largest
+        } else {
+            let sum = |l: &[f64]| l.iter().sum::<f64>();
+            ((sum(&loads) - sum(&self.load)) / largest).abs()
+        };
+        if largest == 0.0 {
+            self.rub.contacts.clear();
+            self.load.clear();
+        } else {
+            self.rub = self.set.clone();
+            self.load = loads;
+        }
+        change
+    }
+
+    /// Smallest gap of the contacts taken last \[m\]; infinite without contacts.
+    pub(super) fn smallest_gap(&self) -> f64 {
+        self.set.contacts.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// (1 − n nᵀ) Σ w (x − start) \[m\].
+fn slip(vertices: &[u32; 4], weights: &[f64; 4], normal: &Vec3, x: &[Vec3], start: &[Vec3]) -> Vec3 {
+    let mut u = Vec3::zeros();
+    for (&v, w) in vertices.iter().zip(weights) {
+        u += *w * (x[v as usize] - start[v as usize]);
+    }
+    u - normal * normal.dot(&u)
+}
