@@ -25,7 +25,9 @@ const KERNELS: [(&str, &str, &str, f64); 8] = [
 
 /// Prints the table; says why where the peer cannot be had.
 pub(crate) fn run() -> Outcome {
-    println!("\ncontact geometry, one thread: ours beside ipctk 1.6, ms; ratio = peer/ours (asked for)");
+    println!(
+        "\ncontact geometry, one thread, CPU time: ours beside ipctk 1.6, ms; ratio = peer/ours (asked for)"
+    );
     let python = match python() {
         Ok(python) => python,
         Err(reason) => {

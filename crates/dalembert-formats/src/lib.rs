@@ -5,7 +5,7 @@
 //! values that know their place, [`describe`] holds it against a table that says what a scene may
 //! contain, and [`error`] prints what is wrong, where, and what was probably meant.
 //!
-//! Robots come from the files of other tools: [`robot`] reads URDF and MJCF.
+//! Robots come from the files of other tools: [`robot`] reads URDF and MJCF; [`rigid_ipc`] reads scenes of rigid-ipc.
 //!
 //! What a simulation leaves behind is a [`recording`]; [`export`] turns one into files of other tools.
 
@@ -14,6 +14,7 @@ pub mod error;
 pub mod export;
 pub mod mesh;
 pub mod recording;
+pub mod rigid_ipc;
 pub mod robot;
 pub mod scene;
 pub mod source;

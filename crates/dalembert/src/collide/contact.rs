@@ -82,8 +82,11 @@ impl Contact {
         match (self.kind, self.region) {
             (Kind::VertexTriangle, Region::PointEdge(_, [a, _])) => {
                 // Sides (1, 2), (2, 3), (3, 1) are edges 0, 1, 2.
-                let e = surface.triangle_edges[self.pair[1] as usize][a as usize - 1];
-                self.vertex_edge(surface, v[0], e, 1.0)
+                // One that is left out as flat has no number: the triangle keeps the contact.
+                match surface.triangle_edges[self.pair[1] as usize][a as usize - 1] {
+                    u32::MAX => self,
+                    e => self.vertex_edge(surface, v[0], e, 1.0),
+                }
             }
             (Kind::VertexTriangle, Region::Points(_, b)) => self.vertex_vertex(v[0], v[b as usize]),
             (Kind::VertexEdge, Region::Points(_, b)) => self.vertex_vertex(v[0], v[b as usize]),

@@ -220,7 +220,7 @@ pub struct Surface {
     pub triangles: Vec<[u32; 3]>,
     /// Body of each triangle.
     pub triangle_body: Vec<u32>,
-    /// Edges of each triangle (a, b, c): a b, b c, c a.
+    /// Edges of each triangle (a, b, c): a b, b c, c a; `u32::MAX` for one that is left out as flat.
     pub triangle_edges: Vec<[u32; 3]>,
     /// True for an edge that belongs to no triangle.
     pub edge_is_lone: Vec<bool>,
@@ -245,19 +245,23 @@ impl Surface {
         self.triangles.extend(body.triangles.iter().map(|t| t.map(|i| first + i)));
         let sides = unique_edges(body.triangles.iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]));
         let all = unique_edges(sides.iter().copied().chain(body.segments.iter().copied()));
-        let edge = |a: u32, b: u32| first_edge + all.partition_point(|e| *e < [a.min(b), a.max(b)]) as u32;
+        let flat = |e: &[u32; 2]| body.flat_edges.binary_search(e).is_ok();
+        let kept: Vec<[u32; 2]> = all.iter().copied().filter(|e| !flat(e)).collect();
+        let edge = |a: u32, b: u32| {
+            kept.binary_search(&[a.min(b), a.max(b)]).map_or(u32::MAX, |k| first_edge + k as u32)
+        };
         self.triangle_edges
             .extend(body.triangles.iter().map(|&[a, b, c]| [edge(a, b), edge(b, c), edge(c, a)]));
         let mut codimension = vec![3u8; count];
         for [a, b] in &all {
             let of_triangle = sides.binary_search(&[*a, *b]).is_ok();
-            self.edge_is_lone.push(!of_triangle);
             for i in [*a, *b] {
                 let c = &mut codimension[i as usize];
                 *c = (*c).min(if of_triangle { 1 } else { 2 });
             }
-            if body.flat_edges.binary_search(&[*a, *b]).is_err() {
+            if !flat(&[*a, *b]) {
                 self.edges.push([first + a, first + b]);
+                self.edge_is_lone.push(!of_triangle);
             }
         }
         self.codimension.extend_from_slice(&codimension);
@@ -328,4 +332,64 @@ fn check_elements<const N: usize>(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_that_are_left_out_shift_nothing() {
+        let maps: Vec<VertexMap> = (0..5).map(VertexMap::point).collect();
+        let triangles = [[0, 1, 2], [0, 2, 3]];
+        let mut surface = Surface::default();
+        for flat_edges in [&[[0, 2]][..], &[]] {
+            let body = BodyGeometry {
+                maps: &maps,
+                triangles: &triangles,
+                segments: &[[3, 4]],
+                flat_edges,
+                ..Default::default()
+            };
+            surface.add(&body).unwrap();
+        }
+        assert_eq!(surface.edges.len(), 5 + 6);
+        assert_eq!(surface.edge_is_lone.len(), surface.edges.len());
+        assert_eq!(surface.edge_body.len(), surface.edges.len());
+        let lone: Vec<[u32; 2]> =
+            (0..11).filter(|&e| surface.edge_is_lone[e]).map(|e| surface.edges[e]).collect();
+        assert_eq!(lone, [[3, 4], [8, 9]]);
+        for (t, edges) in surface.triangle_edges.iter().enumerate() {
+            let [a, b, c] = surface.triangles[t];
+            for (e, ends) in edges.iter().zip([[a, b], [b, c], [c, a]]) {
+                let sorted = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+                match surface.edges.get(*e as usize) {
+                    Some(found) => assert_eq!(*found, sorted),
+                    None => assert_eq!(sorted, [0, 2]),
+                }
+            }
+        }
+        assert!(surface.bodies.iter().all(|b| b.has_lone_edges && !b.has_lone_points));
+        assert_eq!(surface.codimension, [1, 1, 1, 1, 2, 1, 1, 1, 1, 2]);
+    }
+
+    #[test]
+    fn faults_leave_the_surface_as_it_was() {
+        let maps = [VertexMap::point(0), VertexMap::point(1), VertexMap::point(2)];
+        let mut surface = Surface::default();
+        let good = BodyGeometry { maps: &maps, triangles: &[[0, 1, 2]], ..Default::default() };
+        surface.add(&good).unwrap();
+        let before = surface.clone();
+        let bad = [
+            BodyGeometry { triangles: &[[0, 1, 3]], ..good.clone() },
+            BodyGeometry { triangles: &[[0, 1, 1]], ..good.clone() },
+            BodyGeometry { segments: &[[2, 9]], ..good.clone() },
+            BodyGeometry { radius: -1.0, ..good.clone() },
+            BodyGeometry { radius: f64::NAN, ..good.clone() },
+        ];
+        for body in bad {
+            assert!(surface.add(&body).is_err(), "{body:?}");
+            assert_eq!(surface, before);
+        }
+    }
 }
