@@ -306,6 +306,11 @@ impl Touch {
         change
     }
 
+    /// True if there is friction.
+    pub(super) fn rubs(&self) -> bool {
+        !self.load.is_empty()
+    }
+
     /// Smallest gap of the contacts taken last \[m\]; infinite without contacts.
     pub(super) fn smallest_gap(&self) -> f64 {
         self.set.contacts.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min)
