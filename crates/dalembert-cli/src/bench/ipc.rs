@@ -55,28 +55,14 @@ pub(super) fn boxes(n: usize, settings: Ipc) -> Scene {
 
 /// Mean over the steps of the fall with contact, and over the last steps.
 pub(super) fn ipc_boxes(b: &mut Bencher) {
-    for (n, until) in [(3, 100), (5, 100)] {
+    for (n, until) in [(3, 100), (5, 100), (10, 100)] {
         let mut sim = build(boxes(n, Ipc::default()));
         let mut rows = Vec::new();
         on_one_thread(|| {
             for _ in 0..until {
                 let clock = Clock::now();
                 match sim.step() {
-                    Ok(report) => {
-                        if std::env::var("IPC_DEBUG").is_ok() {
-                            eprintln!(
-                                "{:.2} {} it {} ev {} contacts gap {:.2e} {} {:.2}ms",
-                                report.time,
-                                report.iterations,
-                                report.evaluations,
-                                report.contacts,
-                                report.smallest_gap,
-                                report.unfinished,
-                                1e3 * clock.seconds()
-                            );
-                        }
-                        rows.push((clock.seconds(), report))
-                    }
+                    Ok(report) => rows.push((clock.seconds(), report)),
                     Err(error) => {
                         eprintln!("{n}^3 boxes: {error}");
                         break;
@@ -105,4 +91,85 @@ pub(super) fn ipc_boxes(b: &mut Bencher) {
         note("boxes_impact", window(first, first + 10));
         note("boxes_settled", window(30, 100));
     }
+}
+
+/// A closed ring with 12 × 8 corners in the xy plane.
+fn ring(radius: f64, tube: f64) -> Option<TriangleMesh> {
+    let (around, across) = (12u32, 8u32);
+    let mut points = Vec::new();
+    for i in 0..around {
+        let (s, c) = (std::f64::consts::TAU * f64::from(i) / f64::from(around)).sin_cos();
+        for j in 0..across {
+            let (t, u) = (std::f64::consts::TAU * f64::from(j) / f64::from(across)).sin_cos();
+            points.push(Vec3::new((radius + tube * u) * c, (radius + tube * u) * s, tube * t));
+        }
+    }
+    let at = |i: u32, j: u32| (i % around) * across + j % across;
+    let mut triangles = Vec::new();
+    for i in 0..around {
+        for j in 0..across {
+            let (a, b, c, d) = (at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1));
+            triangles.extend([[a, b, c], [a, c, d]]);
+        }
+    }
+    TriangleMesh::new(points, triangles).ok()
+}
+
+/// Two bodies at random, thrown at each other above a plane: does anything ever intersect?
+pub(super) fn ipc_drops(b: &mut Bencher) {
+    let drops = 20 * b.repeat as usize;
+    let steps = 40;
+    let mut random = dalembert::math::Random::new(17);
+    let Some(torus) = ring(0.1, 0.03) else { return };
+    let torus = Shape::Mesh(std::sync::Arc::new(torus));
+    let (mut bad, mut failed, mut unfinished, mut refused, mut time) = (0, 0, 0, 0, 0.0);
+    for drop in 0..drops {
+        let mut one = |low: f64, high: f64| random.between(low, high);
+        let settings = Ipc { friction: one(0.0, 1.0), ..Ipc::default() };
+        let mut scene = Scene { method: Method::Ipc(settings), dt: 0.01, ..Scene::default() };
+        scene.add(Ground::default());
+        for (k, name) in ["low", "high"].into_iter().enumerate() {
+            let shape = match (drop + k) % 4 {
+                0 => Shape::Box { size: Vec3::new(one(0.02, 0.3), one(0.02, 0.3), one(0.02, 0.3)) },
+                1 => Shape::Cone { radius: one(0.03, 0.15), length: one(0.05, 0.3) },
+                2 => Shape::Cylinder { radius: one(0.03, 0.15), length: one(0.02, 0.3) },
+                _ => torus.clone(),
+            };
+            let body = RigidBody::new(name, shape)
+                .at([one(-0.05, 0.05), one(-0.05, 0.05), 0.25 + 0.45 * k as f64])
+                .turned(exp(&Vec3::new(one(-3.0, 3.0), one(-3.0, 3.0), one(-3.0, 3.0))));
+            let body = body.velocity([one(-1.0, 1.0), one(-1.0, 1.0), -3.0 * k as f64]);
+            scene.add(body.angular_velocity([one(-9.0, 9.0), one(-9.0, 9.0), one(-9.0, 9.0)]));
+        }
+        // A wide body may begin inside the other; that is refused and not counted.
+        let Ok(mut sim) = scene.build() else {
+            refused += 1;
+            continue;
+        };
+        let clock = Clock::now();
+        let model = sim.model.clone();
+        let Some(contact) = &model.contact else { continue };
+        let mut x = Vec::new();
+        for _ in 0..steps {
+            match sim.step() {
+                Ok(report) => unfinished += usize::from(report.unfinished),
+                Err(error) => {
+                    eprintln!("drop {drop}: {error}");
+                    failed += 1;
+                    break;
+                }
+            }
+            contact.positions(&sim.state.q, &mut x);
+            let below = x.iter().any(|x| !(x.z > 0.0));
+            if below || !dalembert::collide::exact::intersections(&contact.surface, &x).is_empty() {
+                bad += 1;
+            }
+        }
+        time += clock.seconds();
+    }
+    let ran = drops - refused;
+    let note = format!(
+        "{ran} drops of {steps} steps: {bad} states with an intersection, {failed} failed, {unfinished} unfinished steps"
+    );
+    b.row("drops", ran.max(1), time / (ran.max(1) * steps) as f64, note);
 }

@@ -124,6 +124,11 @@ const BENCHES: &[Bench] = &[
         run: ipc::ipc_boxes,
     },
     Bench {
+        name: "ipc_drops",
+        about: "random pairs of boxes, cones, cylinders and rings thrown at each other, 20 per repeat: does anything intersect?",
+        run: ipc::ipc_drops,
+    },
+    Bench {
         name: "linear_solvers",
         about: "one implicit step of elastic bars and a cube: set-up + solution by each solver, one thread",
         run: solvers::linear_solvers,

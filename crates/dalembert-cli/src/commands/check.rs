@@ -22,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   dalembert check hello.toml
   dalembert check hello.toml --json | jq .dof
+  dalembert check --intersections run.mcap   does anything intersect, in any frame?
 
 Exit code 0 if the scene can be run, 3 if not; every mistake is shown with its line and column.";
 
@@ -29,15 +30,21 @@ Exit code 0 if the scene can be run, 3 if not; every mistake is shown with its l
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Scene file (TOML, or JSON if its name ends in .json)
+    /// Scene file (TOML, or JSON if its name ends in .json); a recording with --intersections
     #[arg(value_name = "SCENE")]
     scene: PathBuf,
+    /// Look at every frame of a recording of the method `ipc` with an exact test; exit code 1 if anything intersects
+    #[arg(long)]
+    intersections: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 pub(crate) fn command(args: Args) -> Outcome {
+    if args.intersections {
+        return super::intersections::command(&args.scene, args.json);
+    }
     let built = setup::load(&args.scene, &Overrides::default())?;
     let facts = Facts::new(&built);
     if args.json {

@@ -8,6 +8,7 @@ pub(crate) mod diff;
 pub(crate) mod examples;
 pub(crate) mod export;
 pub(crate) mod info;
+mod intersections;
 pub(crate) mod man;
 mod mesh_info;
 pub(crate) mod plot;

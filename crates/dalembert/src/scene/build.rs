@@ -907,7 +907,13 @@ fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
             filters.forbid(j, &scene.fix[k].directions);
         }
         if i < usize::MAX {
-            filters.prescribe(i, points.x[i], scene.motion[k].motion.clone());
+            // Affine bodies come last, four points each: their centres move as told, their columns stay.
+            let affine = points.names.particles;
+            if i > affine && !(i - affine).is_multiple_of(4) {
+                filters.forbid(i, &[]);
+            } else {
+                filters.prescribe(i, points.x[i], scene.motion[k].motion.clone());
+            }
         }
     }
     filters

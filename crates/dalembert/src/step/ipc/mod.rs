@@ -43,7 +43,8 @@ pub(crate) use newton::IpcWork;
 pub struct Ipc {
     /// `Euler`, `Bdf2` or `Static`.
     pub scheme: Scheme,
-    /// Newton stops when no point would move faster than this \[m/s\], > 0.
+    /// Newton stops when no point would move faster than this \[m/s\], > 0; where there is friction, than a tenth of
+    /// `friction_speed` if that is less.
     pub tolerance: f64,
     /// Most Newton iterations per step.
     pub most_newton: u32,

@@ -97,7 +97,10 @@ impl Ipc {
                 }
                 continue;
             }
-            if floor || speed <= self.tolerance {
+            // What sticks moves slower than the speed below which friction is smoothed: it must be resolved.
+            let rubs = w.touch.rubs();
+            let tolerance = if rubs { self.tolerance.min(0.1 * self.friction_speed) } else { self.tolerance };
+            if floor || speed <= tolerance {
                 return Ok(());
             }
             if report.iterations >= limit {

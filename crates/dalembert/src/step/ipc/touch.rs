@@ -139,10 +139,13 @@ impl Touch {
 
     /// Part of the way from x to x1 that is free.
     pub(super) fn free_part(&mut self, contact: &ContactModel) -> Result<f64, TooMany> {
-        let longest = self.cover(contact)?;
         if !self.active {
             return Ok(1.0);
         }
+        if !self.x1.iter().all(|x| x.iter().all(|x| x.is_finite())) {
+            return Ok(0.0);
+        }
+        let longest = self.cover(contact)?;
         let options = CcdOptions::default();
         Ok(self.candidates.free_step(&contact.surface, &self.x, &self.x1, longest, &options))
     }
@@ -301,6 +304,11 @@ impl Touch {
             self.load = loads;
         }
         change
+    }
+
+    /// True if there is friction.
+    pub(super) fn rubs(&self) -> bool {
+        !self.load.is_empty()
     }
 
     /// Smallest gap of the contacts taken last \[m\]; infinite without contacts.

@@ -1,0 +1,73 @@
+//! `dalembert check --intersections`: looks at every frame of a recording with an exact test of edges against triangles,
+//! which shares nothing with the solver but the positions.
+
+use std::path::Path;
+
+use dalembert::collide::exact;
+use dalembert_formats::recording::Recording;
+use serde_json::json;
+
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, count, number, safe};
+use crate::setup;
+
+/// Frames with intersections that are told one by one.
+const MOST_TOLD: usize = 20;
+
+pub(super) fn command(path: &Path, as_json: bool) -> Outcome {
+    let recording = Recording::open(path)?;
+    let mut built = setup::rebuild(&recording)?;
+    let sim = &mut built.simulation;
+    let model = sim.model.clone();
+    let Some(contact) = &model.contact else {
+        let method = sim.method.name();
+        return Err(Failure::Usage(format!(
+            "the recording was made by `{method}`; only the method `ipc` has collision surfaces to look at"
+        )));
+    };
+    let surface = &contact.surface;
+    let mut x = Vec::new();
+    let (mut bad, mut told) = (0usize, Vec::new());
+    for frame in 0..recording.frame_count() {
+        setup::set_state(sim, &recording.frame(frame)?.state)?;
+        contact.positions(&sim.state.q, &mut x);
+        let mut found: Vec<String> = exact::intersections(surface, &x)
+            .iter()
+            .map(|&(edge, triangle)| {
+                let a = &contact.names[surface.edge_body[edge as usize] as usize];
+                let b = &contact.names[surface.triangle_body[triangle as usize] as usize];
+                format!("`{}` and `{}`", safe(a), safe(b))
+            })
+            .collect();
+        for (plane, name) in surface.half_planes.iter().zip(&contact.plane_names) {
+            for (body, b) in surface.bodies.iter().enumerate() {
+                let inside = |v: u32| !(plane.height(&x[v as usize]) > 0.0);
+                let touches = !b.prescribed() && surface.groups.touch(b.group, plane.group);
+                if touches && b.vertices.clone().any(inside) {
+                    found.push(format!("`{}` and `{}`", safe(&contact.names[body]), safe(name)));
+                }
+            }
+        }
+        if !found.is_empty() {
+            bad += 1;
+            found.dedup();
+            if told.len() < MOST_TOLD {
+                told.push((frame, sim.state.time, found));
+            }
+        }
+    }
+    let frames = recording.frame_count();
+    let text = if as_json {
+        let list: Vec<_> =
+            told.iter().map(|(f, t, p)| json!({ "frame": f, "time": t, "pairs": p })).collect();
+        format!("{:#}\n", json!({ "frames": frames, "frames_with_intersections": bad, "first": list }))
+    } else {
+        let mut out = format!("{}, {bad} with intersections\n", count(frames as u64, "frame"));
+        for (frame, time, pairs) in &told {
+            out += &format!("  frame {frame}, {} s: {}\n", number(*time), pairs.join(", "));
+        }
+        out
+    };
+    output::print(&text)?;
+    if bad == 0 { Ok(()) } else { Err(Failure::Unmet) }
+}
