@@ -182,7 +182,7 @@ impl MachineWork {
             dv_sum: o(),
             dense: o(),
             other: o(),
-            stands: Vec::new(),
+            stands: vec![0; machine.drives.len()],
             rows: RowSet::default(),
             Y: Vec::new(),
             D: Vec::new(),

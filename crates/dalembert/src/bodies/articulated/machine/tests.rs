@@ -90,6 +90,31 @@ fn a_servo_at_its_force_range_pushes_with_the_bound_at_any_stiffness() {
 }
 
 #[test]
+fn a_motor_turns_a_rod_alike_under_every_scheme() {
+    let mut robot = pendulum();
+    robot.options.gravity = Vec3::zeros();
+    robot.actuators.push(actuator("motor", Transmission::Joint(RobotJointId(0)), 2.0, [0.0; 3]));
+    robot.actuators[0].control_range = Some([-0.5, 0.5]);
+    let machine = Machine::new(robot).unwrap();
+    for scheme in [
+        MachineScheme::Implicit,
+        MachineScheme::SemiImplicit,
+        MachineScheme::RungeKutta4,
+        MachineScheme::Midpoint,
+    ] {
+        let mut state = machine.start();
+        state.control[0] = 3.0;
+        run(&machine, &mut state, scheme, 0.01, 1.0);
+        // Clamped to 0.5 · 2 N·m on 0.17 + 2 · 0.25 kg·m².
+        assert!(
+            (state.v[0] - 1.0 / 0.67).abs() < 1e-9 && state.force[0] == 1.0,
+            "{scheme:?}: {}",
+            state.v[0]
+        );
+    }
+}
+
+#[test]
 fn dry_friction_holds_below_its_bound_and_brakes_above() {
     for (push, wanted) in [(4.9, 0.0), (7.0, 2.0 / 2.0)] {
         let mut robot = Robot::new("block");
