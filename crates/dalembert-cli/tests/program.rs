@@ -632,3 +632,45 @@ fn help_schema_completions_and_manual_are_printed() {
     desk.ok(&["man", "pages"]);
     assert!(fs::read_to_string(desk.path("pages/dalembert-run.1")).unwrap().contains("Exit codes"));
 }
+
+const PENDULUM: &str = r#"<mujoco model="pendulum">
+  <option timestep="0.002"/>
+  <worldbody>
+    <body name="bob" pos="0 0 1">
+      <joint name="pivot" axis="0 1 0" damping="0.1" armature="0.01"/>
+      <geom type="sphere" size="0.05" pos="0.3 0 -0.4" mass="2"/>
+    </body>
+  </worldbody>
+  <actuator><motor name="turn" joint="pivot"/></actuator>
+</mujoco>"#;
+
+#[test]
+fn a_robot_runs_from_its_own_file_and_its_recording_goes_on_alone() {
+    let desk = Desk::new();
+    desk.write("pendulum.xml", PENDULUM);
+    let shown = desk.ok(&["run", "pendulum.xml", "-o", "a.mcap"]);
+    assert!(shown.out.contains("1 robot"), "{}", shown.out);
+    // The recording holds the robot whole.
+    fs::remove_file(desk.path("pendulum.xml")).unwrap();
+    assert!(Recording::open(desk.path("a.mcap")).is_ok());
+    let about = desk.ok(&["info", "a.mcap"]);
+    assert!(about.out.contains("pendulum"), "{}", about.out);
+    desk.ok(&["resume", "a.mcap", "-t", "3", "-o", "b.mcap"]);
+}
+
+#[test]
+fn convert_says_what_a_format_cannot_carry() {
+    let desk = Desk::new();
+    desk.write("pendulum.xml", PENDULUM);
+    let urdf = desk.ok(&["convert", "pendulum.xml", "pendulum.urdf"]);
+    for lost in ["armature", "1 actuators"] {
+        assert!(urdf.out.contains("not carried: ") && urdf.out.contains(lost), "{}", urdf.out);
+    }
+    desk.ok(&["convert", "pendulum.urdf", "again.xml"]);
+    desk.ok(&["convert", "pendulum.xml", "scene.toml"]);
+    desk.ok(&["check", "scene.toml"]);
+    desk.ok(&["convert", "scene.toml", "back.xml"]);
+    assert_eq!(desk.run(&["convert", "pendulum.xml", "pendulum.png"]).code, 2);
+    assert_ne!(desk.run(&["convert", "--strict", "pendulum.xml", "strict.urdf"]).code, 0);
+    assert!(!desk.path("strict.urdf").exists());
+}

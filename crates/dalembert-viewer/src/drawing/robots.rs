@@ -119,3 +119,42 @@ pub(super) fn bounds(model: &Model, state: &State) -> Bounds {
     });
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use dalembert::math::Mat3;
+    use dalembert::prelude::*;
+    use dalembert::scene::robot::{Inertial, JointKind, Robot, RobotBody, RobotBodyId, RobotJoint};
+
+    use super::super::{Groups, describe, frame};
+    use super::*;
+
+    #[test]
+    fn every_shape_of_a_robot_moves_with_its_link() {
+        let mut robot = Robot::new("r");
+        let mut body = RobotBody::new("rod", RobotBodyId(0));
+        body.inertial = Inertial { mass: 1.0, center: Vec3::x(), inertia: Mat3::identity() };
+        body.joints.push(RobotJoint { axis: Vec3::y(), ..RobotJoint::new("pivot", JointKind::Hinge) });
+        let mut ball = RobotGeom::new("ball", GeomShape::Sphere { radius: 0.1 });
+        ball.pose = Pose::at(Vec3::x());
+        body.geoms.push(ball);
+        body.geoms
+            .push(RobotGeom { group: 3, ..RobotGeom::new("hidden", GeomShape::Sphere { radius: 1.0 }) });
+        robot.bodies.push(body);
+        let mut scene = Scene { method: Method::from_name("impulse").unwrap(), ..Scene::default() };
+        scene.add(RobotItem {
+            positions: vec![("pivot".into(), std::f64::consts::FRAC_PI_2)],
+            ..RobotItem::new("arm", robot)
+        });
+        let sim = scene.build().unwrap();
+        let drawing = describe(&sim.model, &sim.state);
+        let shapes: Vec<&str> = drawing.shapes.iter().map(|s| s.name.as_str()).collect();
+        assert!(shapes.contains(&"arm.rod"), "{shapes:?}");
+        let mut out = Frame::default();
+        frame(&sim.model, &drawing, &sim.state, Groups::default(), &mut out);
+        assert_eq!((drawing.poses, out.poses.len()), (1, 7));
+        // A quarter turn about y takes x to −z.
+        let (at, _) = out.pose(0);
+        assert!((at[2] + 1.0).abs() < 1e-6 && at[0].abs() < 1e-6, "{at:?}");
+    }
+}
