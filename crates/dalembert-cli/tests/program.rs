@@ -655,7 +655,7 @@ fn a_robot_runs_from_its_own_file_and_its_recording_goes_on_alone() {
     assert!(Recording::open(desk.path("a.mcap")).is_ok());
     let about = desk.ok(&["info", "a.mcap"]);
     assert!(about.out.contains("pendulum"), "{}", about.out);
-    desk.ok(&["resume", "a.mcap", "--duration", "1", "-o", "b.mcap"]);
+    desk.ok(&["resume", "a.mcap", "-t", "3", "-o", "b.mcap"]);
 }
 
 #[test]
