@@ -190,8 +190,8 @@ fn advance<const N: usize, const A: usize>(
         if !(step > 0.0) {
             return t;
         }
-        if round >= TURNING && step < 0.25 * (options.longest - t) {
-            step = turning::<N, A>(&x, &motion, options.longest - t, step, floor);
+        if round >= TURNING && step < 0.25 * (1.0 - t) {
+            step = turning::<N, A>(&x, &motion, step, floor);
         }
         t += step;
         if t >= options.longest {
@@ -206,24 +206,18 @@ fn advance<const N: usize, const A: usize>(
             return t;
         }
     }
-    let bounds =
-        IntervalOptions { separation: floor, from: t, to: options.longest, width: rest, boxes: BOXES };
-    interval::<N, A>(&start, &motion, &bounds).free_until
+    let bounds = IntervalOptions { separation: floor, from: t, to: 1.0, width: rest, boxes: BOXES };
+    interval::<N, A>(&start, &motion, &bounds).free_until.min(options.longest)
 }
 
-/// A longer advance than `step`, at most `most`, for a pair whose normal turns with it: `step` if none is found.
+/// A longer advance than `step` for a pair whose normal turns with it: `step` if none is found. What is tried does not
+/// depend on how far the pair is followed, so neither does the way it takes.
 ///
 /// With w between the two lines (or point and plane) and u, v along them, P = w·(u × v) is a cubic in time, and |P|/|u × v| is a lower
 /// bound of the distance. Over an advance of T both P and u × v lie in the hulls of their Bernstein coefficients: mixed
 /// products of the values at the two ends.
 #[cold]
-fn turning<const N: usize, const A: usize>(
-    x: &[Vec3; N],
-    motion: &[Vec3; N],
-    most: f64,
-    step: f64,
-    floor: f64,
-) -> f64 {
+fn turning<const N: usize, const A: usize>(x: &[Vec3; N], motion: &[Vec3; N], step: f64, floor: f64) -> f64 {
     let ends = match (N, A) {
         (4, 2) => [[0, 2], [1, 0], [3, 2]],
         (4, 1) => [[0, 1], [2, 1], [3, 1]],
@@ -232,7 +226,7 @@ fn turning<const N: usize, const A: usize>(
     let at = |T: f64| ends.map(|[i, j]: [usize; 2]| (x[i] - x[j]) + T * (motion[i] - motion[j]));
     let [w0, u0, v0] = at(0.0);
     let c0 = u0.cross(&v0);
-    let mut T = most;
+    let mut T = 1.0;
     while T > 2.0 * step {
         let [w1, u1, v1] = at(T);
         let (c2, ca, cb) = (u1.cross(&v1), u0.cross(&v1), u1.cross(&v0));

@@ -11,6 +11,8 @@
 pub mod barrier;
 pub mod bvh;
 mod candidates;
+#[cfg(test)]
+mod candidates_tests;
 pub mod ccd;
 mod contact;
 #[cfg(test)]
