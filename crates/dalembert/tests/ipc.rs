@@ -1,5 +1,7 @@
 //! Laws of the method `ipc`.
 
+#![allow(non_snake_case)] // the letters of the formulas
+
 use dalembert::forces::nary::AffineEnergy;
 use dalembert::prelude::*;
 use dalembert::scene::{AffineBody, ContactRule, Ground};

@@ -33,7 +33,15 @@ fn scene(seed: u64) -> (Surface, Vec<f64>, Vec<Vec3>) {
             maps[3] = VertexMap::PRESCRIBED;
         }
         surface
-            .add(&BodyGeometry { maps: &maps, triangles, segments, radius, self_contact: true, group: 0 })
+            .add(&BodyGeometry {
+                maps: &maps,
+                triangles,
+                segments,
+                radius,
+                self_contact: true,
+                group: 0,
+                flat_edges: &[],
+            })
             .unwrap();
     }
     let fixed = [VertexMap::PRESCRIBED; 3];

@@ -36,6 +36,11 @@ pub(super) struct RigidModes {
     Ap: Vec<f64>,
 }
 
+/// Row of the coarse matrix for block row i: translations and turns of its body.
+fn coarse_row(i: usize) -> usize {
+    2 * (i / 4) + (i % 4).min(1)
+}
+
 impl RigidModes {
     /// Takes the matrix, four block rows per body; `z` are the blocks themselves, `places` positions of block rows.
     /// False if it is not positive definite.
@@ -58,8 +63,7 @@ impl RigidModes {
                         block.fixed_view_mut::<3, 3>(3 * k, 3 * (j % 4)).copy_from(A);
                     }
                     let small = self.modes[i].tr_mul(A) * self.modes[j];
-                    let at = |i: usize| 2 * (i / 4) + usize::from(i % 4 > 0);
-                    self.list.add(at(i), at(j), small);
+                    self.list.add(coarse_row(i), coarse_row(j), small);
                 }
             }
             self.local.push(block.cholesky());
@@ -91,12 +95,12 @@ impl RigidModes {
         }
         self.coarse_b.fill(0.0);
         for (i, P) in self.modes.iter().enumerate() {
-            let row = 2 * (i / 4) + usize::from(i % 4 > 0);
+            let row = coarse_row(i);
             add_triple(&mut self.coarse_b, row, &P.tr_mul(&triple(r, i)));
         }
         self.direct.solve(&self.coarse, &self.coarse_b, &mut self.coarse_x, None);
         for (i, P) in self.modes.iter().enumerate() {
-            let row = 2 * (i / 4) + usize::from(i % 4 > 0);
+            let row = coarse_row(i);
             let step: Vec3 = P * triple(&self.coarse_x, row);
             add_triple(y, i, &step);
         }
