@@ -1,6 +1,6 @@
 //! Laws of the method `ipc`.
 
-#![allow(non_snake_case)]
+#![allow(non_snake_case)] // the letters of the formulas
 
 use dalembert::forces::nary::AffineEnergy;
 use dalembert::prelude::*;

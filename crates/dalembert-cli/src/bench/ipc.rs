@@ -55,7 +55,7 @@ pub(super) fn boxes(n: usize, settings: Ipc) -> Scene {
 
 /// Mean over the steps of the fall with contact, and over the last steps.
 pub(super) fn ipc_boxes(b: &mut Bencher) {
-    for (n, until) in [(3, 100), (5, 100), (10, 100)] {
+    for (n, until) in [(3, 100), (5, 100), (10, 60)] {
         let mut sim = build(boxes(n, Ipc::default()));
         let mut rows = Vec::new();
         on_one_thread(|| {

@@ -28,6 +28,7 @@
 mod bend;
 mod newton;
 mod potential;
+mod rigid_modes;
 mod system;
 mod touch;
 

@@ -85,7 +85,7 @@ impl Ipc {
             if pending {
                 w.follow(model);
             }
-            w.equations.solve(model, &w.q, &w.b, &mut w.delta, report)?;
+            w.equations.solve(model, &w.q, &w.b, &mut w.delta, self.solver, report)?;
             w.tell();
             let speed = w.speed(model) / h;
             report.residual = speed;

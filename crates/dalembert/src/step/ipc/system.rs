@@ -1,12 +1,13 @@
 //! The linear system of an iteration, over the blocks that may move.
 
 use super::super::{StepError, StepReport};
+use super::rigid_modes::RigidModes;
 use crate::math::{Blocks, Mat3, Vec3, add_triple, set_triple, triple};
 use crate::model::Model;
 use crate::solve::block_matrix::BlockMatrix;
 use crate::solve::cg::CgStop;
 use crate::solve::direct::{Direct, Factor};
-use crate::solve::linear::{LinearReport, SolvedBy};
+use crate::solve::linear::{LinearReport, LinearSolver, Preconditioner, SolvedBy};
 
 /// H δ = b, assembled and solved, subject to the exact joints B δ = e with $e = c - B z$.
 ///
@@ -20,6 +21,8 @@ pub(super) struct Equations {
     free: Blocks,
     matrix: BlockMatrix,
     direct: Direct,
+    modes: RigidModes,
+    z: Vec<f64>,
     /// Row of each block; u32::MAX for held ones.
     row: Vec<u32>,
     rows: usize,
@@ -35,6 +38,10 @@ pub(super) struct Equations {
 }
 
 const HELD: u32 = u32::MAX;
+/// Bodies from which on conjugate gradients are faster than a factor of the whole matrix.
+const ITERATE: usize = 60;
+/// Most iterations before the direct solver takes over.
+const MOST_ITERATIONS: usize = 300;
 /// Most rounds for the forces of exact joints.
 const ROUNDS: usize = 40;
 
@@ -91,6 +98,7 @@ impl Equations {
         z: &[f64],
         b: &[f64],
         delta: &mut Vec<f64>,
+        solver: LinearSolver,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
         delta.clear();
@@ -100,6 +108,10 @@ impl Equations {
         }
         self.join(model, z);
         self.gather(model, b);
+        if self.iterate(model, z, solver, report) {
+            self.spread(model, delta);
+            return Ok(());
+        }
         let mut shift = 0.0;
         loop {
             if shift > 0.0 {
@@ -138,13 +150,65 @@ impl Equations {
                 });
             }
         }
+        self.spread(model, delta);
+        Ok(())
+    }
+
+    /// δ ← x.
+    fn spread(&self, model: &Model, delta: &mut [f64]) {
         for (i, &r) in self.row.iter().enumerate() {
             if r != HELD {
                 set_triple(delta, i, &triple(&self.x, r as usize));
             }
         }
         model.filters.apply(0, delta);
-        Ok(())
+    }
+
+    /// Conjugate gradients, if they are asked for or worth it: many free affine bodies and nothing else. False if the
+    /// direct solver must do it.
+    fn iterate(&mut self, model: &Model, z: &[f64], solver: LinearSolver, report: &mut StepReport) -> bool {
+        let Some(contact) = &model.contact else { return false };
+        let (tolerance, least) = match solver {
+            LinearSolver::Direct => return false,
+            LinearSolver::Cg { tolerance, .. } => (tolerance, 1),
+            LinearSolver::Automatic { tolerance } => (tolerance, ITERATE),
+        };
+        let free = contact.affine.iter().filter(|first| !contact.held[**first as usize]).count();
+        let only_affine = 4 * free == self.rows && contact.rows.is_empty();
+        let whole = contact.affine.iter().all(|&first| {
+            let held = |k: usize| contact.held[first as usize + k];
+            (1..4).all(|k| held(k) == held(0))
+        });
+        if !only_affine
+            || !whole
+            || free < least
+            || model.filters.len() > contact.held.iter().filter(|h| **h).count()
+        {
+            return false;
+        }
+        self.z.clear();
+        for (i, &r) in self.row.iter().enumerate() {
+            if r != HELD {
+                self.z.extend_from_slice(&z[3 * i..3 * i + 3]);
+            }
+        }
+        if !self.modes.prepare(&self.matrix, &self.z, &self.places) {
+            return false;
+        }
+        let Some((iterations, residual)) =
+            self.modes.solve(&self.matrix, &self.b, &mut self.x, tolerance, MOST_ITERATIONS)
+        else {
+            return false;
+        };
+        report.linear_iterations += iterations as u32;
+        report.linear = Some(LinearReport {
+            solver: SolvedBy::Cg(Preconditioner::TwoLevel),
+            iterations,
+            residual,
+            stop: CgStop::Converged,
+            positive_definite: true,
+        });
+        self.x.iter().all(|x| x.is_finite())
     }
 
     /// Adds the stiffness of exact joints, and notes what they lack at z.
