@@ -275,9 +275,15 @@ impl<'a> Loader<'a> {
                 read_robot_text(without_dots(&place).to_string_lossy(), text, other, &options)
             }
         };
-        let (robot, warnings) =
+        let (mut robot, warnings) =
             read.map_err(|error| self.files.error(span, format!("cannot read {}:\n{error}", quote(&name))))?;
         self.warnings.extend(warnings);
+        // Bounds on speed take no part in the motion, and the text that the scene keeps cannot hold them.
+        robot
+            .bodies
+            .iter_mut()
+            .flat_map(|body| &mut body.joints)
+            .for_each(|joint| joint.velocity_limit = None);
         let written = write_mjcf(&robot);
         for lost in written.lost {
             self.warnings.push(self.files.warning(span, format!("{}: {lost}", quote(&name))));

