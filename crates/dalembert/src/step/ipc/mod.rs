@@ -15,7 +15,7 @@
 //! | static | – | – | ∞ |
 //!
 //! $s = z_s + d v_s$; after the step $v = (z - z_s)/d$. W holds all forces with an energy, b is a barrier over the gap of
-//! each pair of near primitives, D is friction with normal force and tangent plane lagged ([`contact`]). What depends
+//! each pair of near primitives, D is friction with normal force and tangent plane lagged (see `touch`). What depends
 //! on velocities is taken with $v = (z - z_s)/d$, and its energy is modelled to second order within each iteration.
 //!
 //! **Newton.** $H\,\delta = -\nabla E$ with the curvature of every term made positive semidefinite, so δ goes down. A linear
