@@ -20,7 +20,9 @@
 //!
 //! With joints, `impulse` puts one move between: `step::system` solves for v⁺ and λ together, rows and bodies as one
 //! saddle-point system ([`solve::kkt`]), and after the drift projects positions back onto C = 0. `lagrange` solves the
-//! same system for accelerations at every stage of an integrator.
+//! same system for accelerations at every stage of an integrator. `implicit` solves for the end of the step, and `ipc`
+//! minimises over it with contact ([`collide`]), never letting anything intersect. Robots ([`bodies::articulated`]) are
+//! stepped beside the other bodies in coordinates of their own.
 //!
 //! **Objects.** What a user writes is a [`scene::Scene`]. `build` checks it and returns a [`step::Simulation`]: a
 //! [`model::Model`] (constant, shared), a [`model::State`] (everything that changes), a [`step::Workspace`] (buffers
@@ -28,7 +30,7 @@
 //! [`model::Layout`] draws the map.
 //!
 //! **Where does a new thing go?** A force: a file in `forces/unary`, `forces/nary` or `forces/spatial`. A way to carry
-//! points: `mapping/`. A joint: `joints/`. A method: `step/`. Mathematics without physics: `solve/`. Each adds a line to
+//! points: `mapping/`. A joint: `joints/`. Geometry of contact: `collide/`. A method: `step/`. Mathematics without physics: `solve/`. Each adds a line to
 //! [`check::samples`], and the law tests find it there. The list below is also the direction of `use`: a module uses
 //! those above it.
 //!

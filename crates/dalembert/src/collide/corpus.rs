@@ -201,7 +201,6 @@ mod tests {
                 Err(what) => panic!("pair {k}, {}: {what}\n{pair:?}", pair.family),
             }
         }
-        println!("unproven {unproven}, moved {moved}, free {free}, short {short}");
         assert!(short < count / 5000, "{short} stopped early");
         assert!(unproven < count / 20, "{unproven} unproven");
         assert!(moved > count * 9 / 10, "only {moved} moved");

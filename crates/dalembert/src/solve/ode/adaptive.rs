@@ -566,7 +566,6 @@ mod tests {
             let (mut y, mut controller) = ([1.0], Controller { h: 0.01, previous_error: 0.5 });
             let options = AdaptiveOptions { min_step: 1e-7, ..AdaptiveOptions::new(method, 1e-3) };
             let error = run(&options, blow_up, (0.0, 2.0), &mut y, &mut controller).unwrap_err();
-            println!("{error}");
             let OdeError::StepTooSmall { time, step, floor, .. } = error else { panic!("{error}") };
             assert!((time - 1.0).abs() < 0.2 && step < floor && floor == 1e-7, "{error}");
             assert_eq!((y, controller), ([1.0], Controller { h: 0.01, previous_error: 0.5 }));
@@ -744,7 +743,6 @@ mod tests {
         {
             let (a, b) = (distance(&end(method, loose), &exact), distance(&end(method, tight), &exact));
             let slope = (a / b).ln() / (loose / tight).ln();
-            println!("{method:?} on rotations: slope {slope:.3}");
             assert!((slope - expected).abs() < 0.1, "{method:?}: {slope}");
         }
     }

@@ -146,7 +146,6 @@ mod tests {
             worst(AdaptiveMethod::DormandPrince, rate, &Flat, (&[1.0], 1), |t| vec![1.0 / (1.0 + t * t)], h)
         };
         let order = observed_order(0.02, error);
-        println!("dense order {order:.3}, error at h = 0.02: {:.1e}", error(0.02));
         assert!(order > 3.9 && error(0.02) < 1e-8, "{order}");
         let order = observed_order(1e-3, |h| {
             worst(AdaptiveMethod::EulerDoubling, rate, &Flat, (&[1.0], 1), |t| vec![1.0 / (1.0 + t * t)], h)
@@ -188,7 +187,6 @@ mod tests {
         let exact = |t: f64| samples[(t / fine).round() as usize].clone();
         let error = |h: f64| worst(AdaptiveMethod::DormandPrince, tumbling, &space, start, exact, h);
         let order = observed_order(1.0 / 16.0, error);
-        println!("dense order on rotations {order:.3}");
         assert!(order > 3.9, "{order}");
     }
 

@@ -95,7 +95,7 @@ impl Ipc {
         next.copy_from(state);
         let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
         self.minimise(model, state, h, w, &mut report)?;
-        w.finish(model, state, next, h, self.scheme);
+        w.finish(model, next, self.scheme);
         crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
         if !all_finite(&next.q) || !all_finite(&next.v) {
             return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));

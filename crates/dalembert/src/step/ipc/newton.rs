@@ -60,10 +60,9 @@ impl Ipc {
                 break;
             }
         }
-        if let Some(contact) = &model.contact {
+        if model.contact.is_some() {
             report.contacts = w.touch.set.contacts.len() as u32;
             report.smallest_gap = w.touch.smallest_gap();
-            debug_assert!(contact.gap > 0.0);
         }
         Ok(())
     }
@@ -324,7 +323,7 @@ impl IpcWork {
     }
 
     /// The state after the step.
-    pub(super) fn finish(&self, model: &Model, state: &State, next: &mut State, _h: f64, scheme: Scheme) {
+    pub(super) fn finish(&self, model: &Model, next: &mut State, scheme: Scheme) {
         let n = model.layout.nv;
         next.q[..n].copy_from_slice(&self.q[..n]);
         for k in 0..n {
@@ -334,7 +333,6 @@ impl IpcWork {
                 (self.q[k] - self.potential.start[k]) / self.potential.d
             };
         }
-        debug_assert_eq!(state.q.len(), next.q.len());
         model.filters.settle(&mut next.v);
         for (i, velocity) in model.filters.told_velocities(self.potential.time) {
             set_triple(&mut next.v, i, &velocity);

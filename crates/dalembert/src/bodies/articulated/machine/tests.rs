@@ -199,7 +199,6 @@ fn a_closed_loop_stays_closed_and_keeps_its_energy() {
         (MachineScheme::Midpoint, 1.0),
     ] {
         let (coarse, fine) = (drift(scheme, 0.002), drift(scheme, 0.001));
-        println!("{scheme:?}: {coarse:e} {fine:e}");
         assert!((coarse / fine).log2() > order - 0.3, "{scheme:?}: {coarse:e}, then {fine:e}");
     }
 }
