@@ -191,7 +191,7 @@ fn pinocchio(python: &Path, shared: &Path) -> Outcome<[PathBuf; 2]> {
         for (unit, part) in parts.iter().enumerate().filter(|(_, part)| !part.is_file()) {
             eprintln!("compiling Pinocchio for this machine, part {} of 7 (a minute or two)", unit + 1);
             let mut compile = compiler();
-            compile.args(["-march=native", "-c"]).arg(format!("-DUNIT={unit}")).arg(&source);
+            compile.args(["-march=native", "-w", "-c"]).arg(format!("-DUNIT={unit}")).arg(&source);
             pass(compile.arg("-o").arg(part))?;
         }
         let mut compile = Command::new("g++");
