@@ -104,6 +104,8 @@ pub struct TouchModel {
     pub colliders: Vec<Collider>,
     /// What moves them.
     pub parts: Vec<Part>,
+    /// Which parts are fixed to the world: they carry colliders but never move.
+    pub held: Vec<bool>,
     /// For each collider: the number of its name.
     pub owner: Vec<u32>,
     /// Names of bodies, grounds, robots' links (`robot/link`).

@@ -193,6 +193,24 @@ impl Field {
         self.kick_turn(x, &c.sides[1], &-s);
     }
 
+    /// The same for sides by themselves only: clusters have it from their own solvers.
+    pub(super) fn push_loose(&self, x: &mut [f64], c: &Contact, p: &Vec3) {
+        for (k, p) in [*p, -p].iter().enumerate() {
+            if let Side::Loose(_) = c.sides[k] {
+                self.kick(x, &c.sides[k], &c.arms[k], p);
+            }
+        }
+    }
+
+    /// The same for an angular impulse.
+    pub(super) fn push_turn_loose(&self, x: &mut [f64], c: &Contact, s: &Vec3) {
+        for (k, s) in [*s, -s].iter().enumerate() {
+            if let Side::Loose(_) = c.sides[k] {
+                self.kick_turn(x, &c.sides[k], s);
+            }
+        }
+    }
+
     /// J M⁻¹ Jᵀ of a contact, without softness: how its own impulse moves its point.
     pub(super) fn own_response(&self, c: &Contact) -> Mat3 {
         let mut W = Mat3::zeros();
@@ -206,9 +224,7 @@ impl Field {
                 }
                 Side::Jointed(at, columns) => {
                     let y = columns.at as usize + 3 * (at - columns.first) as usize;
-                    let block = |d: usize| {
-                        Mat3::from_fn(|i, j| self.numbers[y + 3 * (d + i) + j])
-                    };
+                    let block = |d: usize| Mat3::from_fn(|i, j| self.numbers[y + 3 * (d + i) + j]);
                     W += block(0) - crate::math::rotation::skew(arm) * block(3);
                 }
                 Side::Link(rows, columns) => {
