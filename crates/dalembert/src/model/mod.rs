@@ -1,5 +1,6 @@
 //! The model (constant, shared between threads) and the state (everything that changes).
 
+mod affine_joints;
 mod constraint;
 mod contact;
 mod holder;
@@ -9,6 +10,7 @@ mod quantity;
 mod robots;
 mod state;
 
+pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
 pub use contact::{ContactModel, LinearRow};
 pub use ids::{PointId, PointSet};
