@@ -1,5 +1,6 @@
 //! The model (constant, shared between threads) and the state (everything that changes).
 
+mod affine_joints;
 mod constraint;
 mod contact;
 mod contact_report;
@@ -11,6 +12,7 @@ mod robots;
 mod state;
 mod touch;
 
+pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
 pub use contact::{ContactModel, LinearRow};
 pub use contact_report::ContactForce;

@@ -233,7 +233,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         None => return Err(BuildError { errors: notes.errors }),
     };
     let filters = filters(&scene, &points, &mut notes);
-    let rows = build_affine_joints::joints(
+    let mut affine = build_affine_joints::joints(
         &mut scene,
         &expanded,
         &points.blocks,
@@ -265,7 +265,9 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         &mut notes,
     );
     if let Some(contact) = &mut contact {
-        contact.rows = rows;
+        points.layout.turns += affine.joints.memory(affine.rows.len());
+        affine.joints.inertia = affine_inertia(&points, &expanded, &contact.held);
+        (contact.rows, contact.joints) = (affine.rows, affine.joints);
     }
     let robots = build_robot::robots(&mut scene, &mut notes);
     points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
@@ -361,6 +363,18 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         report: StepReport::default(),
         start_energy,
     })
+}
+
+/// Inertia of every block \[kg, kg·m² for columns of affine bodies\]; infinite for held ones.
+fn affine_inertia(points: &Points, expanded: &Expanded, held: &[bool]) -> Vec<f64> {
+    let mut out = points.masses[..points.layout.particles].to_vec();
+    for (i, j, m) in expanded.shared_inertia(&points.blocks) {
+        if i == j {
+            out[i as usize] += m;
+        }
+    }
+    held.iter().zip(&mut out).filter(|(held, _)| **held).for_each(|(_, m)| *m = f64::INFINITY);
+    out
 }
 
 fn numbers(scene: &Scene, notes: &mut Notes) {

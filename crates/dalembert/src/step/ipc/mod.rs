@@ -26,6 +26,7 @@
 //! faster than the tolerance, in metres per second. Book: "Intersection-free contact".
 
 mod bend;
+mod joints;
 mod newton;
 mod potential;
 mod rigid_modes;
