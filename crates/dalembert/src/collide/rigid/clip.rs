@@ -48,10 +48,26 @@ impl Patch {
         &self.ids[..self.count]
     }
 
-    /// Every corner moved by `by` \[m\].
-    pub(super) fn shifted(mut self, by: &Vec3) -> Self {
-        self.points[..self.count].iter_mut().for_each(|p| *p += by);
-        self
+    /// A polygon tilted by more than some degrees from looking along the unit vector `d` touches with its highest edge,
+    /// or its highest corner, alone.
+    fn narrowed(self, d: &Vec3) -> Self {
+        if self.count < 3 || self.normal().dot(d).abs() > 0.98 {
+            return self;
+        }
+        let p = self.corners();
+        let top = (1..p.len()).fold(0, |best, i| if p[i].dot(d) > p[best].dot(d) { i } else { best });
+        let slope = |i: usize| (p[top] - p[i]).dot(d) / (p[top] - p[i]).norm().max(1e-300);
+        let (next, before) = ((top + 1) % p.len(), (top + p.len() - 1) % p.len());
+        let beside = if slope(next) <= slope(before) { next } else { before };
+        let mut out = Self::point(p[top], self.ids[top]);
+        if slope(beside) < 0.2 {
+            out.push(p[beside], self.ids[beside]);
+            if self.ids[beside] < self.ids[top] {
+                out.points.swap(0, 1);
+                out.ids.swap(0, 1);
+            }
+        }
+        out
     }
 
     /// Unit normal, about which the corners run counter-clockwise; zero for what has no area.
@@ -150,13 +166,16 @@ pub(super) fn best_four(all: &[Touch], n: &Vec3) -> [usize; 4] {
     [a, b, c, d]
 }
 
-/// Contact points of patch `a` and patch `b` that look at each other along `normal` (from b towards a), those with
-/// gaps up to `margin`. None if the patches do not overlap seen along the normal.
-pub(super) fn clip(a: &Patch, b: &Patch, normal: &Vec3, margin: f64) -> Points {
+/// Contact points of patch `a` and patch `b` that look at each other along `normal` (from b towards a) with the
+/// separation `s`, those with gaps up to `margin`. None if the patches do not overlap seen along the normal.
+pub(super) fn clip(a: &Patch, b: &Patch, normal: &Vec3, s: f64, margin: f64) -> Points {
     let mut out = Points::new(*normal, margin);
+    let (a, b) = (&a.narrowed(&-normal), &b.narrowed(normal));
     match (a.count, b.count) {
         (0, _) | (_, 0) => {}
-        (1, _) | (_, 1) => point_on_patch(a, b, normal, &mut out),
+        // The support point of a pointed or curved place is the nearest one.
+        (1, _) => out.push(a.points[0] - normal * s, s, u32::from(a.ids[0]) << 16),
+        (_, 1) => out.push(b.points[0], s, u32::from(b.ids[0]) << 16 | 1),
         (2, 2) => segments(a, b, normal, &mut out),
         _ => {
             let (N_a, N_b) = (a.normal(), b.normal());
@@ -174,27 +193,6 @@ pub(super) fn clip(a: &Patch, b: &Patch, normal: &Vec3, margin: f64) -> Points {
 
 /// A side of the reference patch is not clipped by what is nearer to it than this part of the size.
 const SLACK: f64 = 1e-12;
-
-/// The single point of one patch over the other one.
-fn point_on_patch(a: &Patch, b: &Patch, n: &Vec3, out: &mut Points) {
-    let of_a = a.count == 1;
-    let (point, other) = if of_a { (a, b) } else { (b, a) };
-    let p = point.points[0];
-    let plane = other.normal();
-    let q = match other.count {
-        1 => other.points[0],
-        2 => {
-            let [u, v] = [other.points[0], other.points[1]];
-            let e = v - u;
-            let s = (p - u).dot(&e) / e.norm_squared().max(1e-300);
-            u + s.clamp(0.0, 1.0) * e
-        }
-        _ if plane.dot(n).abs() > 1e-3 => p - n * ((p - other.points[0]).dot(&plane) / plane.dot(n)),
-        _ => other.points[0],
-    };
-    let (on_a, on_b) = if of_a { (p, q) } else { (q, p) };
-    out.push(on_b, n.dot(&(on_a - on_b)), u32::from(point.ids[0]) << 16);
-}
 
 /// Two edges: the overlap of parallel ones, the crossing of others.
 fn segments(a: &Patch, b: &Patch, n: &Vec3, out: &mut Points) {

@@ -1,7 +1,7 @@
 //! Which colliders touch, step after step.
 
 use super::super::bvh::{Aabb, Tree};
-use super::narrow::{Witness, collide};
+use super::narrow::{Memory, Witness, collide};
 use super::{Collider, Geometry, Manifold, WORLD};
 use crate::math::Pose;
 
@@ -22,6 +22,7 @@ pub struct Detector {
     /// Those of the call before.
     old: (Vec<(u32, u32)>, Vec<Witness>),
     manifolds: Vec<Manifold>,
+    memory: Memory,
 }
 
 impl Detector {
@@ -80,9 +81,10 @@ impl Detector {
             let (ca, cb) = (&colliders[a as usize], &colliders[b as usize]);
             let margin = reach(ca) + reach(cb);
             let (at_a, at_b) = (&self.placed[a as usize], &self.placed[b as usize]);
-            if let Some(found) = collide(&ca.shape, at_a, &cb.shape, at_b, margin, &mut witness) {
-                self.manifolds.push(Manifold { a, b, ..found });
-            }
+            let out = &mut self.manifolds;
+            collide((&ca.shape, at_a), (&cb.shape, at_b), margin, &mut witness, &mut self.memory, |found| {
+                out.push(Manifold { a, b, ..found });
+            });
             self.witnesses.push(witness);
         }
         &self.manifolds

@@ -17,12 +17,21 @@
 
 mod boxes;
 mod clip;
+mod convex;
 mod detector;
 mod geometry;
+mod gjk;
+mod hull;
+mod mesh;
 mod narrow;
+mod separate;
+#[cfg(test)]
+mod tests;
 
 pub use detector::Detector;
 pub use geometry::Geometry;
+pub use hull::{Hull, HullError};
+pub use mesh::{HeightField, Mesh, SurfaceError};
 
 use crate::math::{Pose, Vec3};
 
