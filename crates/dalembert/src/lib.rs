@@ -62,6 +62,7 @@ pub mod model;
 pub mod filters;
 pub mod forces;
 pub mod joints;
+pub mod coupling;
 
 pub mod step;
 

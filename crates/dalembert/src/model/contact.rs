@@ -1,6 +1,7 @@
 //! What may touch what: the constant part of intersection-free contact.
 
 use super::AffineJoints;
+use crate::coupling::Articulation;
 use crate::collide::{Surface, VertexMap};
 use crate::math::{Vec3, triple};
 
@@ -37,6 +38,8 @@ pub struct ContactModel {
     pub rows: Vec<LinearRow>,
     /// Joints that are not: coordinates and what acts on them.
     pub joints: AffineJoints,
+    /// Bodies whose joint-space dynamics are computed elsewhere.
+    pub articulations: Vec<Articulation>,
 }
 
 /// Three equations: Σ w_i z_i = c.

@@ -2,6 +2,7 @@
 
 use super::arrange::{Arrangement, Edges};
 use super::build_robot::RobotItem;
+use super::build_coupling::ArticulationItem;
 use super::contact::{ContactRule, Ground};
 use super::deformable::{AffineBody, Cloth, ObstacleItem, PressureItem, Rod, SoftBody};
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};
@@ -404,6 +405,7 @@ pub enum Item {
     Custom(CustomForce),
     Ground(Ground),
     Contact(ContactRule),
+    Articulation(ArticulationItem),
     Fix(Fix),
     Motion(MotionSet),
     Expect(Expectation),
@@ -443,6 +445,7 @@ items! {
     Custom: CustomForce,
     Ground: Ground,
     Contact: ContactRule,
+    Articulation: ArticulationItem,
     Fix: Fix,
     Motion: MotionSet,
     Expect: Expectation,
