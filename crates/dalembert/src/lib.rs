@@ -59,10 +59,10 @@ pub mod bodies;
 pub mod mapping;
 pub mod model;
 
+pub mod coupling;
 pub mod filters;
 pub mod forces;
 pub mod joints;
-pub mod coupling;
 
 pub mod step;
 

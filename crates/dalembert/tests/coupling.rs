@@ -25,7 +25,9 @@ fn read(sim: &Simulation, text: &str) -> f64 {
 
 /// A body without a surface.
 fn ghost(name: &str, at: [f64; 3]) -> RigidBody {
-    RigidBody::new(name, Shape::Point).inertia(0.7, Vec3::new(0.05, 0.0, 0.02), 0.01 * Mat3::identity()).at(at)
+    RigidBody::new(name, Shape::Point)
+        .inertia(0.7, Vec3::new(0.05, 0.0, 0.02), 0.01 * Mat3::identity())
+        .at(at)
 }
 
 fn random_mass(random: &mut Random, m: usize) -> Vec<f64> {
@@ -110,8 +112,9 @@ fn a_blocked_joint_changes_the_others_by_the_mass_matrix() {
         let stop = Motor::Velocity { target: 0.0, max: f64::INFINITY };
         for (k, (a, b)) in [("world", "one"), ("one", "two")].into_iter().enumerate() {
             let kind = if k == 0 { JointType::Hinge } else { kind };
-            let mut j =
-                JointItem::new(format!("j{k}"), kind, a, b).anchor([0.2 * k as f64, 0.0, 0.0]).axis([0.0, 1.0, 0.0]);
+            let mut j = JointItem::new(format!("j{k}"), kind, a, b)
+                .anchor([0.2 * k as f64, 0.0, 0.0])
+                .axis([0.0, 1.0, 0.0]);
             if k == held {
                 j = j.motor(stop);
             }
@@ -120,7 +123,8 @@ fn a_blocked_joint_changes_the_others_by_the_mass_matrix() {
         scene.add(ArticulationItem::new("arm", &["j0", "j1"]));
         let mut sim = scene.build().unwrap();
         for _ in 0..5 {
-            sim.step_driven(|_, _| Ok(Drive { mass: M.to_vec(), delta: told.to_vec(), reference: vec![] })).unwrap();
+            sim.step_driven(|_, _| Ok(Drive { mass: M.to_vec(), delta: told.to_vec(), reference: vec![] }))
+                .unwrap();
             let done = &sim.articulation("arm").unwrap().delta;
             let free = 1 - held;
             let wanted = told[free] - 8.0 / 64.0 * (0.0 - told[held]);
@@ -195,7 +199,8 @@ fn floating_bases_and_balls_are_freedoms_as_well() {
         let delta: Vec<f64> = (0..9).map(|_| random.between(-0.3, 0.3)).collect();
         let before = [rotation(&sim, 0), rotation(&sim, 1)];
         let place = links[0].dof(&sim.state.q);
-        sim.step_driven(|_, _| Ok(Drive { mass: mass.clone(), delta: delta.clone(), reference: vec![] })).unwrap();
+        sim.step_driven(|_, _| Ok(Drive { mass: mass.clone(), delta: delta.clone(), reference: vec![] }))
+            .unwrap();
         let done = &sim.articulation("robot").unwrap().delta;
         for k in 0..9 {
             assert!((done[k] - delta[k]).abs() < 1e-8, "{k}: {} {}", done[k], delta[k]);
@@ -270,7 +275,8 @@ fn robot(kinds: &[JointKind], geoms: bool) -> Robot {
 #[test]
 fn a_robot_of_the_scene_moves_as_by_itself_where_nothing_touches() {
     use JointKind::{Ball, Free, Hinge, Slide};
-    for kinds in [vec![Hinge, Hinge, Slide], vec![Free, Hinge, Ball], vec![Slide, Hinge, Hinge, Hinge, Hinge]] {
+    for kinds in [vec![Hinge, Hinge, Slide], vec![Free, Hinge, Ball], vec![Slide, Hinge, Hinge, Hinge, Hinge]]
+    {
         for geoms in [false, true] {
             let mut scene = ipc(0.01);
             let mut item = RobotItem::new("robot", robot(&kinds, geoms));
@@ -291,7 +297,9 @@ fn a_robot_of_the_scene_moves_as_by_itself_where_nothing_touches() {
             }
             // The links stand where the robot says.
             let poses = part.poses(&sim.state, &mut part.machine.work());
-            for (link, pose) in sim.model.contact.as_ref().unwrap().articulations[0].links.iter().zip(&poses[1..]) {
+            for (link, pose) in
+                sim.model.contact.as_ref().unwrap().articulations[0].links.iter().zip(&poses[1..])
+            {
                 let dof = link.dof(&sim.state.q);
                 assert!((Vec3::new(dof[0], dof[1], dof[2]) - pose.position).norm() < 1e-7);
             }

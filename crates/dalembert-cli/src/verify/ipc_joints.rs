@@ -68,7 +68,8 @@ pub(super) fn limits_and_motors(table: &mut Table) -> Outcome {
         scene.add(joint("b", "held", JointType::Slider, 1, z).limits(-0.2, 0.2));
         let servo = Motor::Position { target: -0.5, kp: 100.0, kd: 10.0, max: f64::INFINITY };
         scene.add(joint("c", "servo", JointType::Hinge, 2, y).motor(servo));
-        scene.add(joint("d", "fan", JointType::Hinge, 3, z).motor(Motor::Velocity { target: 7.0, max: 50.0 }));
+        scene
+            .add(joint("d", "fan", JointType::Hinge, 3, z).motor(Motor::Velocity { target: 7.0, max: 50.0 }));
         scene.add(joint("e", "sprung", JointType::Fixed, 4, z).soft(1e4, 1e3));
         let mut sim = scene.build()?;
         sim.run(3.0)?;

@@ -144,7 +144,9 @@ pub struct DriveReport {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DriveError {
     /// Nothing was given.
-    #[error("articulation `{articulation}` has no drive: give its mass matrix and increments before the step")]
+    #[error(
+        "articulation `{articulation}` has no drive: give its mass matrix and increments before the step"
+    )]
     Missing {
         /// Name of the articulation.
         articulation: String,
@@ -202,7 +204,9 @@ pub enum DriveError {
         value: f64,
     },
     /// A reference that no body can have.
-    #[error("the reference of link `{link}` of articulation `{articulation}` is no rotation: its columns are not at right angles")]
+    #[error(
+        "the reference of link `{link}` of articulation `{articulation}` is no rotation: its columns are not at right angles"
+    )]
     NotRotation {
         /// Name of the articulation.
         articulation: String,
@@ -258,7 +262,10 @@ impl Drive {
         for (k, link) in a.links.iter().enumerate().filter(|_| !self.reference.is_empty()) {
             let A = Mat3::from_row_slice(&self.reference[12 * k + 3..12 * k + 12]);
             if !((A.transpose() * A - Mat3::identity()).norm() < 0.1 && A.determinant() > 0.0) {
-                return Err(DriveError::NotRotation { articulation: articulation(), link: link.name.clone() });
+                return Err(DriveError::NotRotation {
+                    articulation: articulation(),
+                    link: link.name.clone(),
+                });
             }
         }
         Ok(())

@@ -87,7 +87,8 @@ impl Part {
                     part.residuals.push(Residual { parts: vec![(1.0, m.clone())], target });
                 }
                 Freedom::Ball { parent, child } => {
-                    before = rotation(&(columns(parent, &reference).transpose() * columns(child, &reference)));
+                    before =
+                        rotation(&(columns(parent, &reference).transpose() * columns(child, &reference)));
                     part.turn(parent, child, &before, delta);
                 }
                 Freedom::Free { point, child } => {

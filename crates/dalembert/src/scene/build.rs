@@ -14,6 +14,7 @@ use super::build_coupling;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
 use super::build_robot;
+use super::build_touch;
 use super::{
     Arrangement, BuildError, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities,
 };
@@ -232,6 +233,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         build_coupling::expand_robots(&mut scene, &robots, &mut notes);
     }
     build_contact::prepare(&mut scene, &mut notes);
+    let touching = build_touch::joined(&scene);
     let expanded = build_deformable::expand(&mut scene, &mut notes);
     let mut points = match points(&mut scene, &expanded, &mut notes) {
         Some(points) => points,
@@ -290,6 +292,11 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     }
     robots.extend(build_robot::robots(&mut scene, &mut notes));
     points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
+    let touch = touching.and_then(|joined| {
+        let parts: Vec<_> = robots.iter().map(|(part, _)| part).collect();
+        let (blocks, shapes) = (&points.blocks, &points.bodies.shapes);
+        build_touch::touch_model(&scene, &joined, blocks, shapes, &parts, &mut notes)
+    });
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
     let (gravity, assemble) = (*gravity, *assemble);
@@ -347,6 +354,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         robots: robots.iter().map(|(part, _)| part.clone()).collect(),
         start_places: start_places(&layout, &state.q, &places),
         contact,
+        touch,
     };
     model.settle(&mut state);
     model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -420,6 +428,14 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
         Method::Impulse(e) => {
             if e.substeps == 0 {
                 notes.error("substeps", "must be at least 1");
+            }
+            notes.not_negative("friction", e.friction);
+            notes.not_negative("restitution", e.restitution);
+            notes.not_negative("bounce_speed", e.bounce_speed);
+            notes.positive("push_speed", e.push_speed);
+            notes.positive("tolerance", e.tolerance);
+            if e.most_sweeps == 0 {
+                notes.error("contact_sweeps", "must be at least 1");
             }
         }
         Method::Implicit(e) => {

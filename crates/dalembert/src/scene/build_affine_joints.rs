@@ -146,7 +146,7 @@ fn apart(scene: &mut Scene, joint: &JointItem, blocks: &[Block]) {
         (r.between[0] == *a && r.between[1] == *b) || (r.between[0] == *b && r.between[1] == *a)
     };
     if !joint.collide && a != b && body(a) && body(b) && !scene.contact.iter().any(said) {
-        scene.contact.push(ContactRule { between: [a.clone(), b.clone()], friction: None, enabled: false });
+        scene.contact.push(ContactRule::off(a, b));
     }
 }
 

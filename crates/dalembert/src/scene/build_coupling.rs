@@ -12,9 +12,7 @@ use super::build_deformable::{Expanded, Rest};
 use super::mechanism::{JointItem, JointType};
 use super::{AffineBody, BodyMass, ContactRule, Scene};
 use crate::bodies::articulated::machine::{Machine, MachineState};
-use crate::bodies::articulated::robot::{
-    EqualityKind, GeomShape, JointKind, Robot, RobotBody, RobotJointId,
-};
+use crate::bodies::articulated::robot::{EqualityKind, GeomShape, JointKind, Robot, RobotBody, RobotJointId};
 use crate::bodies::{Shape, TriangleMesh};
 use crate::coupling::{Articulation, Driver, Freedom, Link};
 use crate::joints::affine::BlockVector;
@@ -65,7 +63,10 @@ pub(super) fn expand_robots(scene: &mut Scene, robots: &[(RobotPart, MachineStat
     for (k, (part, start)) in robots.iter().enumerate() {
         notes.at("robot", k, &part.name);
         if settings.scheme != Scheme::Euler {
-            notes.error("", format!("robots run with the scheme `euler` of `ipc`, not `{}`", settings.scheme.name()));
+            notes.error(
+                "",
+                format!("robots run with the scheme `euler` of `ipc`, not `{}`", settings.scheme.name()),
+            );
         }
         robot(scene, k, part, start, settings.rigid_stiffness, notes);
     }
@@ -95,7 +96,8 @@ fn robot(
         scene.affine.push(link(name(i), body, robot, &pose, stiffness, machine, i - 1, &work.tree));
         let parent = name(body.parent.0);
         if body.joints.len() > 1 {
-            let message = format!("body `{}` has {} joints; under `ipc` a link has one", body.name, body.joints.len());
+            let message =
+                format!("body `{}` has {} joints; under `ipc` a link has one", body.name, body.joints.len());
             notes.error("", message);
             return;
         }
@@ -129,10 +131,16 @@ fn robot(
         };
         let label = if label == name(i) { format!("{label}.joint") } else { label };
         let label = label.replace('.', "_");
-        let mut item = JointItem::new(label.clone(), kind, parent, name(i)).anchor(anchor.into()).axis(axis.into());
+        let mut item =
+            JointItem::new(label.clone(), kind, parent, name(i)).anchor(anchor.into()).axis(axis.into());
         if let (Some(joint), JointType::Hinge | JointType::Slider) = (joint, kind) {
             // The coordinates of links count from the start.
-            let at = start.q[machine.tree.joints().iter().find(|p| p.v.start == place(machine, robot, i)).map_or(0, |p| p.q.start)];
+            let at = start.q[machine
+                .tree
+                .joints()
+                .iter()
+                .find(|p| p.v.start == place(machine, robot, i))
+                .map_or(0, |p| p.q.start)];
             item.limits = joint.limits.map(|[low, high]| [low - at, high - at]);
         }
         if kind != JointType::Fixed {
@@ -141,9 +149,23 @@ fn robot(
         scene.joint.push(item);
     }
     couplings(scene, part, notes);
+    // A rule that names the robot means all its links.
+    for side in 0..2 {
+        for rule in std::mem::take(&mut scene.contact) {
+            if rule.between[side] != part.name {
+                scene.contact.push(rule);
+                continue;
+            }
+            for i in 1..robot.bodies.len() {
+                let mut one = rule.clone();
+                one.between[side] = name(i);
+                scene.contact.push(one);
+            }
+        }
+    }
     for i in 1..robot.bodies.len() {
         for j in 1..i {
-            scene.contact.push(ContactRule { between: [name(i), name(j)], friction: None, enabled: false });
+            scene.contact.push(ContactRule::off(&name(i), &name(j)));
         }
     }
     list.sort_by_key(|(at, _)| *at);
@@ -203,8 +225,12 @@ fn link(
     for geom in body.geoms.iter().filter(|g| g.contact_type != 0 || g.contact_affinity != 0) {
         let shape = match geom.shape {
             GeomShape::Sphere { radius } => Shape::Sphere { radius },
-            GeomShape::Capsule { radius, half_length } => Shape::Capsule { radius, length: 2.0 * half_length },
-            GeomShape::Cylinder { radius, half_length } => Shape::Cylinder { radius, length: 2.0 * half_length },
+            GeomShape::Capsule { radius, half_length } => {
+                Shape::Capsule { radius, length: 2.0 * half_length }
+            }
+            GeomShape::Cylinder { radius, half_length } => {
+                Shape::Cylinder { radius, length: 2.0 * half_length }
+            }
             GeomShape::Ellipsoid { semi_axes } => Shape::Ellipsoid { semi_axes },
             GeomShape::Box { half } => Shape::Box { size: 2.0 * half },
             GeomShape::Mesh(id) => {
@@ -223,7 +249,8 @@ fn link(
     let shape = if parts.is_empty() { Shape::Point } else { Shape::Compound(parts) };
     // A frame without mass still needs numbers that say how large it is.
     let inertial = &body.inertial;
-    let mass = if inertial.mass > 0.0 && inertial.mass_properties().is_ok() && inertial.inertia.trace() > 0.0 {
+    let mass = if inertial.mass > 0.0 && inertial.mass_properties().is_ok() && inertial.inertia.trace() > 0.0
+    {
         BodyMass::Given { mass: inertial.mass, center: inertial.center, inertia: inertial.inertia }
     } else {
         BodyMass::Given { mass: 0.1, center: Vec3::zeros(), inertia: 1e-4 * Mat3::identity() }
@@ -304,8 +331,10 @@ pub(super) fn articulations(
                         continue;
                     };
                     let joint = &joined.joints.joints[j];
-                    let measure =
-                        |c: u32| joined.joints.measures[joined.joints.coordinates[c as usize].parts[0].1 as usize].clone();
+                    let measure = |c: u32| {
+                        joined.joints.measures[joined.joints.coordinates[c as usize].parts[0].1 as usize]
+                            .clone()
+                    };
                     let freedom = match (sides.0, joint.angle, joint.position) {
                         (JointType::Hinge, Some(c), _) | (JointType::Slider, _, Some(c)) => {
                             Freedom::Single(measure(c))

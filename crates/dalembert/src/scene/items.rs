@@ -1,8 +1,8 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
-use super::build_robot::RobotItem;
 use super::build_coupling::ArticulationItem;
+use super::build_robot::RobotItem;
 use super::contact::{ContactRule, Ground};
 use super::deformable::{AffineBody, Cloth, ObstacleItem, PressureItem, Rod, SoftBody};
 use super::mechanism::{Bead, CustomConstraint, Gear, GeneralizedBody, JointItem, RigidBody};

@@ -8,7 +8,7 @@ use super::potential::Potential;
 use super::system::Equations;
 use super::touch::Touch;
 use crate::collide::TooMany;
-use crate::coupling::{CouplingWork, Driver, DriveError, take_back};
+use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
 use crate::math::{dot, set_triple, triple};
 use crate::model::{Model, State};
 use crate::step::Scheme;
