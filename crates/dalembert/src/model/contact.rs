@@ -2,6 +2,7 @@
 
 use super::AffineJoints;
 use crate::collide::{Surface, VertexMap};
+use crate::coupling::Articulation;
 use crate::math::{Vec3, triple};
 
 /// Collision geometry of a model and the numbers that contact needs, in the order of the unknown 3-vectors ("blocks"):
@@ -37,6 +38,8 @@ pub struct ContactModel {
     pub rows: Vec<LinearRow>,
     /// Joints that are not: coordinates and what acts on them.
     pub joints: AffineJoints,
+    /// Bodies whose joint-space dynamics are computed elsewhere.
+    pub articulations: Vec<Articulation>,
 }
 
 /// Three equations: Σ w_i z_i = c.

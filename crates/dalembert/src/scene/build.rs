@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::ObstacleItem;
 use super::build_affine_joints;
 use super::build_contact;
+use super::build_coupling;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
 use super::build_robot;
@@ -225,6 +226,12 @@ struct Points {
 pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     numbers(&scene, &mut notes);
+    // Robots of `ipc` become affine links.
+    let mut robots = Vec::new();
+    if matches!(scene.method, Method::Ipc(_)) {
+        robots = build_robot::robots(&mut scene, &mut notes);
+        build_coupling::expand_robots(&mut scene, &robots, &mut notes);
+    }
     build_contact::prepare(&mut scene, &mut notes);
     let touching = build_touch::joined(&scene);
     let expanded = build_deformable::expand(&mut scene, &mut notes);
@@ -264,12 +271,26 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         &filters,
         &mut notes,
     );
+    let mut massless = Vec::new();
     if let Some(contact) = &mut contact {
         points.layout.turns += affine.joints.memory(affine.rows.len());
         affine.joints.inertia = affine_inertia(&points, &expanded, &contact.held);
+        let (articulations, without) = build_coupling::articulations(
+            &mut scene,
+            &expanded,
+            &points.blocks,
+            &affine,
+            &contact.held,
+            &mut notes,
+        );
+        massless = without;
+        contact.articulations = articulations;
         (contact.rows, contact.joints) = (affine.rows, affine.joints);
     }
-    let robots = build_robot::robots(&mut scene, &mut notes);
+    for (i, _) in massless.iter().enumerate().filter(|(_, none)| **none) {
+        points.masses[i] = 0.0;
+    }
+    robots.extend(build_robot::robots(&mut scene, &mut notes));
     points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
     let touch = touching.and_then(|joined| {
         let parts: Vec<_> = robots.iter().map(|(part, _)| part).collect();
@@ -312,6 +333,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     }
     let mut particles = Particles::new(&masses, layout.particles, layout.points);
     particles.shared = expanded.shared_inertia(&blocks);
+    particles.shared.retain(|(i, ..)| !massless.get(*i as usize).copied().unwrap_or(false));
     let Bodies { rigid, shapes, .. } = bodies;
     let places = affine_places(&blocks);
     let model = Model {

@@ -95,8 +95,10 @@ impl Ipc {
         let Workspace { ipc: w, next, .. } = work;
         next.copy_from(state);
         let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
+        w.drive(model, state, h)?;
         self.minimise(model, state, h, w, &mut report)?;
         w.finish(model, next, self.scheme);
+        w.finish_drives(model, h, next);
         crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
         if !all_finite(&next.q) || !all_finite(&next.v) {
             return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));

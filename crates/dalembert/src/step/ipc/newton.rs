@@ -8,6 +8,7 @@ use super::potential::Potential;
 use super::system::Equations;
 use super::touch::Touch;
 use crate::collide::TooMany;
+use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
 use crate::math::{dot, set_triple, triple};
 use crate::model::{Model, State};
 use crate::step::Scheme;
@@ -33,6 +34,7 @@ pub(crate) struct IpcWork {
     potential: Potential,
     pub(super) touch: Touch,
     joints: JointWork,
+    pub(crate) coupling: CouplingWork,
     equations: Equations,
     /// The iterate with its carried points, and the next one.
     q: Vec<f64>,
@@ -164,6 +166,7 @@ impl IpcWork {
                 self.potential.curvature(model, 0.0, &mut self.equations.list);
                 diagonal = self.equations.mean_diagonal(model);
             }
+            self.coupling.begin(&contact.articulations, &self.q, h);
             self.joints.begin(contact, state, &self.potential.start, d);
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
@@ -187,6 +190,8 @@ impl IpcWork {
             self.touch.add_curvature(&mut self.equations.list);
             self.joints.slope(contact, &self.q, &mut self.b);
             self.joints.curvature(contact, &self.q, &mut self.equations.list);
+            self.coupling.slope(&self.q, &mut self.b);
+            self.coupling.curvature(&self.q, &mut self.equations.list);
         }
     }
 
@@ -285,8 +290,9 @@ impl IpcWork {
             let touch = self.touch.energy(contact, true);
             self.ahead = touch;
             let (joints, joints_size) = self.joints.energy(contact, &self.trial);
-            energy += touch + joints;
-            size += touch.abs() + joints_size;
+            let coupled = self.coupling.energy(&self.trial);
+            energy += touch + joints + coupled;
+            size += touch.abs() + joints_size + coupled;
         }
         (energy, size)
     }
@@ -305,8 +311,9 @@ impl IpcWork {
         size += self.here;
         if let Some(contact) = &model.contact {
             let (joints, joints_size) = self.joints.energy(contact, &self.q);
-            here += joints;
-            size += joints_size;
+            let coupled = self.coupling.energy(&self.q);
+            here += joints + coupled;
+            size += joints_size + coupled;
         }
         let slope = -dot(&self.b, &self.delta);
         let (mut part, mut straight) = self.free_way(model, state, 1.0)?;
@@ -357,6 +364,35 @@ impl IpcWork {
         let (point, distance) = worst.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
         let (object, _) = model.owner(model.layout.points_v() + 3 * point);
         StepError::Blocked { object, distance, time: state.time }
+    }
+
+    /// Takes the drives of all articulations: of robots by their own dynamics, of others from the state.
+    pub(super) fn drive(&mut self, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
+        let Some(contact) = &model.contact else { return Ok(()) };
+        self.coupling.drives.clear();
+        for (k, a) in contact.articulations.iter().enumerate() {
+            let drive = match a.driver {
+                Driver::Robot(robot) => self.coupling.drivers.drive(model, a, robot, state, h)?,
+                Driver::External => match state.drives.get(k) {
+                    Some(drive) => drive.clone(),
+                    None => return Err(DriveError::Missing { articulation: a.name.clone() }.into()),
+                },
+            };
+            drive.check(a)?;
+            self.coupling.drives.push(drive);
+        }
+        Ok(())
+    }
+
+    /// What articulations did, and the robots' coordinates.
+    pub(super) fn finish_drives(&mut self, model: &Model, h: f64, next: &mut State) {
+        let Some(contact) = model.contact.as_ref().filter(|_| !self.coupling.is_empty()) else { return };
+        self.b.fill(0.0);
+        self.touch.energy(contact, false);
+        self.touch.slope(contact, &mut self.b);
+        self.coupling.finish(&contact.articulations, &self.q, &self.b);
+        let CouplingWork { reports, drivers, .. } = &mut self.coupling;
+        take_back(model, &contact.articulations, reports, drivers, h, next);
     }
 
     /// The state after the step.
