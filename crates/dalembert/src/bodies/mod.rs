@@ -8,6 +8,7 @@ pub mod mesh;
 pub mod particles;
 pub mod rigid;
 pub mod shape;
+pub mod shell;
 
 pub use affine::AffineMass;
 pub use generalized::{Coordinates, Generalized, PendulumChain, PointMap};
@@ -16,3 +17,4 @@ pub use mesh::{MeshError, TriangleMesh};
 pub use particles::Particles;
 pub use rigid::Rigid;
 pub use shape::{Bounds, Shape, ShapeError};
+pub use shell::Shell;

@@ -10,7 +10,7 @@ mod robots;
 mod state;
 
 pub use constraint::{Hold, NamedConstraint};
-pub use contact::{ContactModel, LinearRow};
+pub use contact::{ContactModel, LinearRow, Torque};
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
 pub(crate) use quantity::split_index;
