@@ -366,7 +366,7 @@ impl Reader<'_> {
             return Err(self.error(span, message));
         };
         let mesh = read_mesh(&path).map_err(|e| self.error(span, e.to_string()))?;
-        let plain = |c: char| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+        let plain = |c: char| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' };
         let stem =
             Path::new(name).file_stem().map(|s| s.to_string_lossy().chars().take(64).map(plain).collect());
         Ok((stem.unwrap_or_else(|| "body".into()), mesh, span))
