@@ -9,6 +9,7 @@ mod accuracy;
 mod closed_forms;
 mod contact;
 mod contact_solvers;
+mod ipc_joints;
 mod ipc_motion;
 mod joints;
 mod kepler;
@@ -196,6 +197,21 @@ const CASES: &[Case] = &[
     },
     Case { name: "cantilever_elastica", about: "a rod bent far by a load", run: rods::elastica },
     Case { name: "beam_rollup_moment", about: "a rod rolled up into a circle", run: rods::roll_up },
+    Case {
+        name: "ipc_joint_drift",
+        about: "gaps of joints between affine bodies, `ipc`",
+        run: ipc_joints::drift,
+    },
+    Case {
+        name: "ipc_limits_and_motors",
+        about: "limits under load, motors and soft joints, `ipc`",
+        run: ipc_joints::limits_and_motors,
+    },
+    Case {
+        name: "affine_chain_catenary",
+        about: "twenty affine rods come to rest between two hooks, `ipc`",
+        run: ipc_joints::catenary,
+    },
     Case { name: "affine_top", about: "a free top as a stiff affine body, `ipc`", run: contact::top },
     Case {
         name: "block_on_incline",

@@ -31,6 +31,7 @@ mod sheet_tables;
 mod stability;
 mod tables;
 
+pub use convert_robot::scene_around;
 pub use tables::ROOT;
 
 use std::path::Path;
@@ -213,6 +214,11 @@ pub fn json_schema() -> String {
     let mut schema = describe::json_schema(&ROOT);
     schema["title"] = "dalembert scene".into();
     format!("{schema:#}\n")
+}
+
+/// The methods of the Python class `Scene`, one for every table.
+pub fn python_tables() -> String {
+    crate::python::python(&ROOT)
 }
 
 /// The reference of all keys, in Markdown.

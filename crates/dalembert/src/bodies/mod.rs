@@ -2,6 +2,7 @@
 
 pub mod affine;
 pub mod articulated;
+mod colliders;
 pub mod generalized;
 pub mod mass_properties;
 pub mod mesh;
@@ -11,6 +12,7 @@ pub mod shape;
 pub mod shell;
 
 pub use affine::AffineMass;
+pub use colliders::Filled;
 pub use generalized::{Coordinates, Generalized, PendulumChain, PointMap};
 pub use mass_properties::{MassError, MassProperties};
 pub use mesh::{MeshError, TriangleMesh};

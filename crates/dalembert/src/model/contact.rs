@@ -1,6 +1,8 @@
 //! What may touch what: the constant part of intersection-free contact.
 
+use super::AffineJoints;
 use crate::collide::{Surface, VertexMap};
+use crate::coupling::Articulation;
 use crate::math::{Signal, Vec3, add_triple, triple};
 
 /// Collision geometry of a model and the numbers that contact needs, in the order of the unknown 3-vectors ("blocks"):
@@ -36,6 +38,10 @@ pub struct ContactModel {
     pub torques: Vec<Torque>,
     /// Joints that are exact and linear in the blocks: Σ w z = c.
     pub rows: Vec<LinearRow>,
+    /// Joints that are not: coordinates and what acts on them.
+    pub joints: AffineJoints,
+    /// Bodies whose joint-space dynamics are computed elsewhere.
+    pub articulations: Vec<Articulation>,
 }
 
 /// A torque τ on an affine body, world axes.
@@ -72,6 +78,13 @@ pub struct LinearRow {
     pub terms: Vec<(u32, f64)>,
     /// Right-hand side \[m\].
     pub value: Vec3,
+}
+
+impl LinearRow {
+    /// c − Σ w z \[m\].
+    pub fn lack(&self, z: &[f64]) -> Vec3 {
+        self.terms.iter().fold(self.value, |sum, &(i, w)| sum - w * triple(z, i as usize))
+    }
 }
 
 impl ContactModel {

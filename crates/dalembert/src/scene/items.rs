@@ -1,6 +1,7 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
+use super::build_coupling::ArticulationItem;
 use super::build_robot::RobotItem;
 use super::contact::{ContactRule, Ground};
 use super::deformable::{AffineBody, Cloth, ObstacleItem, PressureItem, Rod, SoftBody};
@@ -408,6 +409,7 @@ pub enum Item {
     Custom(CustomForce),
     Ground(Ground),
     Contact(ContactRule),
+    Articulation(ArticulationItem),
     Fix(Fix),
     Motion(MotionSet),
     Expect(Expectation),
@@ -447,6 +449,7 @@ items! {
     Custom: CustomForce,
     Ground: Ground,
     Contact: ContactRule,
+    Articulation: ArticulationItem,
     Fix: Fix,
     Motion: MotionSet,
     Expect: Expectation,

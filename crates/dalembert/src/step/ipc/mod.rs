@@ -26,6 +26,7 @@
 //! faster than the tolerance, in metres per second. Book: "Intersection-free contact".
 
 mod bend;
+mod joints;
 mod newton;
 mod potential;
 mod rigid_modes;
@@ -94,6 +95,7 @@ impl Ipc {
         let Workspace { ipc: w, next, .. } = work;
         next.copy_from(state);
         let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
+        w.drive(model, state, h)?;
         let torques = model.contact.as_ref().map_or(&[][..], |c| &c.torques);
         if torques.is_empty() {
             self.minimise(model, state, h, w, &mut report)?;
@@ -109,6 +111,7 @@ impl Ipc {
             done?;
         }
         w.finish(model, next, self.scheme);
+        w.finish_drives(model, h, next);
         crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
         if !all_finite(&next.q) || !all_finite(&next.v) {
             return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));
