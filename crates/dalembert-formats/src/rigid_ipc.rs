@@ -131,7 +131,9 @@ pub fn read(path: impl AsRef<Path>) -> Result<RigidIpcScene, SceneFileError> {
     let mut files = Files::default();
     let file = files.add(File::new(name, text));
     let root = parse(&files, file, Format::Json)?;
-    let reader = Reader { files: &files, folder: path.parent().map(Path::to_owned).unwrap_or_default() };
+    // Folders above the one that a relative path begins in count too.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let reader = Reader { files: &files, folder: whole.parent().map(Path::to_owned).unwrap_or_default() };
     let mut scene = reader.scene(&root)?;
     scene.title = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(scene)
