@@ -10,6 +10,7 @@ mod closed_forms;
 mod contact;
 mod contact_solvers;
 mod ipc_joints;
+mod ipc_motion;
 mod joints;
 mod kepler;
 mod linkages;
@@ -221,6 +222,17 @@ const CASES: &[Case] = &[
     Case { name: "masonry_arch_semicircle", about: "an arch that stands or falls", run: contact::masonry },
     Case { name: "mass_ratio_stack", about: "heavy on light: 1 : 1 : 10^6", run: contact::stack },
     Case { name: "isolated_collision", about: "momenta of two boxes that meet", run: contact::collision },
+    Case {
+        name: "ipc_free_fall",
+        about: "falls under `ipc`: the values of each scheme, step by step",
+        run: ipc_motion::free_fall,
+    },
+    Case {
+        name: "ipc_equilibria",
+        about: "the stretched bar and the cantilever under `ipc`",
+        run: ipc_motion::equilibria,
+    },
+    Case { name: "ipc_told", about: "bodies that move and turn as told", run: ipc_motion::told },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },
     Case {
