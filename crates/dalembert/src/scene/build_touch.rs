@@ -166,19 +166,6 @@ fn upright(normal: &Vec3) -> Quat {
     }
 }
 
-/// Shapes that collide, each at its pose in the frame of the body.
-fn geometries(shape: &Shape, at: Pose, out: &mut Vec<(Pose, Geometry)>, refused: &mut Vec<&'static str>) {
-    match shape {
-        Shape::Point => {}
-        Shape::Sphere { radius } => out.push((at, Geometry::Sphere { radius: *radius })),
-        Shape::Box { size } => out.push((at, Geometry::Box { half: 0.5 * size })),
-        Shape::Compound(parts) => {
-            parts.iter().for_each(|(pose, part)| geometries(part, at.then(pose), out, refused));
-        }
-        other => refused.push(other.kind()),
-    }
-}
-
 /// The constant part of contact; mistakes are noted.
 pub(super) fn touch_model(
     scene: &Scene,
@@ -198,11 +185,9 @@ pub(super) fn touch_model(
         part_of.insert(&block.name, k as u32);
         maker.out.parts.push(Part::Rigid(k as u32));
         maker.out.held.push(joined.held.contains(&block.name));
-        let (mut list, mut refused) = (Vec::new(), Vec::new());
-        geometries(&shapes[k], Pose::identity(), &mut list, &mut refused);
-        for kind in refused {
-            notes.error("shape", format!("a {kind} does not collide under `impulse` yet"));
-        }
+        let mut list = Vec::new();
+        let moves = !joined.held.contains(&block.name);
+        shapes[k].colliders(&Pose::identity(), moves, &mut list);
         let class = maker.class(&[&block.name]);
         let material = maker.material(Material { class, kinds: [1, 1], ..Material::default() });
         for (pose, shape) in list {

@@ -198,6 +198,9 @@ pub struct PushSet {
     pub force: Vec3,
     /// on all of them together, divided evenly.
     pub total: bool,
+    /// Torque on each of the bodies, world axes \[N·m\]: for affine bodies and the method `ipc`, which takes it with the
+    /// pose at the start of each step.
+    pub torque: Vec3,
     /// Factor over time.
     pub signal: Signal,
 }
@@ -210,6 +213,7 @@ impl Default for PushSet {
             inside: Region::All,
             force: Vec3::zeros(),
             total: false,
+            torque: Vec3::zeros(),
             signal: Signal::Constant,
         }
     }

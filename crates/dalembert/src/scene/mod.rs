@@ -34,6 +34,7 @@ mod deformable;
 mod error;
 mod items;
 mod mechanism;
+mod sanity;
 pub use crate::bodies::articulated::robot;
 
 pub use arrange::{Arrangement, Edges};
@@ -42,7 +43,7 @@ pub use contact::{ContactRule, Ground};
 pub use deformable::{
     AffineBody, Bending, Cloth, Elements, Membrane, ObstacleItem, PressureItem, Rod, Sheet, SoftBody, Solid,
 };
-pub use error::{BuildError, Place, SceneError};
+pub use error::{BuildError, Culprits, Place, SceneError};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
     MotionSet, PairForce, ParticleSet, PushSet, Reach, SpringSet, Velocities,

@@ -230,7 +230,13 @@ impl Method {
         if !(h.is_finite() && h > 0.0) {
             return Err(StepError::BadStepSize(h));
         }
-        if model.robots.is_empty() || matches!(self, Method::Ipc(_)) {
+        // Under contact a robot is solved together with what it touches.
+        let together = match self {
+            Method::Impulse(_) => model.touch.is_some(),
+            Method::Ipc(_) => true,
+            _ => false,
+        };
+        if model.robots.is_empty() || together {
             return self.step_bodies(model, state, h, work);
         }
         robots::step(self, model, state, h, work)

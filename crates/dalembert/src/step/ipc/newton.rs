@@ -236,7 +236,8 @@ impl IpcWork {
         let mut largest = 0.0f64;
         if let Some(contact) = &model.contact {
             for &first in &contact.affine {
-                if !contact.held[first as usize] {
+                // The centre may be held while the columns are free, and the other way round.
+                if !contact.held[first as usize + 1] {
                     let angle = bend(&self.q, &self.delta, part, first as usize + 1, &mut self.way);
                     largest = largest.max(angle);
                 }
