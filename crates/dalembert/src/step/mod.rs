@@ -114,7 +114,7 @@ pub enum StepError {
     #[error(transparent)]
     Robot(#[from] crate::bodies::articulated::machine::MachineStepError),
     /// The method or its integrator does not take robots.
-    #[error("`{0}` does not step robots; use `impulse`, or `lagrange` or `explicit` with {1}")]
+    #[error("`{0}` does not step robots; use `impulse` or `ipc`, or `lagrange` or `explicit` with {1}")]
     NoRobots(String, &'static str),
     /// A body that moves as told has no room.
     #[error(
