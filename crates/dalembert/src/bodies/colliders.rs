@@ -62,18 +62,6 @@ impl Shape {
                 out.push((*at, Geometry::Hull(Arc::new(hull))));
                 return if hollow { vec![Filled { part }] } else { Vec::new() };
             }
-            // A sheet that stands still is its surface; one that moves is its hull, of which it fills nothing. A flat
-            // one has no hull.
-            Shape::Shell(sheet) => {
-                if !moves {
-                    let surface = Mesh::new(sheet.vertices().to_vec(), sheet.triangles());
-                    out.extend(surface.ok().map(|s| (*at, Geometry::Mesh(Arc::new(s)))));
-                    return Vec::new();
-                }
-                let Ok(hull) = Hull::new(sheet.vertices()) else { return Vec::new() };
-                out.push((*at, Geometry::Hull(Arc::new(hull))));
-                return vec![Filled { part: 0.0 }];
-            }
         };
         out.push((*at, geometry));
         Vec::new()

@@ -107,10 +107,7 @@ fn robot(
         };
         let anchor = joint.map_or(pose.position, |j| pose.point(&j.anchor));
         let axis = pose.rotation * joint.map_or(Vec3::z(), |j| j.axis);
-        let label = match joint {
-            Some(joint) if !joint.name.is_empty() => format!("{}/{}", part.name, joint.name),
-            _ => format!("{}/joint{i}", part.name),
-        };
+        let label = joint_label(part, i);
         let kind = match kind {
             JointKind::Hinge => JointType::Hinge,
             JointKind::Slide => JointType::Slider,
@@ -129,8 +126,6 @@ fn robot(
                 return;
             }
         };
-        let label = if label == name(i) { format!("{label}.joint") } else { label };
-        let label = label.replace('.', "_");
         let mut item =
             JointItem::new(label.clone(), kind, parent, name(i)).anchor(anchor.into()).axis(axis.into());
         if let (Some(joint), JointType::Hinge | JointType::Slider) = (joint, kind) {
@@ -177,8 +172,7 @@ fn robot(
 fn couplings(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) {
     let robot = &part.machine.robot;
     let label = |id: RobotJointId| {
-        let name = robot.joints().nth(id.0).map(|(_, j)| j.name.clone()).unwrap_or_default();
-        format!("{}/{}", part.name, name).replace('.', "_")
+        robot.joints().nth(id.0).map(|(body, _)| joint_label(part, body.0)).unwrap_or_default()
     };
     let mut pairs: Vec<(RobotJointId, RobotJointId, f64)> =
         robot.mimics.iter().map(|m| (m.joint, m.of, m.multiplier)).collect();
@@ -201,6 +195,20 @@ fn couplings(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) {
             stiffness: super::Stiffness::Hard,
         });
     }
+}
+
+/// What the joint of body i is called in the scene: `ROBOT/JOINT`, apart from its body if both have one name, and
+/// `ROBOT/BODY/joint` if it has none.
+fn joint_label(part: &RobotPart, i: usize) -> String {
+    let body = &part.machine.robot.bodies[i];
+    let joint = body.joints.first().map_or("", |j| j.name.as_str());
+    let label = match (joint.is_empty(), body.name.is_empty()) {
+        (true, true) => format!("{}/body{i}/joint", part.name),
+        (true, false) => format!("{}/{}/joint", part.name, body.name),
+        (false, _) if joint == body.name => format!("{}/{joint}_joint", part.name),
+        (false, _) => format!("{}/{joint}", part.name),
+    };
+    label.replace('.', "_")
 }
 
 /// First dof of the joint of body i.
