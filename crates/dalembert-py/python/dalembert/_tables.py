@@ -907,18 +907,21 @@ class Tables:
         *,
         point: ArrayLike | None = None,
         normal: ArrayLike | None = None,
+        belt: ArrayLike | None = None,
     ) -> Handle:
-        """A solid half-space that does not move, for the method `ipc`.
+        """A solid half-space that does not move, for the methods `ipc` and `impulse`.
 
         Args:
             name: Name. Default: "ground".
             point: A point of its surface. [m] Default: [0, 0, 0].
             normal: Direction out of the solid, of any length. Default: [0, 0, 1].
+            belt: Velocity of its surface, as of a conveyor belt; what points across the plane is left out (`impulse` only). [m/s] Default: [0, 0, 0].
         """
         return self._add("ground", {
             "name": name,
             "point": point,
             "normal": normal,
+            "belt": belt,
         })
 
     def add_contact(
@@ -926,18 +929,33 @@ class Tables:
         *,
         between: Sequence[str],
         friction: float | None = None,
+        restitution: float | None = None,
+        torsional_friction: float | None = None,
+        rolling_friction: float | None = None,
+        stiffness: float | None = None,
+        damping: float | None = None,
         enabled: bool | None = None,
     ) -> Handle:
-        """What holds between two things that touch, for the method `ipc`; later rules go before earlier ones.
+        """What holds between two things that touch, for the methods `ipc` and `impulse`; later rules go before earlier ones. Under `impulse` bodies touch if there is a ground or a rule.
 
         Args:
-            between: Two names of bodies, soft things, sets of particles or grounds; `*` for anything.
-            friction: Coefficient of friction; that of `ipc` if absent.
+            between: Two names of bodies, soft things, sets of particles, grounds, robots or their bodies (`robot/body`); `*` for anything.
+            friction: Coefficient of friction; that of the method's settings if absent.
+            restitution: Speed after a bounce over speed before (`impulse` only); that of `impulse` if absent.
+            torsional_friction: Friction against turning about the normal, as torque over normal force (`impulse` only). [m]
+            rolling_friction: Friction against rolling, as torque over normal force (`impulse` only). [m]
+            stiffness: Stiffness of soft contact at each point (`impulse` only); hard if absent. [N/m]
+            damping: Damping of soft contact (`impulse` only). [N·s/m] Default: 0.
             enabled: False if they pass through each other. Default: true.
         """
         return self._add("contact", {
             "between": between,
             "friction": friction,
+            "restitution": restitution,
+            "torsional_friction": torsional_friction,
+            "rolling_friction": rolling_friction,
+            "stiffness": stiffness,
+            "damping": damping,
             "enabled": enabled,
         })
 
