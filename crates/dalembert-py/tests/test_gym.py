@@ -81,8 +81,8 @@ def test_the_quadruped_stands_on_its_feet() -> None:
     assert info["upright"] > 0.98
     dog = env.simulation.robot("dog")
     for foot in ("FL_foot", "FR_foot", "HL_foot", "HR_foot"):
-        # Balls of 22 mm on the floor.
-        assert dog.position(foot)[2] == pytest.approx(0.022, abs=2e-3)
+        # Balls of 22 mm on the floor, which yields by m g / 4 k = 6 mm.
+        assert dog.position(foot)[2] == pytest.approx(0.022 - 0.25 * dog.model.mass * 9.81 / 6000, abs=3e-3)
     assert np.abs(np.asarray(dog.v)).max() < 0.05
 
 

@@ -269,11 +269,37 @@ class ClothFold(_Env):
 
 # ------------------------------------------------------------------------------------- quadruped
 
+FEET = ("FL_foot", "FR_foot", "HL_foot", "HR_foot")
+FOOT_RADIUS = 0.022
+
+
 def quadruped_scene() -> Scene:
-    """The quadruped of the package, standing on the floor of its file."""
+    """The quadruped of the package, standing."""
     scene = Scene(title="Quadruped", method="impulse", dt=0.002)
     scene.add_robot("dog", text=examples()["robots/quadruped.xml"])
     return scene
+
+
+def ground_forces(simulation: Simulation) -> None:
+    """Feet on the plane z = 0: a spring and a damper upwards, viscous friction bounded by Coulomb's cone, μ = 0.8.
+
+    They act only where the engine itself lets a foot sink in.
+    """
+    dog = simulation.robot("dog")
+    tau = np.zeros(dog.model.nv)
+    for foot in FEET:
+        depth = FOOT_RADIUS - dog.position(foot)[2]
+        if depth > 0:
+            jacobian = dog.jacobian(foot)[:3]
+            velocity = jacobian @ np.asarray(dog.v)
+            normal = max(0.0, 6000.0 * depth - 80.0 * velocity[2])
+            slip = np.array([velocity[0], velocity[1], 0.0])
+            friction = -60.0 * slip
+            size = float(np.linalg.norm(friction))
+            if size > 0.8 * normal:
+                friction *= 0.8 * normal / size
+            tau += jacobian.T @ (friction + np.array([0.0, 0.0, normal]))
+    dog.tau[:] = tau
 
 
 class Quadruped(_Env):
@@ -290,6 +316,7 @@ class Quadruped(_Env):
         self._stance = dog.model.keyframe("stand")[2]
         self.action_space = _box(1.0, dog.model.nu)
         self.observation_space = _box(np.inf, dog.model.nq + dog.model.nv)
+        self.simulation.add_controller(ground_forces)
 
     def _observe(self) -> Array:
         dog = self.simulation.robot("dog")
