@@ -206,8 +206,11 @@ fn time_kernels(b: &mut Bencher, model: &str, tree: &Tree) {
     });
 }
 
+/// Times a kernel under a name; the kernel is told how often to run.
+type Measure<'a> = dyn FnMut(&str, &mut dyn FnMut(usize)) + 'a;
+
 /// Hands every kernel to `measure`: its name, and the call with the state of a number.
-fn kernels(tree: &Tree, measure: &mut dyn FnMut(&str, &mut dyn FnMut(usize))) {
+fn kernels(tree: &Tree, measure: &mut Measure<'_>) {
     let (n, states) = (tree.freedoms(), states(tree));
     let (mut work, mut out) = (TreeWork::new(tree), vec![0.0; n]);
     let mut row = |kernel: &str, call: &mut dyn FnMut(&[Vec<f64>; 3])| {
