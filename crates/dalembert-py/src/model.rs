@@ -13,6 +13,9 @@ use crate::callbacks::Slot;
 use crate::errors;
 use crate::robot::Robot;
 
+/// name, kind, ranges of q, of v and of the points.
+type BlockRow = (String, &'static str, usize, usize, usize, usize, usize, usize);
+
 /// What does not change while a scene runs: bodies, forces, joints, and the method and step size of the scene.
 ///
 /// Made by `Scene.build`; a model can be shared by many simulations, threads and rollouts.
@@ -129,7 +132,7 @@ impl PyModel {
 
     /// Pieces of the state vectors in order: (name, kind, q start, q end, v start, v end, first point, last point + 1).
     #[getter]
-    fn blocks(&self) -> Vec<(String, &'static str, usize, usize, usize, usize, usize, usize)> {
+    fn blocks(&self) -> Vec<BlockRow> {
         let kind = |kind: BlockKind| match kind {
             BlockKind::Rigid => "rigid",
             BlockKind::Generalized => "generalized",

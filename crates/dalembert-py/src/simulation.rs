@@ -29,6 +29,9 @@ use crate::errors::{self, BusyError};
 use crate::model::PyModel;
 use crate::report::{Energy, Report};
 
+/// Linear and angular part, shape (3,) each.
+type Pair<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
 /// Ctrl-C is looked for this often while steps run.
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -344,10 +347,7 @@ impl PySimulation {
 
     /// Linear momentum [kg·m/s] and angular momentum about the origin [kg·m²/s], shape (3,) each.
     #[getter]
-    fn momentum<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+    fn momentum<'py>(&self, py: Python<'py>) -> PyResult<Pair<'py>> {
         let sim = self.current(py)?;
         let (linear, angular) = sim.model.momentum(&sim.state);
         Ok((PyArray1::from_slice(py, linear.as_slice()), PyArray1::from_slice(py, angular.as_slice())))
