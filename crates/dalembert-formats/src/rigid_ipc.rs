@@ -131,7 +131,9 @@ pub fn read(path: impl AsRef<Path>) -> Result<RigidIpcScene, SceneFileError> {
     let mut files = Files::default();
     let file = files.add(File::new(name, text));
     let root = parse(&files, file, Format::Json)?;
-    let reader = Reader { files: &files, folder: path.parent().map(Path::to_owned).unwrap_or_default() };
+    // Folders above the one that a relative path begins in count too.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let reader = Reader { files: &files, folder: whole.parent().map(Path::to_owned).unwrap_or_default() };
     let mut scene = reader.scene(&root)?;
     scene.title = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(scene)
@@ -366,7 +368,7 @@ impl Reader<'_> {
             return Err(self.error(span, message));
         };
         let mesh = read_mesh(&path).map_err(|e| self.error(span, e.to_string()))?;
-        let plain = |c: char| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+        let plain = |c: char| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' };
         let stem =
             Path::new(name).file_stem().map(|s| s.to_string_lossy().chars().take(64).map(plain).collect());
         Ok((stem.unwrap_or_else(|| "body".into()), mesh, span))

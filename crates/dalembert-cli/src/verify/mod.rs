@@ -9,7 +9,9 @@ mod accuracy;
 mod closed_forms;
 mod contact;
 mod contact_solvers;
+mod impulse_contact;
 mod ipc_joints;
+mod ipc_motion;
 mod joints;
 mod kepler;
 mod linkages;
@@ -221,6 +223,67 @@ const CASES: &[Case] = &[
     Case { name: "masonry_arch_semicircle", about: "an arch that stands or falls", run: contact::masonry },
     Case { name: "mass_ratio_stack", about: "heavy on light: 1 : 1 : 10^6", run: contact::stack },
     Case { name: "isolated_collision", about: "momenta of two boxes that meet", run: contact::collision },
+    Case {
+        name: "ipc_free_fall",
+        about: "falls under `ipc`: the values of each scheme, step by step",
+        run: ipc_motion::free_fall,
+    },
+    Case {
+        name: "ipc_equilibria",
+        about: "the stretched bar and the cantilever under `ipc`",
+        run: ipc_motion::equilibria,
+    },
+    Case { name: "ipc_told", about: "bodies that move and turn as told", run: ipc_motion::told },
+    Case {
+        name: "raisim_rolling",
+        about: "a box that slips under balls that roll, pushed in four directions",
+        run: impulse_contact::rolling,
+    },
+    Case {
+        name: "raisim_bouncing",
+        about: "forty-nine balls that bounce for ever",
+        run: impulse_contact::bouncing,
+    },
+    Case {
+        name: "raisim_666",
+        about: "a cube of balls that falls apart: overlap",
+        run: impulse_contact::cube,
+    },
+    Case {
+        name: "sliding_to_rolling_sphere",
+        about: "a ball that slides until it rolls",
+        run: impulse_contact::sliding,
+    },
+    Case {
+        name: "ball_on_turntable",
+        about: "a ball on a turning table: a circle at 2/7 of its rate",
+        run: impulse_contact::turntable,
+    },
+    Case {
+        name: "incline_by_impulses",
+        about: "a block that sticks or slides on a slope, `impulse`",
+        run: impulse_contact::incline,
+    },
+    Case {
+        name: "cards_by_impulses",
+        about: "two cards that lean on each other, `impulse`",
+        run: impulse_contact::cards,
+    },
+    Case {
+        name: "arch_by_impulses",
+        about: "an arch that stands or falls, `impulse`",
+        run: impulse_contact::masonry,
+    },
+    Case {
+        name: "stack_by_impulses",
+        about: "heavy on light: 1 : 1 : 10^6, `impulse`",
+        run: impulse_contact::stack,
+    },
+    Case {
+        name: "collision_by_impulses",
+        about: "momenta and energy of two boxes that meet, `impulse`",
+        run: impulse_contact::collision,
+    },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },
     Case {

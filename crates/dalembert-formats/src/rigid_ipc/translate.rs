@@ -237,3 +237,99 @@ impl RigidIpcBody {
         motion
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+    use crate::scene::{Built, load, load_text};
+    use crate::source::Includes;
+
+    const TET: &str = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
+    const PLANE: &str = "v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\nf 1 3 2\nf 1 4 3\n";
+
+    fn build(bodies: &str) -> Result<Built, String> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("meshes")).unwrap();
+        std::fs::write(folder.path().join("meshes/tet.obj"), TET).unwrap();
+        std::fs::write(folder.path().join("meshes/plane.obj"), PLANE).unwrap();
+        let path = folder.path().join("scene.json");
+        let text = format!(
+            r#"{{"timestep": 0.01, "max_time": 0.5,
+                "rigid_body_problem": {{"gravity": [0, -9.8, 0], "rigid_bodies": [{bodies}]}}}}"#
+        );
+        std::fs::write(&path, text).unwrap();
+        let built = load(&path).map_err(|e| e.to_string())?.build().map_err(|e| e.to_string())?;
+        // What a recording keeps builds the same scene without any file.
+        let again = load_text("again.json", &built.json, Includes::None).unwrap().build().unwrap();
+        assert_eq!(built.simulation.state.q, again.simulation.state.q);
+        Ok(built)
+    }
+
+    #[test]
+    fn a_body_falls_on_an_open_static_sheet_and_stays_above() {
+        let bodies = r#"{"mesh": "tet.obj", "position": [0, 0.1, 0], "scale": 0.1},
+            {"mesh": "plane.obj", "type": "static"}"#;
+        let mut sim = build(bodies).unwrap().simulation;
+        sim.run(0.5).unwrap();
+        // Its lowest vertices are its origin's, a quarter of the height below its centre of mass.
+        let height = sim.state.q[1] - 0.025;
+        assert!(height > 0.0 && height < 2e-3, "{height}");
+        assert_eq!(sim.state.q[13], 0.0);
+    }
+
+    #[test]
+    fn kinematic_bodies_take_their_poses_and_turn_until_their_time() {
+        let bodies = r#"{"mesh": "tet.obj", "type": "kinematic", "position": [0, 5, 0],
+            "kinematic_poses": [{"position": [0, 5, 1]}, {"position": [0, 5, 2]}],
+            "linear_velocity": [1, 0, 0], "angular_velocity": [0, 0, 90], "kinematic_max_time": 0.22}"#;
+        let mut sim = build(bodies).unwrap().simulation;
+        let start = sim.state.q.clone();
+        for (time, x, z) in [(0.01, 0.0, 1.0), (0.02, 0.0, 2.0), (0.12, 0.1, 2.0), (0.4, 0.2, 2.0)] {
+            while sim.state.time < time - 1e-9 {
+                sim.step().unwrap();
+            }
+            let (dx, dz) = (sim.state.q[0] - start[0], sim.state.q[2] - start[2]);
+            assert!((dx - x).abs() < 1e-12 && (dz - z).abs() < 1e-12, "{dx} {dz} at {time}");
+            let angle = sim.state.q[4].atan2(sim.state.q[3]);
+            assert!((angle - 0.5 * std::f64::consts::PI * x).abs() < 1e-12, "{angle}");
+        }
+    }
+
+    #[test]
+    fn fixed_freedoms_hold() {
+        let body = |fixed: &str| {
+            format!(
+                r#"{{"mesh": "tet.obj", "position": [0, 5, 0], "is_dof_fixed": [{fixed}],
+                    "linear_velocity": [1, 2, 3], "angular_velocity": [100, 200, 300]}}"#
+            )
+        };
+        // Of a hinge only the turn about z is left, of a rail only the shift along y.
+        let mut sim = build(&body("true, true, true, true, true, false")).unwrap().simulation;
+        let start = sim.state.q.clone();
+        sim.run(0.1).unwrap();
+        let q = &sim.state.q;
+        assert!((0..3).all(|k| (q[k] - start[k]).abs() < 1e-9));
+        assert!((q[11] - 1.0).abs() < 1e-9 && q[5].abs() < 1e-9 && (q[4].atan2(q[3]) - 0.524).abs() < 1e-2);
+        let mut sim = build(&body("true, false, true, true, true, true")).unwrap().simulation;
+        sim.run(0.1).unwrap();
+        let q = &sim.state.q;
+        assert!((q[0] - start[0]).abs() < 1e-12 && (q[3..] == start[3..]));
+        // Implicit Euler: y = v t − g t (t + h)/2.
+        assert!((q[1] - start[1] - 0.2 + 4.9 * 0.1 * 0.11).abs() < 1e-6, "{}", q[1] - start[1]);
+        let odd = build(&body("false, true, true, true, true, false")).unwrap_err();
+        assert!(odd.contains("tet") && odd.contains("fixed turns"), "{odd}");
+    }
+
+    #[test]
+    fn what_is_no_scene_in_space_is_refused_with_a_reason() {
+        let flat = r#"{"vertices": [[0, 0], [1, 0], [0, 1]], "edges": [[0, 1], [1, 2], [2, 0]]}"#;
+        assert!(build(flat).unwrap_err().contains("scenes in the plane are not read"));
+        let lines = r#"{"vertices": [[0,0,0],[1,0,0]], "edges": [[0, 1]]}"#;
+        assert!(build(lines).unwrap_err().contains("no triangles"));
+        let sunk =
+            r#"{"mesh": "tet.obj", "position": [0, -0.1, 0]}, {"mesh": "plane.obj", "type": "static"}"#;
+        let message = build(sunk).unwrap_err();
+        assert!(message.contains("intersect at the start") && message.contains("`plane`"), "{message}");
+        assert!(read("/nowhere.json").is_err());
+    }
+}

@@ -192,6 +192,48 @@ static IMPULSE: Table = Table::new(
             "",
             "Project positions onto exact joints after each inner step.",
         ),
+        Field::default(
+            "friction",
+            NOT_NEGATIVE,
+            Literal::Number(0.5),
+            "",
+            "Coefficient of friction where no rule and no material says otherwise.",
+        ),
+        Field::default(
+            "restitution",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "",
+            "Coefficient of restitution where no rule and no material says otherwise.",
+        ),
+        Field::default(
+            "bounce_speed",
+            NOT_NEGATIVE,
+            Literal::Number(0.02),
+            "m/s",
+            "Impacts slower than this do not bounce.",
+        ),
+        Field::default(
+            "push_speed",
+            POSITIVE,
+            Literal::Number(2.0),
+            "m/s",
+            "Things that overlap are parted no faster than this.",
+        ),
+        Field::default(
+            "tolerance",
+            POSITIVE,
+            Literal::Number(1e-6),
+            "",
+            "Contacts are solved until a sweep moves no relative velocity by more than this part of the fastest change of the step.",
+        ),
+        Field::default(
+            "contact_sweeps",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            Literal::Integer(200),
+            "",
+            "Most sweeps over the contacts.",
+        ),
     ],
 );
 

@@ -207,7 +207,7 @@ class Simulation(_native.Simulation):
         view = self._views.get(name)
         if view is None:
             view = self._views[name] = view_of(self, name)
-        return view  # type: ignore[no-any-return]
+        return view
 
     def robot(self, name: str | None = None) -> Robot:
         """The live view of a robot; of the only one if no name is given."""

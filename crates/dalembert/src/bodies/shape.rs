@@ -407,7 +407,7 @@ mod tests {
     fn inside(shape: &Shape, p: &Vec3) -> bool {
         let r = p.xy().norm();
         match shape {
-            Shape::Point => false,
+            Shape::Point | Shape::Shell(_) => false,
             Shape::Sphere { radius } => p.norm() < *radius,
             Shape::Box { size } => (0..3).all(|i| p[i].abs() < 0.5 * size[i]),
             Shape::Capsule { radius, length } => {

@@ -141,6 +141,7 @@ impl<'a> Maker<'a> {
         }
         out.excluded.sort_unstable();
         out.excluded.dedup();
+        out.pairs.sort_by_key(|p| p.0);
         self.out
     }
 }
@@ -207,6 +208,10 @@ pub(super) fn touch_model(
         let material = maker.material(Material { class, belt, kinds: [1, 1], ..Material::default() });
         let place = Pose::new(g.point, upright(&normal));
         maker.add(&g.name, Collider { material, ..Collider::new(WORLD, Geometry::HalfSpace).at(place) });
+    }
+    for (k, robot) in robots.iter().enumerate() {
+        notes.at("robot", k, &robot.name);
+        super::build_touch_robot::add_robot(k as u32, robot, &mut maker, notes);
     }
     for [a, b] in &joined.apart {
         let part = |name: &str| match name {

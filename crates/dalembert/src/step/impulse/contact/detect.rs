@@ -18,6 +18,8 @@ const MARGIN: f64 = 0.01;
 const FLOOR: f64 = 1e-11;
 /// Sweeps before they are mixed.
 const PLAIN: u32 = 6;
+/// Sweeps before Newton's method is tried.
+const PATIENCE: u32 = 30;
 
 impl ContactWork {
     /// Velocities at the start and without contacts, and inverse inertias, of bodies by themselves; poses and reach of all.
@@ -224,14 +226,20 @@ impl ContactWork {
         }
         let one = self.info.iter().map(|i| top(if i.nodes[0] == NONE { i.nodes[1] } else { i.nodes[0] }));
         self.islands.number(one);
-        // A stable sort: contacts of an island keep the order of detection.
+        // Contacts of an island keep the order of detection.
         if self.islands.len() > 1 {
-            let of = &self.islands.of;
-            self.info.sort_by_key(|i| of[i.place as usize]);
-            let contacts = std::mem::take(&mut self.contacts);
             self.sorted.clear();
-            self.sorted.extend(self.info.iter().map(|i| contacts[i.place as usize]));
-            self.contacts = std::mem::replace(&mut self.sorted, contacts);
+            self.sorted.extend_from_slice(&self.contacts);
+            self.sorted_info.clear();
+            self.sorted_info.extend_from_slice(&self.info);
+            self.cursor.clear();
+            self.cursor.extend_from_slice(&self.islands.first);
+            for (k, &island) in self.islands.of.iter().enumerate() {
+                let place = self.cursor[island as usize] as usize;
+                self.cursor[island as usize] += 1;
+                self.contacts[place] = self.sorted[k];
+                self.info[place] = self.sorted_info[k];
+            }
         }
     }
 
@@ -312,7 +320,18 @@ impl ContactWork {
             let speed = |c: &Contact| (self.field.relative(&self.start, c) - c.target).norm();
             let scale = self.contacts[range.clone()].iter().map(speed);
             let scale = scale.fold(h * model.gravity.norm(), f64::max).max(1e-12);
-            let (sweeps, moved) = self.solve_island(range, settings.tolerance * scale, settings.most_sweeps);
+            let (tolerance, most) = (settings.tolerance * scale, settings.most_sweeps);
+            let (mut sweeps, mut moved) = self.solve_island(range.clone(), tolerance, most.min(PATIENCE));
+            if moved > tolerance && most > sweeps {
+                moved = match self.solve_direct(range.clone(), moved, tolerance) {
+                    Some(left) => left,
+                    None => moved,
+                };
+            }
+            if moved > tolerance && most > sweeps {
+                let (more, left) = self.solve_island(range, tolerance, most - sweeps);
+                (sweeps, moved) = (sweeps + more, left);
+            }
             report.iterations = report.iterations.max(sweeps);
             report.residual = report.residual.max(moved / scale);
             report.unfinished |= moved > settings.tolerance * scale;

@@ -26,6 +26,7 @@
 
 mod clusters;
 mod detect;
+mod direct;
 mod drift;
 mod islands;
 mod mix;
@@ -99,7 +100,10 @@ pub(super) struct ContactWork {
     free: Vec<f64>,
     contacts: Vec<Contact>,
     sorted: Vec<Contact>,
+    sorted_info: Vec<Info>,
+    cursor: Vec<u32>,
     mixer: mix::Mixer,
+    direct: direct::Direct,
     change: Vec<Vec3>,
     info: Vec<Info>,
     spins: Vec<Spin>,
