@@ -6,14 +6,19 @@
 //! $$ u_n = A f + b \ge 0,\quad f \ge 0,\quad f\cdot u_n = 0. $$
 //!
 //! A point that **slides** along the unit vector t has the force f (n − μ t), so its column changes and the matrix is no
-//! longer symmetric: there may be no solution (Painlevé 1895), and then there is none to be returned. A point that
-//! **sticks** gets eight directions d across the normal with forces β ≥ 0 and a bound Σβ ≤ μ f:
+//! longer symmetric: there may be no solution (Painlevé 1895), and then there is none to be returned. Points that
+//! **stick**, or begin to slip from rest, have forces in round cones and always a solution: sweeps over the cones
+//! ([`solve_coulomb`]) find it. If they are too slow, or stand beside points that slide, each gets eight directions d across
+//! the normal with forces β ≥ 0 and a bound Σβ ≤ μ f:
 //! $ u\cdot d + \lambda \ge 0 \perp \beta \ge 0,\; \mu f - \Sigma\beta \ge 0 \perp \lambda \ge 0 $
-//! (Stewart and Trinkle 1996, at either level). One of the eight is turned against the motion that would be without
-//! friction, so that a single contact feels a round cone.
+//! (Stewart and Trinkle 1996), one of the eight turned against the motion that would be without friction. Both the
+//! pyramid and the frictionless problem go through Lemke's pivots; without friction a quadratic program stands in reserve.
 
 use super::touch::{Delassus, Point};
+use crate::math::{Blocks, Mat3};
+use crate::solve::block_matrix::BlockMatrix;
 use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
+use crate::solve::coulomb::{CoulombStop, solve_coulomb};
 use crate::solve::lcp::{LcpEnd, solve_lcp};
 
 /// What friction does at a point.
@@ -46,6 +51,37 @@ enum Kind {
 
 /// Forces along all axes, or `None` if there are none that fit.
 pub(super) fn solve(A: &Delassus, b: &[f64], points: &[Point], friction: &[Friction]) -> Option<Vec<f64>> {
+    let any = |kind: fn(&Friction) -> bool| friction.iter().any(kind);
+    let slides = any(|f| matches!(f, Friction::Slides(_)));
+    let mut cones = None;
+    if !slides && any(|f| *f == Friction::Sticks) {
+        let (forces, residual) = in_cones(A, b, points);
+        if residual <= 1e-10 {
+            return Some(forces);
+        }
+        cones = Some(forces);
+    }
+    pivots(A, b, points, friction).or(cones)
+}
+
+/// Forces in the round cones of all points, and the residual that is left.
+fn in_cones(A: &Delassus, b: &[f64], points: &[Point]) -> (Vec<f64>, f64) {
+    let n = points.len();
+    let mut list = Blocks::default();
+    for i in 0..n {
+        for j in 0..n {
+            list.add(i, j, Mat3::from_fn(|d, e| A.at(3 * i + d, 3 * j + e)));
+        }
+    }
+    let mu: Vec<f64> = points.iter().map(|p| p.friction).collect();
+    let mut forces = vec![0.0; 3 * n];
+    let stop = CoulombStop { tolerance: 1e-13, most_sweeps: 1000, memory: 10 };
+    let report = solve_coulomb(&BlockMatrix::new(n, &list), b, &mu, &stop, &mut forces);
+    (forces, report.residual)
+}
+
+/// The same with pyramids for cones, by pivots.
+fn pivots(A: &Delassus, b: &[f64], points: &[Point], friction: &[Friction]) -> Option<Vec<f64>> {
     let mut list = Vec::new();
     for (point, rule) in friction.iter().enumerate() {
         let normal = [1.0, 0.0, 0.0];
@@ -90,6 +126,11 @@ pub(super) fn solve(A: &Delassus, b: &[f64], points: &[Point], friction: &[Frict
             M[i * m + j] = sum;
         }
     }
+    // Rounding would count as a number: beside the rest it is none.
+    let largest = q.iter().fold(0.0f64, |m, q| m.max(q.abs()));
+    q.iter_mut().filter(|q| q.abs() < 1e-13 * largest).for_each(|q| *q = 0.0);
+    let largest = M.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    M.iter_mut().filter(|x| x.abs() < 1e-15 * largest).for_each(|x| *x = 0.0);
     let mut z = vec![0.0; m];
     if solve_lcp(&M, &q, &mut z).end != LcpEnd::Solved {
         if friction.iter().any(|f| *f != Friction::None) {

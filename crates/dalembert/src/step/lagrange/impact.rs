@@ -103,7 +103,8 @@ fn single(A: &Delassus, i: usize, u: &[f64], point: &Point, restitution: f64) ->
             Vector3::new(j, -mu * j * t[0], -mu * j * t[1])
         }
     };
-    without_gain(&p, &before, &W, &plain)
+    // A restitution above 1 is meant to add energy.
+    if restitution > 1.0 { p } else { without_gain(&p, &before, &W, &plain) }
 }
 
 /// γ p with the largest γ ≤ 1 for which the energy γ p·u + γ² p·W p / 2 does not grow.
@@ -138,7 +139,8 @@ fn together(
     let change: Vec<f64> = (0..u.len()).map(|r| (0..u.len()).map(|c| A.at(r, c) * p[c]).sum()).collect();
     let work: f64 = p.iter().zip(&*u).map(|(p, u)| p * u).sum();
     let square: f64 = p.iter().zip(&change).map(|(p, c)| p * c).sum();
-    let gamma = if square > 0.0 { (-2.0 * work / square).clamp(0.0, 1.0) } else { 1.0 };
+    let adds = points.iter().any(|p| p.restitution > 1.0);
+    let gamma = if square > 0.0 && !adds { (-2.0 * work / square).clamp(0.0, 1.0) } else { 1.0 };
     p.iter_mut().for_each(|p| *p *= gamma);
     for i in 0..u.len() {
         u[i] += gamma * change[i];
