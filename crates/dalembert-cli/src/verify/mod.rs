@@ -9,6 +9,7 @@ mod accuracy;
 mod closed_forms;
 mod contact;
 mod contact_solvers;
+mod impacts;
 mod impulse_contact;
 mod ipc_joints;
 mod ipc_motion;
@@ -283,6 +284,18 @@ const CASES: &[Case] = &[
         name: "collision_by_impulses",
         about: "momenta and energy of two boxes that meet, `impulse`",
         run: impulse_contact::collision,
+    },
+    Case { name: "rod_impact_baraff", about: "a rod that falls on its end", run: impacts::rod },
+    Case {
+        name: "point_mass_one_contact",
+        about: "a point that slides and stops, or not",
+        run: impacts::point_mass,
+    },
+    Case { name: "bouncing_ball", about: "bounces that come to an end", run: impacts::bouncing_ball },
+    Case {
+        name: "newtons_cradle",
+        about: "one ball on four, by three rules of simultaneous impacts",
+        run: impacts::cradle,
     },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },

@@ -80,6 +80,12 @@ pub(super) static SOLVERS: [Word; 2] = [
     Word::new("pgs", "Projected Gauss–Seidel with `sweeps` sweeps, for comparison."),
 ];
 
+static IMPACTS: [Word; 3] = [
+    Word::new("sequential", "One contact after the other, in turn, until none approaches."),
+    Word::new("simultaneous", "All at once, by a linear complementarity problem."),
+    Word::new("chain", "Always the contact that approaches fastest, until none does."),
+];
+
 pub(super) static INTEGRATORS: [Word; 7] = [
     Word::new("euler", "Explicit Euler, order 1; gains energy."),
     Word::new("symplectic_euler", "Kick, then drift: order 1, symplectic; the fastest."),
@@ -162,6 +168,34 @@ static LAGRANGE: Table = Table::new(
             Literal::Number(0.0),
             "1/s",
             "Baumgarte's rate α: joints obey C̈ = −2α Ċ − α² C.",
+        ),
+        Field::default(
+            "friction",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "",
+            "Coefficient of friction of contacts where no rule says otherwise.",
+        ),
+        Field::default(
+            "restitution",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "",
+            "Coefficient of restitution where no rule says otherwise.",
+        ),
+        Field::default(
+            "impacts",
+            Kind::Word(&IMPACTS),
+            Literal::Text("sequential"),
+            "",
+            "Rule for impacts at the same moment.",
+        ),
+        Field::default(
+            "rest_speed",
+            POSITIVE,
+            Literal::Number(1e-5),
+            "m/s",
+            "Bounces slower than this come to rest, and what slides slower sticks.",
         ),
     ],
 );
