@@ -208,7 +208,7 @@ const CASES: &[Case] = &[
     Case { name: "isolated_collision", about: "momenta of two boxes that meet", run: contact::collision },
     Case {
         name: "raisim_rolling",
-        about: "a box that slips under balls that roll, pushed in four directions",
+        about: "a box that slips under balls that roll, pushed in three directions",
         run: impulse_contact::rolling,
     },
     Case {
