@@ -4,13 +4,12 @@
 //! "touch"); without either they pass through each other.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::build::Notes;
 use super::mechanism::{JointType, Stiffness};
 use super::{ContactRule, Scene};
-use crate::bodies::{Shape, TriangleMesh};
-use crate::collide::rigid::{Collider, Geometry, Hull, Mesh, WORLD};
+use crate::bodies::Shape;
+use crate::collide::rigid::{Collider, Geometry, WORLD};
 use crate::math::rotation::exp;
 use crate::math::{Pose, Quat, Vec3};
 use crate::model::{Block, BlockKind, Compliance, Material, Part, RobotPart, TouchModel, TouchRule};
@@ -168,59 +167,6 @@ fn upright(normal: &Vec3) -> Quat {
     }
 }
 
-/// True if no vertex lies outside a triangle, for meshes that are small enough to ask.
-fn is_convex(mesh: &TriangleMesh) -> bool {
-    let (x, triangles) = (mesh.vertices(), mesh.triangles());
-    let size = x.iter().fold(0.0f64, |m, p| m.max(p.norm()));
-    x.len() * triangles.len() < 1_000_000
-        && triangles.iter().all(|t| {
-            let [a, b, c] = t.map(|i| x[i as usize]);
-            match (b - a).cross(&(c - a)).try_normalize(1e-300) {
-                Some(n) => x.iter().all(|p| n.dot(&(p - a)) <= 1e-9 * size),
-                None => true,
-            }
-        })
-}
-
-/// Shapes that collide, each at its pose in the frame of the body.
-fn geometries(
-    shape: &Shape,
-    at: Pose,
-    held: bool,
-    out: &mut Vec<(Pose, Geometry)>,
-    refused: &mut Vec<String>,
-) {
-    match shape {
-        Shape::Point => {}
-        Shape::Sphere { radius } => out.push((at, Geometry::Sphere { radius: *radius })),
-        Shape::Box { size } => out.push((at, Geometry::Box { half: 0.5 * size })),
-        Shape::Capsule { radius, length } => {
-            out.push((at, Geometry::Capsule { radius: *radius, half_length: 0.5 * length }));
-        }
-        Shape::Cylinder { radius, length } => {
-            out.push((at, Geometry::Cylinder { radius: *radius, half_length: 0.5 * length }));
-        }
-        Shape::Cone { radius, length } => {
-            out.push((at, Geometry::Cone { radius: *radius, half_length: 0.5 * length }));
-        }
-        Shape::Ellipsoid { semi_axes } => out.push((at, Geometry::Ellipsoid { semi_axes: *semi_axes })),
-        // What does not move keeps its surface if it has hollows; all else touches with its hull.
-        Shape::Mesh(mesh) if held && !is_convex(mesh) => {
-            match Mesh::new(mesh.vertices().to_vec(), mesh.triangles()) {
-                Ok(mesh) => out.push((at, Geometry::Mesh(Arc::new(mesh)))),
-                Err(error) => refused.push(error.to_string()),
-            }
-        }
-        Shape::Mesh(mesh) => match Hull::new(mesh.vertices()) {
-            Ok(hull) => out.push((at, Geometry::Hull(Arc::new(hull)))),
-            Err(error) => refused.push(error.to_string()),
-        },
-        Shape::Compound(parts) => {
-            parts.iter().for_each(|(pose, part)| geometries(part, at.then(pose), held, out, refused));
-        }
-    }
-}
-
 /// The constant part of contact; mistakes are noted.
 pub(super) fn touch_model(
     scene: &Scene,
@@ -239,13 +185,10 @@ pub(super) fn touch_model(
         notes.at("rigid", k, &block.name);
         part_of.insert(&block.name, k as u32);
         maker.out.parts.push(Part::Rigid(k as u32));
-        let held = joined.held.contains(&block.name);
-        maker.out.held.push(held);
-        let (mut list, mut refused) = (Vec::new(), Vec::new());
-        geometries(&shapes[k], Pose::identity(), held, &mut list, &mut refused);
-        for message in refused {
-            notes.error("shape", format!("does not collide: {message}"));
-        }
+        maker.out.held.push(joined.held.contains(&block.name));
+        let mut list = Vec::new();
+        let moves = !joined.held.contains(&block.name);
+        shapes[k].colliders(&Pose::identity(), moves, &mut list);
         let class = maker.class(&[&block.name]);
         let material = maker.material(Material { class, kinds: [1, 1], ..Material::default() });
         for (pose, shape) in list {

@@ -1,8 +1,13 @@
 //! Which colliders touch, step after step.
+//!
+//! **Broad phase.** Every collider has a box grown by a skin. While no collider leaves its grown box, the list of pairs
+//! whose grown boxes overlap stands; when some do, theirs grow anew and a tree of all boxes finds the pairs. A pair is
+//! looked at only while its tight boxes overlap. **Narrow phase.** A pair keeps the features of the plane that separated
+//! it last, and that plane is asked first. Neither changes an answer.
 
 use super::super::bvh::{Aabb, Tree};
 use super::narrow::{Memory, Witness, collide};
-use super::{Collider, Geometry, Manifold, WORLD};
+use super::{Collider, Geometry, Manifold};
 use crate::math::Pose;
 
 /// Finds contacts of colliders that move a little from call to call.
@@ -14,16 +19,23 @@ pub struct Detector {
     excluded: Vec<(u32, u32)>,
     placed: Vec<Pose>,
     boxes: Vec<Aabb>,
+    grown: Vec<Aabb>,
     tree: Tree,
     /// Colliders without an end.
     endless: Vec<u32>,
     pairs: Vec<(u32, u32)>,
     witnesses: Vec<Witness>,
-    /// Those of the call before.
+    /// Those before the pairs changed.
     old: (Vec<(u32, u32)>, Vec<Witness>),
     manifolds: Vec<Manifold>,
+    /// Pairs of colliders that touched, now and in the call before.
+    touching: [Vec<(u32, u32)>; 2],
     memory: Memory,
+    rebuilds: u64,
 }
+
+/// Grown boxes are larger than tight ones by this part of their size.
+const SKIN: f64 = 0.05;
 
 impl Detector {
     /// Knows nothing yet.
@@ -36,10 +48,12 @@ impl Detector {
         let pair = (a.min(b), a.max(b));
         if let Err(place) = self.excluded.binary_search(&pair) {
             self.excluded.insert(place, pair);
+            self.grown.clear();
         }
     }
 
-    /// Forgets everything it has seen, but not what is excluded. For a changed list of colliders.
+    /// Forgets everything it has seen, but not what is excluded. For a list of colliders whose shapes, groups or owners
+    /// have changed.
     pub fn reset(&mut self) {
         *self = Self { excluded: std::mem::take(&mut self.excluded), ..Self::default() };
     }
@@ -49,7 +63,24 @@ impl Detector {
         &self.manifolds
     }
 
-    /// Every contact of the colliders when their bodies stand at `bodies`, sorted by pair of colliders and part.
+    /// Pairs of colliders that touch (with a gap ≤ 0) and did not in the call before.
+    pub fn begun(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let [now, before] = &self.touching;
+        now.iter().copied().filter(|pair| before.binary_search(pair).is_err())
+    }
+
+    /// Pairs of colliders that touched in the call before and do not any more.
+    pub fn ended(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let [now, before] = &self.touching;
+        before.iter().copied().filter(|pair| now.binary_search(pair).is_err())
+    }
+
+    /// How often the list of pairs was made anew.
+    pub fn rebuilds(&self) -> u64 {
+        self.rebuilds
+    }
+
+    /// Every contact of the colliders when their bodies stand at `bodies`, sorted by pair of colliders.
     ///
     /// `reach` is how far each body may move until the next call \[m\], empty for not at all: two colliders are
     /// reported if their distance is at most the sum of their margins and reaches.
@@ -58,36 +89,63 @@ impl Detector {
         self.placed.clear();
         self.placed.extend(colliders.iter().map(|c| c.placed(bodies)));
         self.boxes.clear();
-        self.endless.clear();
-        for (i, (c, pose)) in colliders.iter().zip(&self.placed).enumerate() {
-            if matches!(c.shape, Geometry::HalfSpace) {
-                self.endless.push(i as u32);
-                self.boxes.push(Aabb::EMPTY);
-            } else {
-                self.boxes.push(c.shape.bounds(pose, reach(c)));
-            }
+        for (c, pose) in colliders.iter().zip(&self.placed) {
+            let endless = matches!(c.shape, Geometry::HalfSpace);
+            self.boxes.push(if endless { Aabb::EMPTY } else { c.shape.bounds(pose, reach(c)) });
         }
-        std::mem::swap(&mut self.old.0, &mut self.pairs);
-        std::mem::swap(&mut self.old.1, &mut self.witnesses);
-        self.find_pairs(colliders);
+        if self.grow(colliders) {
+            self.rebuilds += 1;
+            self.find_pairs(colliders);
+        }
         self.manifolds.clear();
-        let mut at = 0;
-        for &(a, b) in &self.pairs {
-            while at < self.old.0.len() && self.old.0[at] < (a, b) {
-                at += 1;
-            }
-            let known = self.old.0.get(at) == Some(&(a, b));
-            let mut witness = if known { self.old.1[at] } else { Witness::None };
+        for (&(a, b), witness) in self.pairs.iter().zip(&mut self.witnesses) {
             let (ca, cb) = (&colliders[a as usize], &colliders[b as usize]);
+            let endless = matches!(ca.shape, Geometry::HalfSpace) || matches!(cb.shape, Geometry::HalfSpace);
+            if !endless && !self.boxes[a as usize].overlaps(&self.boxes[b as usize]) {
+                continue;
+            }
             let margin = reach(ca) + reach(cb);
             let (at_a, at_b) = (&self.placed[a as usize], &self.placed[b as usize]);
             let out = &mut self.manifolds;
-            collide((&ca.shape, at_a), (&cb.shape, at_b), margin, &mut witness, &mut self.memory, |found| {
+            collide((&ca.shape, at_a), (&cb.shape, at_b), margin, witness, &mut self.memory, |found| {
                 out.push(Manifold { a, b, ..found });
             });
-            self.witnesses.push(witness);
         }
+        self.touching.swap(0, 1);
+        let now = &mut self.touching[0];
+        now.clear();
+        now.extend(self.manifolds.iter().filter(|m| m.gap() <= 0.0).map(|m| (m.a, m.b)));
+        now.dedup();
         &self.manifolds
+    }
+
+    /// Renews the grown boxes that were left; true if there were any.
+    fn grow(&mut self, colliders: &[Collider]) -> bool {
+        let inside = |tight: &Aabb, grown: &Aabb| {
+            (0..3).all(|k| tight.low[k] >= grown.low[k] && tight.high[k] <= grown.high[k])
+        };
+        let fresh = self.grown.len() != self.boxes.len();
+        if fresh {
+            self.grown.clear();
+            self.grown.resize(self.boxes.len(), Aabb::EMPTY);
+            self.endless.clear();
+            let endless = |c: &Collider| matches!(c.shape, Geometry::HalfSpace);
+            self.endless.extend((0..colliders.len() as u32).filter(|&i| endless(&colliders[i as usize])));
+        }
+        let mut left = fresh;
+        for (i, (tight, grown)) in self.boxes.iter().zip(&mut self.grown).enumerate() {
+            if matches!(colliders[i].shape, Geometry::HalfSpace) || inside(tight, grown) {
+                continue;
+            }
+            left = true;
+            let size = (0..3).fold(0.0, |most: f64, k| most.max(tight.high[k] - tight.low[k]));
+            *grown = *tight;
+            for k in 0..3 {
+                grown.low[k] -= SKIN * size;
+                grown.high[k] += SKIN * size;
+            }
+        }
+        left
     }
 
     fn find_pairs(&mut self, colliders: &[Collider]) {
@@ -98,13 +156,13 @@ impl Detector {
             low != high
                 && a.mask & b.group != 0
                 && b.mask & a.group != 0
-                && low != WORLD
                 && (excluded.is_empty() || excluded.binary_search(&(low, high)).is_err())
         };
+        std::mem::swap(&mut self.old.0, &mut self.pairs);
+        std::mem::swap(&mut self.old.1, &mut self.witnesses);
         self.pairs.clear();
-        self.witnesses.clear();
         let pairs = &mut self.pairs;
-        self.tree.refit(&self.boxes);
+        self.tree.refit(&self.grown);
         self.tree.self_pairs(|a, b| {
             let (a, b) = (a.min(b), a.max(b));
             if meet(a, b) {
@@ -118,5 +176,14 @@ impl Detector {
         }
         pairs.sort_unstable();
         pairs.dedup();
+        self.witnesses.clear();
+        let mut at = 0;
+        for pair in pairs.iter() {
+            while at < self.old.0.len() && self.old.0[at] < *pair {
+                at += 1;
+            }
+            let known = self.old.0.get(at) == Some(pair);
+            self.witnesses.push(if known { self.old.1[at] } else { Witness::None });
+        }
     }
 }

@@ -225,6 +225,10 @@ fn expand(A: &Convex, B: &Convex, simplex: &[Vertex], size: f64, scratch: &mut S
     let Scratch { points, faces, rim } = scratch;
     points.clear();
     points.extend(simplex.iter().map(|v| v.w));
+    // Numbers that are not finite have no simplex.
+    if points.is_empty() {
+        return Vec3::z();
+    }
     if let Some(flat) = fill(A, B, points, size) {
         return flat;
     }

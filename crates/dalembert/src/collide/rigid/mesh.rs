@@ -184,7 +184,7 @@ fn around(p: &[Vec3; 3]) -> Aabb {
     Aabb::of(&p[0].inf(&p[1]).inf(&p[2]), &p[0].sup(&p[1]).sup(&p[2]), 0.0)
 }
 
-/// Heights over a grid in x and y, centred at 0; solid below. Each cell is cut from its low corner to its high one.
+/// Heights over a grid in x and y, centred at 0; solid below, as deep as the field is wide. Each cell is cut from its low corner to its high one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeightField {
     columns: usize,
@@ -228,10 +228,11 @@ impl HeightField {
         )
     }
 
-    /// Box around the surface in its own frame.
+    /// Box around the surface in its own frame, and as far below it as the field is wide.
     pub(super) fn bounds(&self) -> Aabb {
         let (mut low, mut high) = (self.point(0, 0), self.point(self.columns - 1, self.rows - 1));
-        (low.z, high.z) = (self.low, self.high);
+        let deep = (high.x - low.x).max(high.y - low.y);
+        (low.z, high.z) = (self.low - deep, self.high);
         Aabb::of(&low, &high, 0.0)
     }
 
@@ -248,7 +249,8 @@ impl HeightField {
     }
 
     pub(super) fn facets(&self, bounds: &Aabb, mut visit: impl FnMut(Facet)) {
-        if bounds.low[2] > self.high {
+        let all = self.bounds();
+        if !(bounds.low[2] <= all.high[2] && bounds.high[2] >= all.low[2]) {
             return;
         }
         for j in self.cells(1, bounds.low[1], bounds.high[1]) {

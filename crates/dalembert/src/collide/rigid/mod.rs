@@ -19,6 +19,8 @@ mod boxes;
 mod clip;
 mod convex;
 mod detector;
+#[cfg(test)]
+mod detector_tests;
 mod geometry;
 mod gjk;
 mod hull;

@@ -279,15 +279,22 @@ fn on_facet(A: &Convex, facet: &Facet, B: &Frame, margin: f64, scratch: &mut Scr
     if facet.one_sided && !facet.bottomless && behind && -over > 2.0 * (A.size() + A.radius) {
         return None;
     }
+    if facet.bottomless && behind {
+        // Sunk below: the triangle above its centre brings it up.
+        let c = B.R.tr_mul(&(A.center() - B.x));
+        let left = |u: &Vec3, v: &Vec3| (v.x - u.x) * (c.y - u.y) - (v.y - u.y) * (c.x - u.x);
+        if left(&p, &q) < 0.0 || left(&q, &r) < 0.0 || left(&r, &p) < 0.0 {
+            return None;
+        }
+        let mut points = Points::new(N, margin);
+        points.push(A.support(&-N) - N * (A.radius + over), over, 1 << 30);
+        return Some(points.manifold());
+    }
     let found = separate(A, &triangle, margin, scratch, &mut Vec3::zeros());
-    let (mut n, mut s) = match &found {
-        Some(f) => (f.n, f.s),
-        None if facet.bottomless && behind => (N, over),
-        None => return None,
-    };
+    let (mut n, mut s) = found.as_ref().map(|f| (f.n, f.s))?;
     if facet.one_sided && n.dot(&N) < 0.0 {
         // From behind. Apart, it belongs to other triangles; sunk in, it goes back to the front.
-        if s > 0.0 && !facet.bottomless {
+        if s > 0.0 {
             return None;
         }
         (n, s) = (N, over);
