@@ -25,6 +25,7 @@
 //! Book: "Contact by impulses".
 
 mod clusters;
+mod dense;
 mod detect;
 mod direct;
 mod drift;
@@ -104,6 +105,7 @@ pub(super) struct ContactWork {
     cursor: Vec<u32>,
     mixer: mix::Mixer,
     direct: direct::Direct,
+    dense: dense::Dense,
     change: Vec<Vec3>,
     info: Vec<Info>,
     spins: Vec<Spin>,
@@ -167,7 +169,7 @@ impl ContactWork {
         report: &mut StepReport,
     ) -> Result<(), StepError> {
         self.load(touch, model, state, f, h);
-        self.detect(settings, touch, model, state, h);
+        self.detect(touch, state, h);
         self.f_free.clear();
         self.f_free.extend_from_slice(f);
         let mut all = StepReport::default();
