@@ -10,6 +10,9 @@ mod closed_forms;
 mod contact;
 mod contact_solvers;
 mod impacts;
+mod impulse_contact;
+mod ipc_joints;
+mod ipc_motion;
 mod joints;
 mod kepler;
 mod linkages;
@@ -196,6 +199,21 @@ const CASES: &[Case] = &[
     },
     Case { name: "cantilever_elastica", about: "a rod bent far by a load", run: rods::elastica },
     Case { name: "beam_rollup_moment", about: "a rod rolled up into a circle", run: rods::roll_up },
+    Case {
+        name: "ipc_joint_drift",
+        about: "gaps of joints between affine bodies, `ipc`",
+        run: ipc_joints::drift,
+    },
+    Case {
+        name: "ipc_limits_and_motors",
+        about: "limits under load, motors and soft joints, `ipc`",
+        run: ipc_joints::limits_and_motors,
+    },
+    Case {
+        name: "affine_chain_catenary",
+        about: "twenty affine rods come to rest between two hooks, `ipc`",
+        run: ipc_joints::catenary,
+    },
     Case { name: "affine_top", about: "a free top as a stiff affine body, `ipc`", run: contact::top },
     Case {
         name: "block_on_incline",
@@ -217,6 +235,67 @@ const CASES: &[Case] = &[
         name: "newtons_cradle",
         about: "one ball on four, by three rules of simultaneous impacts",
         run: impacts::cradle,
+    },
+    Case {
+        name: "ipc_free_fall",
+        about: "falls under `ipc`: the values of each scheme, step by step",
+        run: ipc_motion::free_fall,
+    },
+    Case {
+        name: "ipc_equilibria",
+        about: "the stretched bar and the cantilever under `ipc`",
+        run: ipc_motion::equilibria,
+    },
+    Case { name: "ipc_told", about: "bodies that move and turn as told", run: ipc_motion::told },
+    Case {
+        name: "raisim_rolling",
+        about: "a box that slips under balls that roll, pushed in four directions",
+        run: impulse_contact::rolling,
+    },
+    Case {
+        name: "raisim_bouncing",
+        about: "forty-nine balls that bounce for ever",
+        run: impulse_contact::bouncing,
+    },
+    Case {
+        name: "raisim_666",
+        about: "a cube of balls that falls apart: overlap",
+        run: impulse_contact::cube,
+    },
+    Case {
+        name: "sliding_to_rolling_sphere",
+        about: "a ball that slides until it rolls",
+        run: impulse_contact::sliding,
+    },
+    Case {
+        name: "ball_on_turntable",
+        about: "a ball on a turning table: a circle at 2/7 of its rate",
+        run: impulse_contact::turntable,
+    },
+    Case {
+        name: "incline_by_impulses",
+        about: "a block that sticks or slides on a slope, `impulse`",
+        run: impulse_contact::incline,
+    },
+    Case {
+        name: "cards_by_impulses",
+        about: "two cards that lean on each other, `impulse`",
+        run: impulse_contact::cards,
+    },
+    Case {
+        name: "arch_by_impulses",
+        about: "an arch that stands or falls, `impulse`",
+        run: impulse_contact::masonry,
+    },
+    Case {
+        name: "stack_by_impulses",
+        about: "heavy on light: 1 : 1 : 10^6, `impulse`",
+        run: impulse_contact::stack,
+    },
+    Case {
+        name: "collision_by_impulses",
+        about: "momenta and energy of two boxes that meet, `impulse`",
+        run: impulse_contact::collision,
     },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },

@@ -1,5 +1,6 @@
 //! The model (constant, shared between threads) and the state (everything that changes).
 
+mod affine_joints;
 mod constraint;
 mod contact;
 mod contact_report;
@@ -11,8 +12,9 @@ mod robots;
 mod state;
 mod touch;
 
+pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
-pub use contact::{ContactModel, LinearRow};
+pub use contact::{ContactModel, LinearRow, Torque};
 pub use contact_report::ContactForce;
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
@@ -199,7 +201,9 @@ impl Model {
             kinetic: self.particles.kinetic(&state.v[self.layout.points_v()..])
                 + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n])
                 + robots.0,
-            potential: self.potential_at(state.time, &state.q, &state.v, state) + robots.1,
+            potential: self.potential_at(state.time, &state.q, &state.v, state)
+                + self.affine_joint_energy(state)
+                + robots.1,
         }
     }
 
@@ -219,7 +223,7 @@ impl Model {
 
     /// Energy stored in soft joints, servos and soft limits \[J\].
     pub fn joint_energy(&self, state: &State) -> f64 {
-        self.joint_energy_at(state.time, &state.q, &state.v, state)
+        self.joint_energy_at(state.time, &state.q, &state.v, state) + self.affine_joint_energy(state)
     }
 
     fn joint_energy_at(&self, time: f64, q: &[f64], v: &[f64], memory: &State) -> f64 {
@@ -244,7 +248,7 @@ impl Model {
         if self.layout.rigid > 0 && !names.contains(&"gravity") {
             names.push("gravity");
         }
-        if self.constraints.iter().any(|c| !c.is_exact()) {
+        if self.constraints.iter().any(|c| !c.is_exact()) || self.has_joint_springs() {
             names.push("joints");
         }
         if !self.robots.is_empty() {
@@ -265,7 +269,7 @@ impl Model {
                 None => terms.push(("gravity", weight)),
             }
         }
-        if self.constraints.iter().any(|c| !c.is_exact()) {
+        if self.constraints.iter().any(|c| !c.is_exact()) || self.has_joint_springs() {
             terms.push(("joints", self.joint_energy(state)));
         }
         if !self.robots.is_empty() {

@@ -1,6 +1,7 @@
 //! Everything that changes, and everything needed to resume with the same bits.
 
 use super::{ContactPoint, Layout, PointId};
+use crate::coupling::Drive;
 use crate::math::{Vec3, add_triple, triple};
 use crate::solve::ode::Controller;
 
@@ -31,11 +32,12 @@ pub struct State {
     pub robots: Vec<f64>,
     /// Points of contact of the last step of `impulse`, sorted by colliders.
     pub contacts: Vec<ContactPoint>,
-    /// For how long each rigid body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps.
-    pub rest: Vec<f64>,
     /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
     /// unchanged until they are set anew. An input, not a part of what [`pack`](Self::pack) saves.
     pub applied: Vec<f64>,
+    /// Mass and increments of each articulation that a caller drives, by the number of the articulation; an input as
+    /// well. Those that robots of the scene drive are left as they are.
+    pub drives: Vec<Drive>,
 }
 
 /// A packed state does not fit the model.
@@ -67,8 +69,8 @@ impl State {
             before: Vec::new(),
             robots: vec![0.0; layout.robots],
             contacts: Vec::new(),
-            rest: Vec::new(),
             applied: Vec::new(),
+            drives: Vec::new(),
         }
     }
 
@@ -84,8 +86,8 @@ impl State {
         self.before.clone_from(&other.before);
         self.robots.clone_from(&other.robots);
         self.contacts.clone_from(&other.contacts);
-        self.rest.clone_from(&other.rest);
         self.applied.clone_from(&other.applied);
+        self.drives.clone_from(&other.drives);
     }
 
     /// Adds a force \[N\] from outside at a point, until it is taken away by clearing [`applied`](Self::applied).
@@ -164,11 +166,7 @@ impl State {
             out.extend_from_slice(&self.before);
             out.resize(Self::packed_len(layout), 0.0);
         }
-        if !self.contacts.is_empty() || !self.rest.is_empty() {
-            out.push(self.rest.len() as f64);
-            out.extend_from_slice(&self.rest);
-            self.contacts.iter().for_each(|c| c.pack(out));
-        }
+        self.contacts.iter().for_each(|c| c.pack(out));
     }
 
     /// Reads what [`pack`](Self::pack) wrote. Carried points are not in it:
@@ -201,16 +199,11 @@ impl State {
         if before.first().is_some_and(|h| *h > 0.0) {
             state.before.extend_from_slice(before);
         }
-        if let Some((&count, behind)) = contacts.split_first() {
-            let fits = count >= 0.0 && count <= behind.len() as f64 && count <= layout.rigid as f64;
-            let (rest, points) = behind.split_at(if fits { count as usize } else { 0 });
-            let (points, left) = points.as_chunks::<{ ContactPoint::NUMBERS }>();
-            if !fits || !left.is_empty() {
-                return Err(mismatch);
-            }
-            state.rest.extend_from_slice(rest);
-            state.contacts.extend(points.iter().map(ContactPoint::unpack));
+        let (points, left) = contacts.as_chunks::<{ ContactPoint::NUMBERS }>();
+        if !left.is_empty() {
+            return Err(mismatch);
         }
+        state.contacts.extend(points.iter().map(ContactPoint::unpack));
         Ok(state)
     }
 

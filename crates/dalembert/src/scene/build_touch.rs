@@ -141,6 +141,7 @@ impl<'a> Maker<'a> {
         }
         out.excluded.sort_unstable();
         out.excluded.dedup();
+        out.pairs.sort_by_key(|p| p.0);
         self.out
     }
 }
@@ -177,7 +178,13 @@ pub(super) fn touch_model(
 ) -> Option<TouchModel> {
     let settings = match &scene.method {
         Method::Impulse(m) => (m.friction, m.restitution),
-        Method::Lagrange(m) => (m.friction, m.restitution),
+        Method::Lagrange(m) => {
+            for (k, robot) in robots.iter().enumerate() {
+                notes.at("robot", k, &robot.name);
+                notes.error("", "robots touch nothing under `lagrange`; they do under `impulse`");
+            }
+            (m.friction, m.restitution)
+        }
         _ => return None,
     };
     check(scene, blocks, robots, notes);
@@ -211,6 +218,10 @@ pub(super) fn touch_model(
         let material = maker.material(Material { class, belt, kinds: [1, 1], ..Material::default() });
         let place = Pose::new(g.point, upright(&normal));
         maker.add(&g.name, Collider { material, ..Collider::new(WORLD, Geometry::HalfSpace).at(place) });
+    }
+    for (k, robot) in robots.iter().enumerate() {
+        notes.at("robot", k, &robot.name);
+        super::build_touch_robot::add_robot(k as u32, robot, &mut maker, notes);
     }
     for [a, b] in &joined.apart {
         let part = |name: &str| match name {

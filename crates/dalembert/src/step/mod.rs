@@ -24,6 +24,7 @@ pub use system::{RowCount, gaps, independent_rows, worst_gap};
 
 use std::sync::Arc;
 
+use crate::coupling::{Articulation, Drive, DriveError, DriveReport, Driver};
 use crate::model::{Energy, Model, State};
 use crate::solve::cg::CgStop;
 use crate::solve::linear::LinearReport;
@@ -113,7 +114,7 @@ pub enum StepError {
     #[error(transparent)]
     Robot(#[from] crate::bodies::articulated::machine::MachineStepError),
     /// The method or its integrator does not take robots.
-    #[error("`{0}` does not step robots; use `impulse`, or `lagrange` or `explicit` with {1}")]
+    #[error("`{0}` does not step robots; use `impulse` or `ipc`, or `lagrange` or `explicit` with {1}")]
     NoRobots(String, &'static str),
     /// A body that moves as told has no room.
     #[error(
@@ -155,6 +156,9 @@ pub enum StepError {
         /// Time before the step \[s\].
         time: f64,
     },
+    /// What drives an articulation gave no sense.
+    #[error(transparent)]
+    Drive(#[from] crate::coupling::DriveError),
     /// The caller asked for a step that is none.
     #[error("the step size must be a positive, finite number of seconds, but is {0}")]
     BadStepSize(f64),
@@ -238,7 +242,13 @@ impl Method {
         if !(h.is_finite() && h > 0.0) {
             return Err(StepError::BadStepSize(h));
         }
-        if model.robots.is_empty() {
+        // Under contact a robot is solved together with what it touches.
+        let together = match self {
+            Method::Impulse(_) => model.touch.is_some(),
+            Method::Ipc(_) => true,
+            _ => false,
+        };
+        if model.robots.is_empty() || together {
             return self.step_bodies(model, state, h, work);
         }
         robots::step(self, model, state, h, work)
@@ -335,6 +345,36 @@ impl Simulation {
     pub fn step(&mut self) -> Result<StepReport, StepError> {
         self.report = self.method.step(&self.model, &mut self.state, self.dt, &mut self.workspace)?;
         Ok(self.report)
+    }
+
+    /// Asks `driver` for mass and increments of every articulation that no robot of the scene drives, then advances by one
+    /// step. If the driver fails, or what it says has no sense, the state stays as it is.
+    pub fn step_driven(
+        &mut self,
+        mut driver: impl FnMut(&Articulation, &State) -> Result<Drive, String>,
+    ) -> Result<StepReport, StepError> {
+        let Some(contact) = &self.model.contact else { return self.step() };
+        let mut drives = Vec::with_capacity(contact.articulations.len());
+        for a in &contact.articulations {
+            drives.push(if a.driver == Driver::External {
+                driver(a, &self.state)
+                    .map_err(|message| DriveError::Driver { articulation: a.name.clone(), message })?
+            } else {
+                Drive::default()
+            });
+        }
+        let before = std::mem::replace(&mut self.state.drives, drives);
+        let done = self.step();
+        if done.is_err() {
+            self.state.drives = before;
+        }
+        done
+    }
+
+    /// What the last step made of an articulation; none before the first step.
+    pub fn articulation(&self, name: &str) -> Option<&DriveReport> {
+        let list = &self.model.contact.as_ref()?.articulations;
+        self.workspace.ipc.coupling.reports.get(list.iter().position(|a| a.name == name)?)
     }
 
     /// Takes as many steps as fit into `duration` seconds (rounded to the nearest whole number).

@@ -26,6 +26,7 @@
 //! faster than the tolerance, in metres per second. Book: "Intersection-free contact".
 
 mod bend;
+mod joints;
 mod newton;
 mod potential;
 mod rigid_modes;
@@ -94,8 +95,23 @@ impl Ipc {
         let Workspace { ipc: w, next, .. } = work;
         next.copy_from(state);
         let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
-        self.minimise(model, state, h, w, &mut report)?;
+        w.drive(model, state, h)?;
+        let torques = model.contact.as_ref().map_or(&[][..], |c| &c.torques);
+        if torques.is_empty() {
+            self.minimise(model, state, h, w, &mut report)?;
+        } else {
+            // Taken with the pose at the start of the step, so that they have a potential within it.
+            next.applied.resize(model.layout.len_v(), 0.0);
+            let t = state.time_after(h);
+            torques.iter().for_each(|torque| torque.add(t, &state.q, &mut next.applied));
+            let given = std::mem::replace(&mut state.applied, std::mem::take(&mut next.applied));
+            let done = self.minimise(model, state, h, w, &mut report);
+            next.applied.clone_from(&given);
+            state.applied = given;
+            done?;
+        }
         w.finish(model, next, self.scheme);
+        w.finish_drives(model, h, next);
         crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
         if !all_finite(&next.q) || !all_finite(&next.v) {
             return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));

@@ -3,10 +3,12 @@
 use super::super::{StepError, StepReport};
 use super::Ipc;
 use super::bend::bend;
+use super::joints::JointWork;
 use super::potential::Potential;
 use super::system::Equations;
 use super::touch::Touch;
 use crate::collide::TooMany;
+use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
 use crate::math::{dot, set_triple, triple};
 use crate::model::{Model, State};
 use crate::step::Scheme;
@@ -21,12 +23,18 @@ const CHORD: f64 = 1e-7;
 const LOAD_CHANGE: f64 = 0.05;
 /// Rounds in which prescribed bodies may come to where they are told to be.
 const ROUNDS: u32 = 100;
+/// Joints hold when they gape by less than this part of what the tolerance lets a point move in a step.
+const JOINT_PART: f64 = 1e-3;
+/// Most rounds of multipliers of joints.
+const JOINT_ROUNDS: u32 = 30;
 
 /// Buffers of a step.
 #[derive(Debug, Default)]
 pub(crate) struct IpcWork {
     potential: Potential,
     pub(super) touch: Touch,
+    joints: JointWork,
+    pub(crate) coupling: CouplingWork,
     equations: Equations,
     /// The iterate with its carried points, and the next one.
     q: Vec<f64>,
@@ -54,7 +62,7 @@ impl Ipc {
     ) -> Result<(), StepError> {
         w.begin(self, model, state, h)?;
         for pass in 1..=self.friction_passes.max(1) {
-            self.newton(model, state, h, w, report)?;
+            self.newton_held(model, state, h, w, report)?;
             let change = w.touch_friction(model);
             if change <= LOAD_CHANGE || pass == self.friction_passes {
                 break;
@@ -64,6 +72,28 @@ impl Ipc {
             report.contacts = w.touch.set.contacts.len() as u32;
             report.smallest_gap = w.touch.smallest_gap();
         }
+        Ok(())
+    }
+
+    /// Newton's iteration, and multipliers of joints until they hold.
+    fn newton_held(
+        &self,
+        model: &Model,
+        state: &State,
+        h: f64,
+        w: &mut IpcWork,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        for _ in 0..JOINT_ROUNDS {
+            self.newton(model, state, h, w, report)?;
+            let Some(contact) = model.contact.as_ref().filter(|_| !w.joints.is_empty()) else {
+                return Ok(());
+            };
+            if w.joints.update(contact, &w.q) <= JOINT_PART * self.tolerance * h {
+                return Ok(());
+            }
+        }
+        report.unfinished = true;
         Ok(())
     }
 
@@ -136,6 +166,8 @@ impl IpcWork {
                 self.potential.curvature(model, 0.0, &mut self.equations.list);
                 diagonal = self.equations.mean_diagonal(model);
             }
+            self.coupling.begin(&contact.articulations, &self.q, h);
+            self.joints.begin(contact, state, &self.potential.start, d);
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
@@ -156,6 +188,10 @@ impl IpcWork {
         if let Some(contact) = &model.contact {
             self.touch.slope(contact, &mut self.b);
             self.touch.add_curvature(&mut self.equations.list);
+            self.joints.slope(contact, &self.q, &mut self.b);
+            self.joints.curvature(contact, &self.q, &mut self.equations.list);
+            self.coupling.slope(&self.q, &mut self.b);
+            self.coupling.curvature(&self.q, &mut self.equations.list);
         }
     }
 
@@ -200,7 +236,8 @@ impl IpcWork {
         let mut largest = 0.0f64;
         if let Some(contact) = &model.contact {
             for &first in &contact.affine {
-                if !contact.held[first as usize] {
+                // The centre may be held while the columns are free, and the other way round.
+                if !contact.held[first as usize + 1] {
                     let angle = bend(&self.q, &self.delta, part, first as usize + 1, &mut self.way);
                     largest = largest.max(angle);
                 }
@@ -253,8 +290,10 @@ impl IpcWork {
             contact.positions(&self.trial, &mut self.touch.x1);
             let touch = self.touch.energy(contact, true);
             self.ahead = touch;
-            energy += touch;
-            size += touch.abs();
+            let (joints, joints_size) = self.joints.energy(contact, &self.trial);
+            let coupled = self.coupling.energy(&self.trial);
+            energy += touch + joints + coupled;
+            size += touch.abs() + joints_size + coupled;
         }
         (energy, size)
     }
@@ -271,6 +310,12 @@ impl IpcWork {
         let (mut here, mut size) = self.potential.energy(model, state, &self.q, &self.q);
         here += self.here;
         size += self.here;
+        if let Some(contact) = &model.contact {
+            let (joints, joints_size) = self.joints.energy(contact, &self.q);
+            let coupled = self.coupling.energy(&self.q);
+            here += joints + coupled;
+            size += joints_size + coupled;
+        }
         let slope = -dot(&self.b, &self.delta);
         let (mut part, mut straight) = self.free_way(model, state, 1.0)?;
         let noise = 4.0 * f64::EPSILON * (size + self.potential.rounding + self.touch.rounding);
@@ -322,6 +367,35 @@ impl IpcWork {
         StepError::Blocked { object, distance, time: state.time }
     }
 
+    /// Takes the drives of all articulations: of robots by their own dynamics, of others from the state.
+    pub(super) fn drive(&mut self, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
+        let Some(contact) = &model.contact else { return Ok(()) };
+        self.coupling.drives.clear();
+        for (k, a) in contact.articulations.iter().enumerate() {
+            let drive = match a.driver {
+                Driver::Robot(robot) => self.coupling.drivers.drive(model, a, robot, state, h)?,
+                Driver::External => match state.drives.get(k) {
+                    Some(drive) => drive.clone(),
+                    None => return Err(DriveError::Missing { articulation: a.name.clone() }.into()),
+                },
+            };
+            drive.check(a)?;
+            self.coupling.drives.push(drive);
+        }
+        Ok(())
+    }
+
+    /// What articulations did, and the robots' coordinates.
+    pub(super) fn finish_drives(&mut self, model: &Model, h: f64, next: &mut State) {
+        let Some(contact) = model.contact.as_ref().filter(|_| !self.coupling.is_empty()) else { return };
+        self.b.fill(0.0);
+        self.touch.energy(contact, false);
+        self.touch.slope(contact, &mut self.b);
+        self.coupling.finish(&contact.articulations, &self.q, &self.b);
+        let CouplingWork { reports, drivers, .. } = &mut self.coupling;
+        take_back(model, &contact.articulations, reports, drivers, h, next);
+    }
+
     /// The state after the step.
     pub(super) fn finish(&self, model: &Model, next: &mut State, scheme: Scheme) {
         let n = model.layout.nv;
@@ -332,6 +406,9 @@ impl IpcWork {
             } else {
                 (self.q[k] - self.potential.start[k]) / self.potential.d
             };
+        }
+        if let Some(contact) = &model.contact {
+            self.joints.finish(contact, &self.q, &self.equations.row_forces, &mut next.turns);
         }
         model.filters.settle(&mut next.v);
         for (i, velocity) in model.filters.told_velocities(self.potential.time) {

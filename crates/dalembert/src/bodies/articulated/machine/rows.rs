@@ -99,9 +99,14 @@ impl RowSet {
     }
 
     /// Entries of a row: dofs and numbers.
-    fn row(&self, i: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+    pub(super) fn row(&self, i: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let range = self.start[i]..self.start[i + 1];
         self.dof[range.clone()].iter().map(|d| *d as usize).zip(self.value[range].iter().copied())
+    }
+
+    /// Every entry of a row: dof and number.
+    pub(super) fn each(&self, i: usize, mut entry: impl FnMut(usize, f64)) {
+        self.row(i).for_each(|(d, a)| entry(d, a));
     }
 
     /// (A v) of a row.

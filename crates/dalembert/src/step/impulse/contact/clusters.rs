@@ -7,8 +7,8 @@
 
 use super::ContactWork;
 use super::sweep::{Columns, Side};
-use crate::math::{Pose, Vec3, add_triple, set_triple};
-use crate::model::{Model, State};
+use crate::math::{Vec3, add_triple, set_triple};
+use crate::model::{Model, State, TouchModel};
 use crate::step::impulse::{Impulse, ImpulseWork, RowSolver, Start};
 use crate::step::system::Keep;
 use crate::step::{StepError, StepReport};
@@ -16,30 +16,14 @@ use crate::step::{StepError, StepReport};
 /// Rounds in which rows of clusters may change their stands.
 pub(super) const MOST_ROUNDS: u32 = 5;
 
-/// Room of the robots.
-#[derive(Debug, Default)]
-pub(super) struct RobotRoom {}
-
-impl RobotRoom {
-    pub(super) fn len(&self) -> usize {
-        0
-    }
-
-    /// Pose, velocity and angular velocity of a link.
-    pub(super) fn link(&self, _model: &Model, _robot: usize, _link: usize) -> (Pose, Vec3, Vec3) {
-        (Pose::identity(), Vec3::zeros(), Vec3::zeros())
-    }
-}
-
 impl ContactWork {
-    pub(super) fn load_robots(&mut self, _model: &Model, _state: &State) {}
-
     /// v⁺ and answers of all clusters that contacts touch, under the impulses as they are. True if some row stands
     /// otherwise than in the round before.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn answer_clusters(
         &mut self,
         settings: &Impulse,
+        touch: &TouchModel,
         model: &Model,
         state: &State,
         f: &mut [f64],
@@ -51,6 +35,7 @@ impl ContactWork {
         if round == 0 {
             self.field.numbers.clear();
             self.reserve_columns();
+            self.reserve_rows(touch, model);
         }
         let islands = self.clusters.len() - self.robots.len();
         if self.clusters[..islands].iter().any(|c| c.touched) {
@@ -76,6 +61,7 @@ impl ContactWork {
             report.weak_rows = report.weak_rows.max(one.weak_rows);
             report.unfinished |= one.unfinished;
         }
+        again |= self.answer_robots(model, h, round, report);
         Ok(again)
     }
 
@@ -185,6 +171,7 @@ impl ContactWork {
             report.weak_rows += one.weak_rows;
             report.add_worst(&one);
         }
+        self.conclude_robots(model, state, h, report)?;
         self.drift_loose(model, state, h);
         own.loose.step_others(model, state, f, h);
         Ok(())

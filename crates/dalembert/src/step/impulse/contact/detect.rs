@@ -1,5 +1,7 @@
 //! From shapes to contacts, and the sweeps over them.
 
+use std::ops::Range;
+
 use super::sweep::{Columns, Contact, Inverse, Side, Spin, visit, visit_spin};
 use super::{ContactWork, Info, NONE};
 use crate::collide::rigid::WORLD;
@@ -14,6 +16,10 @@ const MARGIN: f64 = 0.01;
 /// Columns of W that are nothing beside the others get this part of its trace: a body among joints may not move in all
 /// directions.
 const FLOOR: f64 = 1e-11;
+/// Sweeps before they are mixed.
+const PLAIN: u32 = 6;
+/// Sweeps before Newton's method is tried.
+const PATIENCE: u32 = 30;
 
 impl ContactWork {
     /// Velocities at the start and without contacts, and inverse inertias, of bodies by themselves; poses and reach of all.
@@ -220,14 +226,20 @@ impl ContactWork {
         }
         let one = self.info.iter().map(|i| top(if i.nodes[0] == NONE { i.nodes[1] } else { i.nodes[0] }));
         self.islands.number(one);
-        // A stable sort: contacts of an island keep the order of detection.
+        // Contacts of an island keep the order of detection.
         if self.islands.len() > 1 {
-            let of = &self.islands.of;
-            self.info.sort_by_key(|i| of[i.place as usize]);
-            let contacts = std::mem::take(&mut self.contacts);
             self.sorted.clear();
-            self.sorted.extend(self.info.iter().map(|i| contacts[i.place as usize]));
-            self.contacts = std::mem::replace(&mut self.sorted, contacts);
+            self.sorted.extend_from_slice(&self.contacts);
+            self.sorted_info.clear();
+            self.sorted_info.extend_from_slice(&self.info);
+            self.cursor.clear();
+            self.cursor.extend_from_slice(&self.islands.first);
+            for (k, &island) in self.islands.of.iter().enumerate() {
+                let place = self.cursor[island as usize] as usize;
+                self.cursor[island as usize] += 1;
+                self.contacts[place] = self.sorted[k];
+                self.info[place] = self.sorted_info[k];
+            }
         }
     }
 
@@ -303,33 +315,72 @@ impl ContactWork {
 
     /// Sweeps over each island until its velocities stay.
     pub(super) fn solve(&mut self, settings: &Impulse, model: &Model, h: f64, report: &mut StepReport) {
-        let mut x = std::mem::take(&mut self.field.x);
         for i in 0..self.islands.len() {
             let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
-            let contacts = &mut self.contacts[range];
             let speed = |c: &Contact| (self.field.relative(&self.start, c) - c.target).norm();
-            let scale = contacts.iter().map(speed).fold(h * model.gravity.norm(), f64::max).max(1e-12);
-            let (mut moved, mut sweeps) = (f64::INFINITY, 0);
-            while moved > settings.tolerance * scale && sweeps < settings.most_sweeps {
-                moved = 0.0;
-                let n = contacts.len();
-                for k in 0..n {
-                    // There and back: news travel up and down a stack in two sweeps.
-                    let c = &mut contacts[if sweeps % 2 == 0 { k } else { n - 1 - k }];
-                    moved = moved.max(visit(&self.field, &mut x, c));
-                    if c.spin != NONE {
-                        let spin = &mut self.spins[c.spin as usize];
-                        moved = moved.max(visit_spin(&self.field, &mut x, c, spin) * c.arms[0].norm());
-                    }
-                }
-                sweeps += 1;
+            let scale = self.contacts[range.clone()].iter().map(speed);
+            let scale = scale.fold(h * model.gravity.norm(), f64::max).max(1e-12);
+            let (tolerance, most) = (settings.tolerance * scale, settings.most_sweeps);
+            let (mut sweeps, mut moved) = self.solve_island(range.clone(), tolerance, most.min(PATIENCE));
+            if moved > tolerance && most > sweeps {
+                moved = match self.solve_direct(range.clone(), moved, tolerance) {
+                    Some(left) => left,
+                    None => moved,
+                };
+            }
+            if moved > tolerance && most > sweeps {
+                let (more, left) = self.solve_island(range, tolerance, most - sweeps);
+                (sweeps, moved) = (sweeps + more, left);
             }
             report.iterations = report.iterations.max(sweeps);
             report.residual = report.residual.max(moved / scale);
             report.unfinished |= moved > settings.tolerance * scale;
         }
         report.contacts = self.contacts.iter().filter(|c| c.impulse != Vec3::zeros()).count() as u32;
+    }
+
+    /// Sweeps and the last change of a relative velocity \[m/s\].
+    fn solve_island(&mut self, range: Range<usize>, tolerance: f64, most: u32) -> (u32, f64) {
+        let mut x = std::mem::take(&mut self.field.x);
+        let Self { field, contacts, spins, mixer, change, .. } = self;
+        let contacts = &mut contacts[range];
+        let mut sweep = |contacts: &mut [Contact], x: &mut [f64], back: bool| {
+            let (n, mut moved) = (contacts.len(), 0.0f64);
+            for k in 0..n {
+                let c = &mut contacts[if back { n - 1 - k } else { k }];
+                moved = moved.max(visit(field, x, c));
+                if c.spin != NONE {
+                    let spin = &mut spins[c.spin as usize];
+                    moved = moved.max(visit_spin(field, x, c, spin) * c.arms[0].norm());
+                }
+            }
+            moved
+        };
+        let mut sweeps = 0;
+        let mut moved = f64::INFINITY;
+        // A few plain ones: most islands know their impulses from the step before.
+        while moved > tolerance && sweeps < most.min(PLAIN) {
+            moved = sweep(contacts, &mut x, sweeps % 2 == 1);
+            sweeps += 1;
+        }
+        if moved > tolerance {
+            mixer.begin(contacts.len());
+        }
+        // There and back is one map, and it is that map which is mixed.
+        while moved > tolerance && sweeps < most {
+            mixer.start(contacts);
+            moved = sweep(contacts, &mut x, false);
+            moved = moved.max(sweep(contacts, &mut x, true));
+            sweeps += 2;
+            if moved > tolerance && sweeps + 2 < most && mixer.mix(contacts, change) {
+                for (c, d) in contacts.iter_mut().zip(change.iter()) {
+                    c.impulse += d;
+                    field.push(&mut x, c, d);
+                }
+            }
+        }
         self.field.x = x;
+        (sweeps, moved)
     }
 
     /// Forces into the state, in the order of detection.

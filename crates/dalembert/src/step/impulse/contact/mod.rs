@@ -26,8 +26,11 @@
 
 mod clusters;
 mod detect;
+mod direct;
 mod drift;
 mod islands;
+mod mix;
+mod robots;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -97,6 +100,11 @@ pub(super) struct ContactWork {
     free: Vec<f64>,
     contacts: Vec<Contact>,
     sorted: Vec<Contact>,
+    sorted_info: Vec<Info>,
+    cursor: Vec<u32>,
+    mixer: mix::Mixer,
+    direct: direct::Direct,
+    change: Vec<Vec3>,
     info: Vec<Info>,
     spins: Vec<Spin>,
     islands: Islands,
@@ -110,7 +118,7 @@ pub(super) struct ContactWork {
     f_free: Vec<f64>,
     /// Per slot: what the contacts of this step did to a body.
     moved: Vec<Moved>,
-    robots: clusters::RobotRoom,
+    robots: robots::RobotRoom,
 }
 
 /// What contacts did to a body by itself.
@@ -164,7 +172,7 @@ impl ContactWork {
         self.f_free.extend_from_slice(f);
         let mut all = StepReport::default();
         for round in 0.. {
-            let again = self.answer_clusters(settings, model, state, f, h, round, own, &mut all)?;
+            let again = self.answer_clusters(settings, touch, model, state, f, h, round, own, &mut all)?;
             if round > 0 && !again {
                 break;
             }
@@ -207,6 +215,7 @@ impl ContactWork {
         self.slot_rigid = vec![NONE; layout.rigid];
         self.slot_particle = vec![NONE; layout.particles];
         self.place_bodies(touch, model, own);
+        self.robots.fit(model);
         self.radius = vec![0.0; touch.parts.len()];
         for collider in touch.colliders.iter().filter(|c| (c.body as usize) < touch.parts.len()) {
             let size = collider.shape.bounds(&collider.pose, 0.0);
