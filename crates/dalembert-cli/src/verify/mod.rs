@@ -224,6 +224,18 @@ const CASES: &[Case] = &[
     Case { name: "masonry_arch_semicircle", about: "an arch that stands or falls", run: contact::masonry },
     Case { name: "mass_ratio_stack", about: "heavy on light: 1 : 1 : 10^6", run: contact::stack },
     Case { name: "isolated_collision", about: "momenta of two boxes that meet", run: contact::collision },
+    Case { name: "rod_impact_baraff", about: "a rod that falls on its end", run: impacts::rod },
+    Case {
+        name: "point_mass_one_contact",
+        about: "a point that slides and stops, or not",
+        run: impacts::point_mass,
+    },
+    Case { name: "bouncing_ball", about: "bounces that come to an end", run: impacts::bouncing_ball },
+    Case {
+        name: "newtons_cradle",
+        about: "one ball on four, by three rules of simultaneous impacts",
+        run: impacts::cradle,
+    },
     Case {
         name: "ipc_free_fall",
         about: "falls under `ipc`: the values of each scheme, step by step",
@@ -284,18 +296,6 @@ const CASES: &[Case] = &[
         name: "collision_by_impulses",
         about: "momenta and energy of two boxes that meet, `impulse`",
         run: impulse_contact::collision,
-    },
-    Case { name: "rod_impact_baraff", about: "a rod that falls on its end", run: impacts::rod },
-    Case {
-        name: "point_mass_one_contact",
-        about: "a point that slides and stops, or not",
-        run: impacts::point_mass,
-    },
-    Case { name: "bouncing_ball", about: "bounces that come to an end", run: impacts::bouncing_ball },
-    Case {
-        name: "newtons_cradle",
-        about: "one ball on four, by three rules of simultaneous impacts",
-        run: impacts::cradle,
     },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },

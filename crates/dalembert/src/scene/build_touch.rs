@@ -178,7 +178,13 @@ pub(super) fn touch_model(
 ) -> Option<TouchModel> {
     let settings = match &scene.method {
         Method::Impulse(m) => (m.friction, m.restitution),
-        Method::Lagrange(m) => (m.friction, m.restitution),
+        Method::Lagrange(m) => {
+            for (k, robot) in robots.iter().enumerate() {
+                notes.at("robot", k, &robot.name);
+                notes.error("", "robots touch nothing under `lagrange`; they do under `impulse`");
+            }
+            (m.friction, m.restitution)
+        }
         _ => return None,
     };
     check(scene, blocks, robots, notes);

@@ -144,9 +144,6 @@ pub enum StepError {
         /// Time before the step \[s\].
         time: f64,
     },
-    /// What drives an articulation gave no sense.
-    #[error(transparent)]
-    Drive(#[from] crate::coupling::DriveError),
     /// Friction and rigid bodies contradict each other.
     #[error(
         "no forces of contact between `{a}` and `{b}` agree with rigid bodies and Coulomb friction at t = {time} s (as for a rod sliding on its tip, Painlevé 1895); less friction, or the method `impulse`, would help"
@@ -159,6 +156,9 @@ pub enum StepError {
         /// Time before the step \[s\].
         time: f64,
     },
+    /// What drives an articulation gave no sense.
+    #[error(transparent)]
+    Drive(#[from] crate::coupling::DriveError),
     /// The caller asked for a step that is none.
     #[error("the step size must be a positive, finite number of seconds, but is {0}")]
     BadStepSize(f64),

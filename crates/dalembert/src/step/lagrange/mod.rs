@@ -16,6 +16,10 @@
 //! quotient would be a spurious acceleration of order one. (On C = 0, as at a dead point, small singular values are
 //! real.) So a stage whose equations are left with a residual is evaluated at the nearest configuration with C = 0
 //! instead: another extension of the same motion off C = 0, so that the order stays. Book: "Lagrange".
+//!
+//! Rigid bodies that touch (scenes with a ground or a rule of contact) collide at moments found in time and rest on each
+//! other by forces that only push: `events` tells the order of things, `impact` and `resting` the laws. Book: "Rigid
+//! contact".
 
 mod complementarity;
 mod events;
