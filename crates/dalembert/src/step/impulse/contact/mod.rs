@@ -121,6 +121,8 @@ pub(super) struct ContactWork {
     /// Per slot: what the contacts of this step did to a body.
     moved: Vec<Moved>,
     robots: robots::RobotRoom,
+    /// Robots were solved under the impulses as they are.
+    fresh: bool,
 }
 
 /// What contacts did to a body by itself.
@@ -175,7 +177,8 @@ impl ContactWork {
         let mut all = StepReport::default();
         for round in 0.. {
             let again = self.answer_clusters(settings, touch, model, state, f, h, round, own, &mut all)?;
-            if round > 0 && !again {
+            self.fresh = round > 0 && !again;
+            if self.fresh {
                 break;
             }
             if round == 0 {
