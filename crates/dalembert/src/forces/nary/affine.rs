@@ -205,6 +205,11 @@ impl Force for AffineBodies {
         self.bodies.iter().map(|b| b.energy(&b.matrix(p))).sum()
     }
 
+    fn share_energy(&self, p: &Points, add: &mut dyn FnMut(usize, f64)) -> bool {
+        self.bodies.iter().for_each(|b| add(b.columns[0].index(), b.energy(&b.matrix(p))));
+        true
+    }
+
     fn add_force(&self, p: &Points, f: &mut [f64]) {
         for b in &self.bodies {
             let slope = b.slope(&b.matrix(p));

@@ -26,9 +26,12 @@
 //! faster than the tolerance, in metres per second. Book: "Intersection-free contact".
 
 mod bend;
+mod islands;
 mod newton;
+mod part;
 mod potential;
 mod rigid_modes;
+mod search;
 mod system;
 mod touch;
 

@@ -2,21 +2,17 @@
 
 use super::super::{StepError, StepReport};
 use super::Ipc;
-use super::bend::bend;
+use super::islands::{Islands, NONE};
+use super::part::Part;
 use super::potential::Potential;
-use super::system::Equations;
+use super::search::{Steps, crowded};
+use super::system::{Equations, ITERATE};
 use super::touch::Touch;
-use crate::collide::TooMany;
-use crate::math::{dot, set_triple, triple};
+use crate::math::{set_triple, triple};
 use crate::model::{Model, State};
 use crate::step::Scheme;
+use rayon::prelude::*;
 
-/// Halvings of a step.
-const HALVINGS: u32 = 40;
-/// Part of the promised decrease that a step must keep (Armijo).
-const ARMIJO: f64 = 1e-4;
-/// Turns whose chord stretches a body by less than this are cut along the chord.
-const CHORD: f64 = 1e-7;
 /// Relative change of a friction load that asks for another pass.
 const LOAD_CHANGE: f64 = 0.05;
 /// Rounds in which prescribed bodies may come to where they are told to be.
@@ -25,22 +21,26 @@ const ROUNDS: u32 = 100;
 /// Buffers of a step.
 #[derive(Debug, Default)]
 pub(crate) struct IpcWork {
-    potential: Potential,
+    pub(super) potential: Potential,
     pub(super) touch: Touch,
-    equations: Equations,
+    pub(super) islands: Islands,
+    /// The system of everything, and those of islands.
+    pub(super) equations: Equations,
+    parts: Vec<Part>,
+    row: Vec<u32>,
     /// The iterate with its carried points, and the next one.
-    q: Vec<f64>,
-    trial: Vec<f64>,
+    pub(super) q: Vec<f64>,
+    pub(super) trial: Vec<f64>,
     carried: Vec<f64>,
     /// −∇E, the Newton step, and the way to go.
-    b: Vec<f64>,
-    delta: Vec<f64>,
-    way: Vec<f64>,
+    pub(super) b: Vec<f64>,
+    pub(super) delta: Vec<f64>,
+    pub(super) way: Vec<f64>,
+    pub(super) steps: Steps,
     /// Held blocks and where they are told to be.
     told: Vec<(usize, crate::math::Vec3)>,
-    /// Energy of contact and friction at q, and at the trial \[J\].
-    here: f64,
-    ahead: f64,
+    /// Energy of contact and friction at q by bodies \[J\].
+    pub(super) here: Vec<f64>,
 }
 
 impl Ipc {
@@ -77,6 +77,8 @@ impl Ipc {
     ) -> Result<(), StepError> {
         let limit = report.iterations + self.most_newton;
         let mut rounds = 0;
+        w.islands.done.clear();
+        w.islands.done.resize(w.islands.units, false);
         loop {
             report.iterations += 1;
             w.linearise(model, state, report);
@@ -84,11 +86,14 @@ impl Ipc {
             if pending {
                 w.follow(model);
             }
-            w.equations.solve(model, &w.q, &w.b, &mut w.delta, self.solver, report)?;
+            w.solve(self, model, pending, report)?;
             w.tell();
-            let speed = w.speed(model) / h;
-            report.residual = speed;
-            let floor = w.search(model, state, pending, report)?;
+            let speeds = w.speeds(model, h);
+            report.residual = speeds.iter().copied().fold(0.0, f64::max);
+            if report.iterations == 1 && !pending && w.guess(model, state)? {
+                continue;
+            }
+            w.search(model, state, pending, report)?;
             if pending {
                 rounds += 1;
                 if w.pending() && (rounds >= ROUNDS || report.iterations >= limit) {
@@ -96,10 +101,7 @@ impl Ipc {
                 }
                 continue;
             }
-            // What sticks moves slower than the speed below which friction is smoothed: it must be resolved.
-            let rubs = w.touch.rubs();
-            let tolerance = if rubs { self.tolerance.min(0.1 * self.friction_speed) } else { self.tolerance };
-            if floor || speed <= tolerance {
+            if w.rest(self, model, &speeds) {
                 return Ok(());
             }
             if report.iterations >= limit {
@@ -113,8 +115,8 @@ impl Ipc {
 impl IpcWork {
     fn begin(&mut self, settings: &Ipc, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
-        (self.here, self.ahead) = (0.0, 0.0);
         self.q.clone_from(&state.q);
+        self.islands.prepare(model, &state.q, &state.v);
         self.trial.clone_from(&state.q);
         self.carried.resize(model.layout.len_v(), 0.0);
         self.told.clear();
@@ -142,7 +144,8 @@ impl IpcWork {
                 return Err(StepError::Touching { time: state.time });
             }
             self.touch.take_friction(contact);
-            self.here = self.touch.energy(contact, false);
+            self.touch.energy(contact, false);
+            self.here.clone_from(&self.touch.share);
         }
         Ok(())
     }
@@ -178,6 +181,66 @@ impl IpcWork {
         }
     }
 
+    /// δ, all of it at once or island by island; zero for islands that are done.
+    fn solve(
+        &mut self,
+        settings: &Ipc,
+        model: &Model,
+        pending: bool,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        let several = self.islands.several() && !pending;
+        let Some(contact) = model.contact.as_ref().filter(|_| several) else {
+            self.islands.together();
+            return self.equations.solve(model, &self.q, &self.b, &mut self.delta, settings.solver, report);
+        };
+        self.islands.by_contacts(&self.touch.set.contacts);
+        let Self { islands, parts, row, equations, q, b, delta, .. } = self;
+        delta.clear();
+        delta.resize(model.layout.nv, 0.0);
+        row.clear();
+        row.resize(model.layout.particles, NONE);
+        let mut slot = vec![NONE; islands.groups];
+        let mut used = 0;
+        for (u, &g) in islands.group_of_unit.iter().enumerate() {
+            if islands.done[u] || slot[g as usize] != NONE {
+                continue;
+            }
+            slot[g as usize] = used as u32;
+            let blocks = &islands.blocks[g as usize];
+            blocks.iter().enumerate().for_each(|(r, &i)| row[i as usize] = r as u32);
+            if parts.len() <= used {
+                parts.push(Part::default());
+            }
+            parts[used].start(blocks, b);
+            used += 1;
+        }
+        for (i, j, block) in &equations.list.entries {
+            let (r, c) = (row[*i as usize], row[*j as usize]);
+            if r != NONE && c != NONE {
+                let part = &mut parts[slot[islands.group(*i as usize) as usize] as usize];
+                part.list.entries.push((r, c, *block));
+            }
+        }
+        let one = |part: &mut Part| part.solve(model, contact, q, settings.solver, ITERATE);
+        // Islands know nothing of each other: the bits are the same in any order and on any thread.
+        let failed = if used > 1 {
+            parts[..used].par_iter_mut().map(one).find_any(Result::is_err)
+        } else {
+            parts[..used].iter_mut().map(one).find(Result::is_err)
+        };
+        if let Some(Err(stop)) = failed {
+            return Err(StepError::Linear { stop, iterations: 0, residual: f64::NAN, time: report.time });
+        }
+        for part in &parts[..used] {
+            part.spread(delta);
+            report.linear_iterations += part.iterations;
+            report.fallbacks += part.fallbacks;
+            report.linear = part.report;
+        }
+        Ok(())
+    }
+
     /// δ of prescribed blocks ← what is left of their way.
     fn tell(&mut self) {
         for (i, place) in &self.told {
@@ -186,131 +249,14 @@ impl IpcWork {
         }
     }
 
-    /// How far the farthest point would move \[m\].
-    fn speed(&self, model: &Model) -> f64 {
-        let reach = |i: usize| model.contact.as_ref().map_or(1.0, |c| c.reach[i]);
-        let moves = self.delta.chunks_exact(3).enumerate();
-        moves.map(|(i, d)| reach(i) * (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()).fold(0.0, f64::max)
-    }
-
-    /// way ← `part` of δ, stiff bodies turned without stretch; the largest turn \[rad\].
-    fn bend(&mut self, model: &Model, part: f64) -> f64 {
-        self.way.clear();
-        self.way.extend(self.delta.iter().map(|d| part * d));
-        let mut largest = 0.0f64;
-        if let Some(contact) = &model.contact {
-            for &first in &contact.affine {
-                if !contact.held[first as usize] {
-                    let angle = bend(&self.q, &self.delta, part, first as usize + 1, &mut self.way);
-                    largest = largest.max(angle);
-                }
-            }
-        }
-        largest
-    }
-
-    /// Finds a way that is free, at most `part` of δ; returns the part and whether it may be cut along the chord.
-    fn free_way(&mut self, model: &Model, state: &State, mut part: f64) -> Result<(f64, bool), StepError> {
-        let Some(contact) = &model.contact else {
-            self.way.clear();
-            self.way.extend(self.delta.iter().map(|d| part * d));
-            return Ok((part, true));
-        };
-        for attempt in 0.. {
-            let angle = self.bend(model, part);
-            if angle > 0.0 {
-                self.equations.correct(model, part, &mut self.way);
-            }
-            let straight = angle * angle < CHORD;
-            self.trial[..self.way.len()].copy_from_slice(&self.q[..self.way.len()]);
-            self.trial.iter_mut().zip(&self.way).for_each(|(z, d)| *z += d);
-            contact.positions(&self.trial, &mut self.touch.x1);
-            let free = self.touch.free_part(contact).map_err(|e| crowded(&e, state))?;
-            if free >= 1.0 {
-                return Ok((part, straight));
-            }
-            if straight || part < 1e-12 {
-                self.way.iter_mut().for_each(|d| *d *= free);
-                return Ok((part * free, true));
-            }
-            // A shorter way is another chord, which may meet something else.
-            part *= if attempt < 2 { free } else { 0.5 * free };
-        }
-        Ok((part, true))
-    }
-
-    /// trial ← q + way, with carried points and vertices; its energy and the size of its terms.
-    fn look(&mut self, model: &Model, state: &State) -> (f64, f64) {
-        let n = model.layout.nv;
-        for (k, z) in self.trial[..n].iter_mut().enumerate() {
-            *z = self.q[k] + self.way[k];
-        }
-        for m in &model.mappings {
-            m.carry(&mut self.trial);
-        }
-        let (mut energy, mut size) = self.potential.energy(model, state, &self.trial, &self.q);
-        if let Some(contact) = &model.contact {
-            contact.positions(&self.trial, &mut self.touch.x1);
-            let touch = self.touch.energy(contact, true);
-            self.ahead = touch;
-            energy += touch;
-            size += touch.abs();
-        }
-        (energy, size)
-    }
-
-    /// Goes along δ as far as nothing stops it and the energy falls. True if nothing but rounding is left to gain.
-    fn search(
-        &mut self,
-        model: &Model,
-        state: &State,
-        pending: bool,
-        report: &mut StepReport,
-    ) -> Result<bool, StepError> {
-        // Energy where we stand, with the terms of this iteration.
-        let (mut here, mut size) = self.potential.energy(model, state, &self.q, &self.q);
-        here += self.here;
-        size += self.here;
-        let slope = -dot(&self.b, &self.delta);
-        let (mut part, mut straight) = self.free_way(model, state, 1.0)?;
-        let noise = 4.0 * f64::EPSILON * (size + self.potential.rounding + self.touch.rounding);
-        for halving in 0..=HALVINGS {
-            let (energy, _) = self.look(model, state);
-            report.evaluations += 1;
-            let enough = energy <= here + ARMIJO * part * slope + noise;
-            if energy.is_finite() && (enough || pending) {
-                self.here = self.ahead;
-                std::mem::swap(&mut self.q, &mut self.trial);
-                std::mem::swap(&mut self.touch.x, &mut self.touch.x1);
-                self.touch.cautious |= halving >= 2;
-                let floor = !pending && part >= 1.0 && -slope <= noise;
-                return Ok(floor);
-            }
-            if halving == HALVINGS {
-                break;
-            }
-            if straight {
-                self.way.iter_mut().for_each(|d| *d *= 0.5);
-                part *= 0.5;
-            } else {
-                (part, straight) = self.free_way(model, state, 0.5 * part)?;
-            }
-        }
-        // Nothing leads down: rounding, or a curvature that says nothing. Stay.
-        if let Some(contact) = &model.contact {
-            self.touch.energy(contact, false);
-        }
-        report.unfinished |= -slope > 1e-6 * size;
-        Ok(true)
-    }
-
     fn touch_friction(&mut self, model: &Model) -> f64 {
         let Some(contact) = &model.contact else { return 0.0 };
         if contact.friction.iter().all(|mu| *mu == 0.0) {
             return 0.0;
         }
         let change = self.touch.take_friction(contact);
-        self.here = self.touch.energy(contact, false);
+        self.touch.energy(contact, false);
+        self.here.clone_from(&self.touch.share);
         change
     }
 
@@ -338,8 +284,4 @@ impl IpcWork {
             set_triple(&mut next.v, i, &velocity);
         }
     }
-}
-
-fn crowded(error: &TooMany, state: &State) -> StepError {
-    StepError::Crowded { message: error.to_string(), time: state.time }
 }

@@ -12,8 +12,10 @@
 //! $\mu\lambda$ at the slip $\varepsilon d$, and its curvature
 //! $\mu\lambda\big[\tfrac{f_1}{|u|}(1 - nn^T) + (f_1' - \tfrac{f_1}{|u|})\hat u\hat u^T\big]$ is positive semidefinite as it stands: along û it
 //! is $f_1' \ge 0$, across it $f_1/|u|$. Along û a sliding contact has none, so that a step may slide back beyond where it
-//! came from. Once that has been seen in a step, $f_1/|u|$ is taken in both directions: since $f_0$ is concave in $|u|^2$, the
-//! quadratic with that curvature lies above D everywhere, and its minimum never overshoots.
+//! came from. With $f_1/|u|$ in both directions it never does: $f_0$ is concave in $|u|^2$, and the quadratic with that
+//! curvature lies above D everywhere; but near the end the steps become far too short. So along û the larger one of
+//! $f_1'$ and $\theta f_1/|u|$ is taken, with a caution θ of each body that grows when a step had to be cut and shrinks
+//! when the energy fell by much more than the half of the slope that a right curvature promises.
 
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
@@ -54,12 +56,25 @@ pub(super) struct Touch {
     /// Slip below which friction is smoothed, and the gap at which contact begins \[m\].
     slip: f64,
     gap: f64,
-    /// Friction takes the curvature that never overshoots.
-    pub cautious: bool,
+    /// θ of each body: how much of the curvature that never overshoots friction takes along the slip, 0 … 1.
+    pub caution: Vec<f64>,
     /// False if nothing can touch.
     active: bool,
-    /// Σ |f| |x| over all contacts \[J\].
-    pub rounding: f64,
+    /// Σ |f| |x| over the contacts of each body \[J\].
+    pub rounding: Vec<f64>,
+    /// Energy of barrier and friction by bodies, where it was taken last \[J\].
+    pub share: Vec<f64>,
+}
+
+/// Divides what a contact has between its bodies: by halves, or all of it to the one that can move.
+fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out: &mut [f64]) {
+    let free = |b: u32| b != u32::MAX && !contact.surface.bodies[b as usize].prescribed();
+    match bodies.map(free) {
+        [true, true] => bodies.iter().for_each(|&b| out[b as usize] += 0.5 * amount),
+        [true, false] => out[bodies[0] as usize] += amount,
+        [false, true] => out[bodies[1] as usize] += amount,
+        [false, false] => {}
+    }
 }
 
 /// Puts the blocks of contacts into a list.
@@ -85,7 +100,12 @@ impl Touch {
     pub(super) fn begin(&mut self, contact: &ContactModel, start: &[f64], slip: f64) {
         self.active = contact.can_touch();
         contact.positions(start, &mut self.start);
-        (self.slip, self.gap, self.cautious) = (slip, contact.gap, false);
+        (self.slip, self.gap) = (slip, contact.gap);
+        let bodies = contact.surface.bodies.len();
+        for list in [&mut self.caution, &mut self.rounding, &mut self.share] {
+            list.clear();
+            list.resize(bodies, 0.0);
+        }
         self.load.clear();
         self.rub.contacts.clear();
     }
@@ -137,17 +157,25 @@ impl Touch {
         Ok(swept.alpha)
     }
 
-    /// Part of the way from x to x1 that is free.
-    pub(super) fn free_part(&mut self, contact: &ContactModel) -> Result<f64, TooMany> {
+    /// Follows the pairs from x to x1: `longest` says how far a pair of bodies is followed, `take` gets how far it may
+    /// go. Returns the part of the way that was looked at.
+    pub(super) fn free_parts(
+        &mut self,
+        contact: &ContactModel,
+        rest: f64,
+        longest: impl Fn([u32; 2]) -> f64,
+        take: impl FnMut([u32; 2], f64),
+    ) -> Result<f64, TooMany> {
         if !self.active {
             return Ok(1.0);
         }
         if !self.x1.iter().all(|x| x.iter().all(|x| x.is_finite())) {
             return Ok(0.0);
         }
-        let longest = self.cover(contact)?;
-        let options = CcdOptions::default();
-        Ok(self.candidates.free_step(&contact.surface, &self.x, &self.x1, longest, &options))
+        let covered = self.cover(contact)?;
+        let options = CcdOptions { rest, ..CcdOptions::default() };
+        self.candidates.each_time(&contact.surface, &self.x, &self.x1, &options, longest, take);
+        Ok(covered)
     }
 
     /// Takes the contacts at x1 (`ahead`) or x; the energy of barrier and friction there \[J\], infinite where something
@@ -162,6 +190,7 @@ impl Touch {
         self.faded.clear();
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         let mut sum = 0.0;
+        self.share.fill(0.0);
         for (k, c) in self.set.contacts.iter().enumerate() {
             let mut kappa = c.vertices.iter().map(|&v| self.stiffness[v as usize]).fold(0.0, f64::max);
             if c.kind == Kind::EdgeEdge {
@@ -175,11 +204,15 @@ impl Touch {
                 }
             }
             self.kappa.push(kappa);
-            sum += kappa * barrier.at(c.gap)[0];
+            let energy = kappa * barrier.at(c.gap)[0];
+            divide(contact, c.bodies, energy, &mut self.share);
+            sum += energy;
         }
         for (c, load) in self.rub.contacts.iter().zip(&self.load) {
             let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
-            sum += load * law.at(u.norm())[0];
+            let energy = load * law.at(u.norm())[0];
+            divide(contact, c.bodies, energy, &mut self.share);
+            sum += energy;
         }
         if sum.is_nan() { f64::INFINITY } else { sum }
     }
@@ -187,18 +220,18 @@ impl Touch {
     /// b −= the slope of barrier and friction at the contacts taken last, at x; stiffnesses are kept for
     /// [`add_curvature`](Self::add_curvature).
     pub(super) fn slope(&mut self, contact: &ContactModel, b: &mut [f64]) {
-        self.rounding = 0.0;
+        self.rounding.fill(0.0);
         if !self.active {
             return;
         }
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         self.forces.clear();
         self.stiffnesses.clear();
-        self.rounding = 0.0;
         for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
             let [_, first, second] = barrier.at(c.gap);
             self.forces.push(-kappa * first * c.normal);
-            self.rounding += (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
+            let rounding = (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
+            divide(contact, c.bodies, rounding, &mut self.rounding);
             self.stiffnesses.push(sym3(&(kappa * second * c.normal * c.normal.transpose())));
         }
         self.set.add_gradient(&self.forces, b);
@@ -220,8 +253,10 @@ impl Touch {
             let [_, _, ratio, rate] = law.at(y);
             self.forces.push(-*load * ratio * u);
             let mut N = ratio * (Mat3::identity() - c.normal * c.normal.transpose());
-            if y > 0.0 && !self.cautious {
-                N += (rate - ratio) / (y * y) * u * u.transpose();
+            if y > 0.0 {
+                let of = |b: u32| self.caution.get(b as usize).copied().unwrap_or(0.0);
+                let theta = of(c.bodies[0]).max(of(c.bodies[1]));
+                N += (rate.max(theta * ratio) - ratio) / (y * y) * u * u.transpose();
             }
             self.stiffnesses.push(sym3(&(*load * N)));
         }
