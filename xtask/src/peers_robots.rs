@@ -41,12 +41,49 @@ pub(crate) fn robots() -> Outcome {
     if let Err(reason) = steps(&ours, &python) {
         println!("steps of MuJoCo: not measured: {reason}");
     }
-    match shared {
+    match &shared {
         None => println!("kernels of Pinocchio: skipped: no shared data"),
         Some(shared) => {
-            if let Err(reason) = kernels(&ours, &python, &shared) {
+            if let Err(reason) = kernels(&ours, &python, shared) {
                 println!("kernels of Pinocchio: not measured: {reason}");
             }
+        }
+    }
+    if let Err(reason) = instructions(shared.as_deref()) {
+        println!("instructions: not counted: {reason}");
+    }
+    Ok(())
+}
+
+/// Instructions per call of our kernels, by callgrind: what the program needs for 130 calls less what it needs for 30.
+fn instructions(shared: Option<&Path>) -> Outcome {
+    const CALLS: [u64; 2] = [30, 130];
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return Err("valgrind is not installed".into());
+    }
+    let count = |kernel: &str, model: &str, calls: u64| -> Outcome<u64> {
+        let mut bench = Command::new("valgrind");
+        bench.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        bench.arg(program(&[])?.get_program()).args(["bench", "--calls", kernel, model, &calls.to_string()]);
+        if let Some(shared) = shared {
+            bench.env("DALEMBERT_SHARED", shared);
+        }
+        let done = bench.output().map_err(|e| e.to_string())?;
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        let total = text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+        total.ok_or(text)
+    };
+    println!("\ninstructions per call, by callgrind");
+    println!("{:<34} {:>12} {:>12}", "name", "a call", "per joint");
+    let models: &[(&str, u64)] = match shared {
+        Some(_) => &[("panda", 9), ("solo12", 13), ("simple_humanoid", 30), ("chain100", 100)],
+        None => &[("arm7", 7), ("humanoid35", 30), ("chain100", 100)],
+    };
+    for (model, joints) in models {
+        for kernel in ["rnea", "crba", "aba", "d_rnea", "d_aba"] {
+            let calls = count(kernel, model, CALLS[1])?.saturating_sub(count(kernel, model, CALLS[0])?);
+            let each = calls / (CALLS[1] - CALLS[0]);
+            println!("{:<34} {each:>12} {:>12}", format!("{kernel}, {model}"), each / joints);
         }
     }
     Ok(())
@@ -120,38 +157,54 @@ fn steps(ours: &[Value], python: &Path) -> Outcome {
     Ok(())
 }
 
-/// Pinocchio's bench, compiled if it is not there.
-fn pinocchio(python: &Path, shared: &Path) -> Outcome<PathBuf> {
-    let bench = folder().join("pin_bench");
-    if bench.is_file() {
-        return Ok(bench);
-    }
+/// Pinocchio's bench, compiled if it is not there: against the packaged library, and header-only for this machine.
+fn pinocchio(python: &Path, shared: &Path) -> Outcome<[PathBuf; 2]> {
     let ask = "import cmeel, pathlib; print(pathlib.Path(cmeel.__file__).parent.parent / 'cmeel.prefix')";
     let prefix = PathBuf::from(output(Command::new(python).args(["-c", ask]))?.trim());
-    let include = prefix.join("include");
-    let mut compile = Command::new("g++");
-    compile.args(["-O3", "-std=c++17", "-DNDEBUG"]);
-    // Those of the package's own targets: its explicit instantiations are used.
-    compile.args([
-        "-DBOOST_MPL_LIMIT_LIST_SIZE=30",
-        "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30",
-        "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
-        "-DBOOST_FUSION_INVOKE_MAX_ARITY=12",
-        "-DPINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION",
-    ]);
-    for folder in [include.clone(), include.join("eigen3"), include.join("pinocchio/deprecated")] {
-        compile.arg("-I").arg(folder);
+    let compiler = || {
+        let mut compile = Command::new("g++");
+        // The limits are those of the package's own targets.
+        compile.args(["-O3", "-std=c++17", "-DNDEBUG", "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS"]);
+        compile.args(["-DBOOST_MPL_LIMIT_LIST_SIZE=30", "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30"]);
+        compile.arg("-DBOOST_FUSION_INVOKE_MAX_ARITY=12");
+        for folder in ["include", "include/eigen3", "include/pinocchio/deprecated"] {
+            compile.arg("-I").arg(prefix.join(folder));
+        }
+        compile
+    };
+    let link = |compile: &mut Command| {
+        let lib = prefix.join("lib");
+        compile.arg("-L").arg(&lib).args(["-lpinocchio_default", "-lboost_serialization"]);
+        compile.arg(format!("-Wl,-rpath,{}", lib.display()));
+    };
+    let source = shared.join("peers/articulated/pin_bench.cpp");
+    let [packaged, native] = ["pin_bench", "pin_bench_native"].map(|name| folder().join(name));
+    if !packaged.is_file() {
+        let mut compile = compiler();
+        compile.arg("-DPINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION").arg(&source).arg("-o").arg(&packaged);
+        link(&mut compile);
+        pass(&mut compile)?;
     }
-    compile.arg(shared.join("peers/articulated/pin_bench.cpp")).arg("-L").arg(prefix.join("lib"));
-    compile.args(["-lpinocchio_default", "-lboost_serialization"]);
-    compile.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display())).arg("-o").arg(&bench);
-    pass(&mut compile)?;
-    Ok(bench)
+    if !native.is_file() {
+        // One kernel at a time, which keeps the compiler's time and memory bounded.
+        let parts: Vec<PathBuf> = (0..7).map(|unit| folder().join(format!("native_{unit}.o"))).collect();
+        for (unit, part) in parts.iter().enumerate().filter(|(_, part)| !part.is_file()) {
+            eprintln!("compiling Pinocchio for this machine, part {} of 7 (a minute or two)", unit + 1);
+            let mut compile = compiler();
+            compile.args(["-march=native", "-w", "-c"]).arg(format!("-DUNIT={unit}")).arg(&source);
+            pass(compile.arg("-o").arg(part))?;
+        }
+        let mut compile = Command::new("g++");
+        compile.args(&parts).arg("-o").arg(&native);
+        link(&mut compile);
+        pass(&mut compile)?;
+    }
+    Ok([packaged, native])
 }
 
 fn kernels(ours: &[Value], python: &Path, shared: &Path) -> Outcome {
-    let bench = pinocchio(python, shared)?;
-    let mut run = Command::new(bench);
+    let builds = pinocchio(python, shared)?;
+    let mut texts = Vec::new();
     for (model, free) in KERNELS {
         let name = Path::new(model).file_stem().unwrap_or_default();
         let text = folder().join(name).with_extension("txt");
@@ -163,25 +216,29 @@ fn kernels(ours: &[Value], python: &Path, shared: &Path) -> Outcome {
             dump.arg("--free");
         }
         output(&mut dump)?;
-        run.arg(text);
+        texts.push(text);
     }
     // A line reads: NAME nv N err … | ns: KERNEL TIME KERNEL TIME …
-    for line in output(&mut run)?.lines() {
-        let Some((head, times)) = line.split_once("ns:") else { continue };
-        let model = head.split('.').next().unwrap_or_default().trim().to_owned();
-        let words: Vec<&str> = times.split_whitespace().collect();
-        let time = |kernel: &str| {
-            // The better of its two conventions.
-            let of = |name: &str| {
-                words.chunks(2).find(|pair| pair[0] == name).and_then(|pair| pair.get(1)?.parse().ok())
-            };
-            let pair: [Option<f64>; 2] = [of(kernel), of(&format!("{kernel}_world"))];
-            pair.into_iter().flatten().reduce(f64::min)
-        };
-        for kernel in ["rnea", "crba", "aba", "d_rnea", "d_aba"] {
-            if let (Some(peer), Some((n, own))) = (time(kernel), find(ours, kernel, &model)) {
-                row(&format!("{kernel}, {model}"), n, own, 1e-9 * peer, "Pinocchio");
+    let mut best: Vec<(String, String, f64)> = Vec::new();
+    for build in &builds {
+        for line in output(Command::new(build).args(&texts))?.lines() {
+            let Some((head, times)) = line.split_once("ns:") else { continue };
+            let model = head.split('.').next().unwrap_or_default().trim();
+            let words: Vec<&str> = times.split_whitespace().collect();
+            for pair in words.chunks_exact(2) {
+                let Ok(time) = pair[1].parse::<f64>() else { continue };
+                // The better of its two conventions and of its two builds.
+                let kernel = pair[0].trim_end_matches("_world");
+                match best.iter_mut().find(|(m, k, _)| m == model && k == kernel) {
+                    Some((.., least)) => *least = least.min(time),
+                    None => best.push((model.to_owned(), kernel.to_owned(), time)),
+                }
             }
+        }
+    }
+    for (model, kernel, peer) in best {
+        if let Some((n, own)) = find(ours, &kernel, &model) {
+            row(&format!("{kernel}, {model}"), n, own, 1e-9 * peer, "Pinocchio, its best build");
         }
     }
     Ok(())

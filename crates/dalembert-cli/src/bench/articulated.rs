@@ -18,6 +18,7 @@ use dalembert_formats::source::Includes;
 
 use super::{Bencher, on_one_thread};
 use crate::commands::examples::SCENES;
+use crate::verify::unknown;
 
 fn tree(links: &[Link]) -> Tree {
     Tree::new(links, Vec3::new(0.0, 0.0, -9.81)).unwrap_or_else(|e| panic!("a bench is broken: {e}"))
@@ -111,33 +112,63 @@ fn shortest(b: &Bencher, mut call: impl FnMut(usize)) -> f64 {
 }
 
 pub(super) fn articulated(b: &mut Bencher) {
-    let chains = [10, 30, 100, 300].map(|n| (format!("chain{n}"), chain(n)));
-    for (model, tree) in chains.into_iter().chain([("arm7".into(), arm()), ("humanoid35".into(), humanoid())])
-    {
-        kernels(b, &model, &tree);
+    for (model, tree) in own() {
+        time_kernels(b, &model, &tree);
         steps(b, &model, tree);
     }
-    shared(b);
+    for (model, tree) in shared() {
+        match tree {
+            Ok(tree) => time_kernels(b, &model, &tree),
+            Err(reason) => b.row("shared", 1, f64::NAN, reason),
+        }
+    }
     machines(b);
     batch(b);
 }
 
-/// Kernels on models of others, where `DALEMBERT_SHARED` says where they are.
-fn shared(b: &mut Bencher) {
-    let Some(folder) = std::env::var_os("DALEMBERT_SHARED") else { return };
-    for (path, floating_base) in [
+/// One kernel on one model, so often and nothing else.
+pub(super) fn calls(kernel: &str, model: &str, count: usize) -> Result<(), String> {
+    let of_others = shared().into_iter().filter_map(|(name, tree)| Some((name, tree.ok()?)));
+    let all: Vec<(String, Tree)> = own().into_iter().chain(of_others).collect();
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let Some((_, tree)) = all.iter().find(|(name, _)| name == model) else {
+        return Err(unknown("model", model, &names));
+    };
+    let mut kernels_there = Vec::new();
+    kernels(tree, &mut |name, call| {
+        kernels_there.push(name.to_owned());
+        if name == kernel {
+            (0..count).for_each(call);
+        }
+    });
+    if kernels_there.iter().any(|name| name == kernel) {
+        return Ok(());
+    }
+    Err(unknown("kernel", kernel, &kernels_there.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+/// Models made here.
+fn own() -> Vec<(String, Tree)> {
+    let chains = [10, 30, 100, 300].map(|n| (format!("chain{n}"), chain(n)));
+    chains.into_iter().chain([("arm7".into(), arm()), ("humanoid35".into(), humanoid())]).collect()
+}
+
+/// Models of others, where `DALEMBERT_SHARED` says where they are.
+fn shared() -> Vec<(String, Result<Tree, String>)> {
+    let Some(folder) = std::env::var_os("DALEMBERT_SHARED") else { return Vec::new() };
+    [
         ("urdf_panda/panda.urdf", false),
         ("urdf_solo12/solo12.urdf", true),
         ("urdf_simple_humanoid/simple_humanoid.urdf", true),
-    ] {
+    ]
+    .map(|(path, floating_base)| {
         let path = Path::new(&folder).join("models").join(path);
         let options = ReadOptions { floating_base, ..ReadOptions::default() };
-        let tree = read_robot(&path, &options).map_err(|e| e.to_string());
-        match tree.and_then(|(robot, _)| robot.tree().map_err(|e| e.to_string())) {
-            Ok(tree) => kernels(b, &path.file_stem().unwrap_or_default().to_string_lossy(), &tree),
-            Err(reason) => b.row("shared", 1, f64::NAN, reason),
-        }
-    }
+        let read = read_robot(&path, &options).map_err(|e| e.to_string());
+        let tree = read.and_then(|(robot, _)| robot.tree().map_err(|e| e.to_string()));
+        (path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), tree)
+    })
+    .into()
 }
 
 /// Whole steps of our own robots from their files, servos, limits, friction and loops included: as MuJoCo runs the same
@@ -168,45 +199,52 @@ fn machines(b: &mut Bencher) {
     }
 }
 
-fn kernels(b: &mut Bencher, model: &str, tree: &Tree) {
+fn time_kernels(b: &mut Bencher, model: &str, tree: &Tree) {
+    kernels(tree, &mut |kernel, call| {
+        let seconds = shortest(b, call);
+        b.row(kernel, tree.freedoms(), seconds, model);
+    });
+}
+
+/// Hands every kernel to `measure`: its name, and the call with the state of a number.
+fn kernels(tree: &Tree, measure: &mut dyn FnMut(&str, &mut dyn FnMut(usize))) {
     let (n, states) = (tree.freedoms(), states(tree));
     let (mut work, mut out) = (TreeWork::new(tree), vec![0.0; n]);
-    let row = |b: &mut Bencher, kernel: &str, call: &mut dyn FnMut(&[Vec<f64>; 3])| {
-        let seconds = shortest(b, |k| call(&states[k % 16]));
-        b.row(kernel, n, seconds, model);
+    let mut row = |kernel: &str, call: &mut dyn FnMut(&[Vec<f64>; 3])| {
+        measure(kernel, &mut |k| call(&states[k % 16]));
     };
-    row(b, "poses", &mut |[q, _, _]| {
+    row("poses", &mut |[q, _, _]| {
         tree.kinematics(q, &mut work);
         black_box(&work);
     });
-    row(b, "rnea", &mut |[q, v, a]| {
+    row("rnea", &mut |[q, v, a]| {
         tree.kinematics(q, &mut work);
         tree.inverse_dynamics(v, Some(a), &[], &mut work, &mut out);
         black_box(&out);
     });
-    row(b, "crba", &mut |[q, _, _]| {
+    row("crba", &mut |[q, _, _]| {
         tree.kinematics(q, &mut work);
         black_box(tree.mass_matrix(&mut work));
     });
-    row(b, "crba_factor", &mut |[q, _, _]| {
+    row("crba_factor", &mut |[q, _, _]| {
         tree.kinematics(q, &mut work);
         tree.mass_matrix(&mut work);
         tree.factor_mass(&mut work);
         black_box(&work);
     });
-    row(b, "aba", &mut |[q, v, tau]| {
+    row("aba", &mut |[q, v, tau]| {
         tree.forward_dynamics_aba(q, v, tau, &[], &mut work, &mut out);
         black_box(&out);
     });
     let (mut by_q, mut by_v) = (BranchSquare::default(), BranchSquare::default());
-    row(b, "d_rnea", &mut |[q, v, a]| {
+    row("d_rnea", &mut |[q, v, a]| {
         tree.kinematics(q, &mut work);
         tree.inverse_dynamics_derivatives(v, a, &mut work, &mut by_q, &mut by_v);
         black_box(&by_q);
     });
     if n <= 100 {
         let (mut by_q, mut by_v) = (vec![0.0; n * n], vec![0.0; n * n]);
-        row(b, "d_aba", &mut |[q, v, tau]| {
+        row("d_aba", &mut |[q, v, tau]| {
             tree.forward_dynamics_aba(q, v, tau, &[], &mut work, &mut out);
             tree.forward_dynamics_derivatives(v, &out, &mut work, &mut by_q, &mut by_v, &mut []);
             black_box(&by_q);

@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Repeats of each measurement; the best one counts
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeat: u32,
+    /// Of `articulated`, call one kernel this often on one model and nothing else: for counters of instructions
+    #[arg(long, num_args = 3, value_names = ["KERNEL", "MODEL", "CALLS"])]
+    calls: Option<Vec<String>>,
     /// List the benches and what they measure
     #[arg(long)]
     list: bool,
@@ -215,6 +218,10 @@ pub(crate) fn command(args: Args) -> Outcome {
     if args.list {
         let width = BENCHES.iter().map(|b| b.name.len()).max().unwrap_or(0);
         return BENCHES.iter().try_for_each(|b| put(&format!("{:width$}  {}", b.name, b.about)));
+    }
+    if let Some([kernel, model, calls]) = args.calls.as_deref() {
+        let wrong = |_| Failure::Usage(format!("CALLS is a whole number, not `{calls}`"));
+        return articulated::calls(kernel, model, calls.parse().map_err(wrong)?).map_err(Failure::Usage);
     }
     let names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
     if let Some(name) = args.names.iter().find(|n| !names.contains(&n.as_str())) {

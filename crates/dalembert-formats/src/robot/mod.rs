@@ -25,7 +25,6 @@
 //! # Ok::<(), dalembert_formats::error::SceneFileError>(())
 //! ```
 
-mod hull;
 mod meshes;
 mod mjcf;
 mod names;

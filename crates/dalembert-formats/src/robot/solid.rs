@@ -6,8 +6,8 @@
 //! `shell` puts the mass on the surface.
 
 use dalembert::math::{Mat3, Vec3, outer};
+use dalembert::mesh::convex_hull;
 
-use super::hull;
 use super::weigh::Extent;
 
 /// How a mesh weighs.
@@ -30,7 +30,7 @@ impl MeshInertia {
 pub(super) fn extent(vertices: &[Vec3], triangles: &[[u32; 3]], rule: MeshInertia) -> Result<Extent, String> {
     let hull;
     let triangles = if rule == MeshInertia::Convex {
-        hull = hull::convex_hull(vertices)?;
+        hull = convex_hull(vertices)?;
         &hull
     } else {
         triangles
@@ -94,7 +94,7 @@ mod tests {
         let sign = |bit: usize| if bit == 0 { -1.0 } else { 1.0 };
         let corner = |i: usize| Vec3::new(sign(i & 1), sign(i & 2), sign(i & 4)).component_mul(&half) + at;
         let vertices: Vec<Vec3> = (0..8).map(corner).collect();
-        (vertices.clone(), hull::convex_hull(&vertices).unwrap())
+        (vertices.clone(), convex_hull(&vertices).unwrap())
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub(super) fn scene(
             name: name(t),
             point: t.vec3("point").into(),
             normal: t.vec3("normal").into(),
+            ..Ground::default()
         }),
         contact: each(root, "contact", |t| {
             let between = texts(t, "between");
@@ -79,6 +80,7 @@ pub(super) fn scene(
                 between: [0, 1].map(|k| between.get(k).cloned().unwrap_or_default()),
                 friction: t.maybe_number("friction"),
                 enabled: t.bool("enabled"),
+                ..ContactRule::default()
             }
         }),
         fix: root.tables("fix").iter().map(|t| fix(t, files, &mut problems)).collect(),

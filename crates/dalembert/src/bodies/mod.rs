@@ -2,6 +2,7 @@
 
 pub mod affine;
 pub mod articulated;
+mod colliders;
 pub mod generalized;
 pub mod mass_properties;
 pub mod mesh;
@@ -10,6 +11,7 @@ pub mod rigid;
 pub mod shape;
 
 pub use affine::AffineMass;
+pub use colliders::Filled;
 pub use generalized::{Coordinates, Generalized, PendulumChain, PointMap};
 pub use mass_properties::{MassError, MassProperties};
 pub use mesh::{MeshError, TriangleMesh};

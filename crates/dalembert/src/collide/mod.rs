@@ -20,6 +20,7 @@ mod contact_tests;
 pub mod corpus;
 pub mod distance;
 pub mod exact;
+pub mod rigid;
 mod surface;
 
 pub use candidates::{Broad, Candidates, Swept, TooMany};

@@ -10,6 +10,7 @@
 //! particle (no axes) and either may be the world. One file per joint; each puts rows together from the four kinds in
 //! [`rows`]. λ of a row with $C = x_a - x_b$ is the force on a. Book: "Joints".
 
+pub mod affine;
 mod axis;
 mod ball;
 mod cylindrical;

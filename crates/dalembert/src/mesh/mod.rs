@@ -24,6 +24,7 @@
 
 mod boundary;
 mod generate;
+mod hull;
 mod locate;
 mod quality;
 mod select;
@@ -32,6 +33,7 @@ mod weights;
 use boundary::outer_quads;
 pub use boundary::{Boundary, Crowded, Hinge, unique_edges};
 pub use generate::{Diagonals, GenerateError, MOST_NODES};
+pub use hull::convex_hull;
 pub use locate::{
     HexLocator, Place, SurfaceLocator, TetLocator, hex_weights, nearest_on_triangle, tet_weights,
 };

@@ -1,7 +1,8 @@
 //! What may touch what: the constant part of intersection-free contact.
 
+use super::AffineJoints;
 use crate::collide::{Surface, VertexMap};
-use crate::math::Vec3;
+use crate::math::{Vec3, triple};
 
 /// Collision geometry of a model and the numbers that contact needs, in the order of the unknown 3-vectors ("blocks"):
 /// block i is point i of the model.
@@ -34,6 +35,8 @@ pub struct ContactModel {
     pub edge_length2: Vec<f64>,
     /// Joints that are exact and linear in the blocks: Σ w z = c.
     pub rows: Vec<LinearRow>,
+    /// Joints that are not: coordinates and what acts on them.
+    pub joints: AffineJoints,
 }
 
 /// Three equations: Σ w_i z_i = c.
@@ -45,6 +48,13 @@ pub struct LinearRow {
     pub terms: Vec<(u32, f64)>,
     /// Right-hand side \[m\].
     pub value: Vec3,
+}
+
+impl LinearRow {
+    /// c − Σ w z \[m\].
+    pub fn lack(&self, z: &[f64]) -> Vec3 {
+        self.terms.iter().fold(self.value, |sum, &(i, w)| sum - w * triple(z, i as usize))
+    }
 }
 
 impl ContactModel {

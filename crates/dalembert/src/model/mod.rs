@@ -1,22 +1,28 @@
 //! The model (constant, shared between threads) and the state (everything that changes).
 
+mod affine_joints;
 mod constraint;
 mod contact;
+mod contact_report;
 mod holder;
 mod ids;
 mod layout;
 mod quantity;
 mod robots;
 mod state;
+mod touch;
 
+pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
 pub use contact::{ContactModel, LinearRow};
+pub use contact_report::ContactForce;
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use robots::RobotPart;
 pub use state::{State, StateMismatch};
+pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchRule};
 
 use std::sync::Arc;
 
@@ -90,6 +96,8 @@ pub struct Model {
     pub robots: Vec<RobotPart>,
     /// What may touch what, for the method `ipc`.
     pub contact: Option<ContactModel>,
+    /// What may touch what, for the method `impulse`.
+    pub touch: Option<TouchModel>,
 }
 
 impl std::fmt::Debug for Model {

@@ -26,6 +26,7 @@
 //!
 //! λ is that of the last step where a method solves for it, and the spring-damper's at the state where none does.
 
+use super::affine_joints::JointPart;
 use super::{BlockKind, Model, State};
 use crate::bodies::Rigid;
 use crate::bodies::articulated::machine::Spot;
@@ -70,6 +71,8 @@ enum What {
     JointForce(usize),
     JointGap(usize),
     Broken(usize),
+    /// Of a joint of affine bodies.
+    Affine(JointPart),
     WorstGap,
     /// Entry of the robots' numbers, and whether it is a rate.
     RobotNumber(usize, bool),
@@ -164,6 +167,16 @@ impl Quantity {
                     fail(part, &format!("the parts of `{name}` are {}", known.join(", ")), words(&known))
                 })?
             }
+            _ if model.affine_joint_part(name, "gap").is_some()
+                || model.affine_joint_part(name, part).is_some() =>
+            {
+                let find = |part: &str| model.affine_joint_part(name, part);
+                find(part).map(What::Affine).ok_or_else(|| {
+                    let known = ["angle", "position", "rate", "force", "gap"];
+                    let known: Vec<&str> = known.into_iter().filter(|p| find(p).is_some()).collect();
+                    fail(part, &format!("the parts of `{name}` are {}", known.join(", ")), words(&known))
+                })?
+            }
             _ if model.block(name).is_some_and(|b| b.kind == BlockKind::Rigid) => {
                 let k = model.block(name).map_or(0, |b| b.q.start / 7);
                 const KNOWN: [&str; 14] =
@@ -242,13 +255,14 @@ impl Quantity {
             What::JointForce(c) => model.joint_force(state, *c),
             What::JointGap(c) => model.joint_gap(state, *c),
             What::Broken(c) => f64::from(u8::from(state.broken[model.constraints[*c].joint])),
+            What::Affine(part) => model.read_affine_joint(state, *part),
             What::WorstGap => {
                 let exact = |c: &usize| {
                     let entry = &model.constraints[*c];
                     entry.is_exact() && !state.broken[entry.joint]
                 };
                 let gaps = (0..model.constraints.len()).filter(exact).map(|c| model.joint_gap(state, c));
-                gaps.fold(0.0, f64::max)
+                gaps.fold(model.worst_affine_gap(state), f64::max)
             }
             What::RobotNumber(i, _) => state.robots[*i],
             What::RobotPlace(k, spot, i) => {
@@ -276,7 +290,12 @@ impl Quantity {
             What::Spin(..) | What::JointRate(_, Axis::Angle) => "rad/s",
             What::Joint(_, Axis::Angle) => "rad",
             What::JointRate(_, Axis::Position) => "m/s",
-            What::JointForce(_) => "N or N·m",
+            What::JointForce(_) | What::Affine(JointPart::Force(_) | JointPart::TermForce(_)) => "N or N·m",
+            What::Affine(JointPart::Value(_, true)) => "rad",
+            What::Affine(JointPart::Value(_, false)) => "m",
+            What::Affine(JointPart::Rate(_, true)) => "rad/s",
+            What::Affine(JointPart::Rate(_, false)) => "m/s",
+            What::Affine(JointPart::Gap(_)) => "m or rad",
             What::JointGap(_) | What::WorstGap | What::RobotGap(_) => "m or rad",
             What::RobotNumber(_, false) => "rad or m",
             What::RobotNumber(_, true) => "rad/s or m/s",

@@ -1,6 +1,6 @@
 //! Everything that changes, and everything needed to resume with the same bits.
 
-use super::{Layout, PointId};
+use super::{ContactPoint, Layout, PointId};
 use crate::math::{Vec3, add_triple, triple};
 use crate::solve::ode::Controller;
 
@@ -29,6 +29,10 @@ pub struct State {
     pub before: Vec<f64>,
     /// Numbers of the robots: see [`RobotPart`](super::RobotPart).
     pub robots: Vec<f64>,
+    /// Points of contact of the last step of `impulse`, sorted by colliders.
+    pub contacts: Vec<ContactPoint>,
+    /// For how long each rigid body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps.
+    pub rest: Vec<f64>,
     /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
     /// unchanged until they are set anew. An input, not a part of what [`pack`](Self::pack) saves.
     pub applied: Vec<f64>,
@@ -62,6 +66,8 @@ impl State {
             broken: vec![false; layout.joints],
             before: Vec::new(),
             robots: vec![0.0; layout.robots],
+            contacts: Vec::new(),
+            rest: Vec::new(),
             applied: Vec::new(),
         }
     }
@@ -77,6 +83,8 @@ impl State {
         self.broken.clone_from(&other.broken);
         self.before.clone_from(&other.before);
         self.robots.clone_from(&other.robots);
+        self.contacts.clone_from(&other.contacts);
+        self.rest.clone_from(&other.rest);
         self.applied.clone_from(&other.applied);
     }
 
@@ -123,7 +131,7 @@ impl State {
         self.time + (h - self.time_rest)
     }
 
-    /// Length of a packed state.
+    /// Length of a packed state without contacts; those are behind it.
     pub fn packed_len(layout: &Layout) -> usize {
         let before = if layout.looks_back { 1 + layout.nq + layout.nv } else { 0 };
         HEAD + layout.nq
@@ -136,7 +144,7 @@ impl State {
     }
 
     /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, free q, free v,
-    /// λ, turns, broken joints, robots; and the step before if the layout looks back.
+    /// λ, turns, broken joints, robots; the step before if the layout looks back; contacts if there are any.
     pub fn pack(&self, layout: &Layout, out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(&[
@@ -156,15 +164,19 @@ impl State {
             out.extend_from_slice(&self.before);
             out.resize(Self::packed_len(layout), 0.0);
         }
+        if !self.contacts.is_empty() || !self.rest.is_empty() {
+            out.push(self.rest.len() as f64);
+            out.extend_from_slice(&self.rest);
+            self.contacts.iter().for_each(|c| c.pack(out));
+        }
     }
 
     /// Reads what [`pack`](Self::pack) wrote. Carried points are not in it:
     /// [`Model::settle`](super::Model::settle) brings them up to date.
     pub fn unpack(layout: &Layout, packed: &[f64]) -> Result<Self, StateMismatch> {
         let needed = Self::packed_len(layout);
-        if packed.len() != needed {
-            return Err(StateMismatch { found: packed.len(), needed });
-        }
+        let mismatch = StateMismatch { found: packed.len(), needed };
+        let (packed, contacts) = packed.split_at_checked(needed).ok_or(mismatch.clone())?;
         let mut state = Self::new(layout);
         state.time = packed[0];
         state.time_rest = packed[1];
@@ -188,6 +200,16 @@ impl State {
         }
         if before.first().is_some_and(|h| *h > 0.0) {
             state.before.extend_from_slice(before);
+        }
+        if let Some((&count, behind)) = contacts.split_first() {
+            let fits = count >= 0.0 && count <= behind.len() as f64 && count <= layout.rigid as f64;
+            let (rest, points) = behind.split_at(if fits { count as usize } else { 0 });
+            let (points, left) = points.as_chunks::<{ ContactPoint::NUMBERS }>();
+            if !fits || !left.is_empty() {
+                return Err(mismatch);
+            }
+            state.rest.extend_from_slice(rest);
+            state.contacts.extend(points.iter().map(ContactPoint::unpack));
         }
         Ok(state)
     }

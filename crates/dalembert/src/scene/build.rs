@@ -13,6 +13,7 @@ use super::build_contact;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
 use super::build_robot;
+use super::build_touch;
 use super::{
     Arrangement, BuildError, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities,
 };
@@ -225,13 +226,14 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     numbers(&scene, &mut notes);
     build_contact::prepare(&mut scene, &mut notes);
+    let touching = build_touch::joined(&scene);
     let expanded = build_deformable::expand(&mut scene, &mut notes);
     let mut points = match points(&mut scene, &expanded, &mut notes) {
         Some(points) => points,
         None => return Err(BuildError { errors: notes.errors }),
     };
     let filters = filters(&scene, &points, &mut notes);
-    let rows = build_affine_joints::joints(
+    let mut affine = build_affine_joints::joints(
         &mut scene,
         &expanded,
         &points.blocks,
@@ -263,10 +265,17 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         &mut notes,
     );
     if let Some(contact) = &mut contact {
-        contact.rows = rows;
+        points.layout.turns += affine.joints.memory(affine.rows.len());
+        affine.joints.inertia = affine_inertia(&points, &expanded, &contact.held);
+        (contact.rows, contact.joints) = (affine.rows, affine.joints);
     }
     let robots = build_robot::robots(&mut scene, &mut notes);
     points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
+    let touch = touching.and_then(|joined| {
+        let parts: Vec<_> = robots.iter().map(|(part, _)| part).collect();
+        let (blocks, shapes) = (&points.blocks, &points.bodies.shapes);
+        build_touch::touch_model(&scene, &joined, blocks, shapes, &parts, &mut notes)
+    });
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());
     let (gravity, assemble) = (*gravity, *assemble);
@@ -323,6 +332,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         robots: robots.iter().map(|(part, _)| part.clone()).collect(),
         start_places: start_places(&layout, &state.q, &places),
         contact,
+        touch,
     };
     model.settle(&mut state);
     model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -355,6 +365,18 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     })
 }
 
+/// Inertia of every block \[kg, kg·m² for columns of affine bodies\]; infinite for held ones.
+fn affine_inertia(points: &Points, expanded: &Expanded, held: &[bool]) -> Vec<f64> {
+    let mut out = points.masses[..points.layout.particles].to_vec();
+    for (i, j, m) in expanded.shared_inertia(&points.blocks) {
+        if i == j {
+            out[i as usize] += m;
+        }
+    }
+    held.iter().zip(&mut out).filter(|(held, _)| **held).for_each(|(_, m)| *m = f64::INFINITY);
+    out
+}
+
 fn numbers(scene: &Scene, notes: &mut Notes) {
     notes.at("", 0, "");
     notes.positive("dt", scene.dt);
@@ -384,6 +406,14 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
         Method::Impulse(e) => {
             if e.substeps == 0 {
                 notes.error("substeps", "must be at least 1");
+            }
+            notes.not_negative("friction", e.friction);
+            notes.not_negative("restitution", e.restitution);
+            notes.not_negative("bounce_speed", e.bounce_speed);
+            notes.positive("push_speed", e.push_speed);
+            notes.positive("tolerance", e.tolerance);
+            if e.most_sweeps == 0 {
+                notes.error("contact_sweeps", "must be at least 1");
             }
         }
         Method::Implicit(e) => {

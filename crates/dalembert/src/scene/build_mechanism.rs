@@ -570,7 +570,7 @@ impl Shop<'_> {
     }
 }
 
-fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
+pub(super) fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
     let before = notes.found;
     for (key, x) in [("damping", j.damping), ("friction", j.friction), ("armature", j.armature)] {
         notes.not_negative(key, x);
@@ -644,7 +644,7 @@ fn direction(v: &Vec3) -> Option<Vec3> {
 }
 
 /// Axes t, n, b of both ends in the world.
-fn axes(j: &JointItem, notes: &mut Notes) -> Option<[Mat3; 2]> {
+pub(super) fn axes(j: &JointItem, notes: &mut Notes) -> Option<[Mat3; 2]> {
     let Some(t) = direction(&j.axis) else {
         notes.error("axis", format!("({}, {}, {}) is no direction", j.axis.x, j.axis.y, j.axis.z));
         return None;

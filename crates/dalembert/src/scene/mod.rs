@@ -27,6 +27,7 @@ mod build_deformable;
 mod build_mechanism;
 mod build_robot;
 mod build_rod;
+mod build_touch;
 mod contact;
 mod deformable;
 mod error;
@@ -120,9 +121,9 @@ pub struct Scene {
     pub pair_force: Vec<PairForce>,
     /// Forces that the user wrote in Rust.
     pub custom: Vec<CustomForce>,
-    /// Solid half-spaces, for the method `ipc`.
+    /// Solid half-spaces, for the methods `ipc` and `impulse`.
     pub ground: Vec<Ground>,
-    /// Friction and exceptions of contact, for the method `ipc`.
+    /// Friction and exceptions of contact, for the methods `ipc` and `impulse`.
     pub contact: Vec<ContactRule>,
     /// Directions that may not move.
     pub fix: Vec<Fix>,

@@ -141,6 +141,11 @@ pub fn solve_one(W: &Mat3, q: &Vec3, mu: f64, last: &Vec3) -> Vec3 {
     {
         return stick;
     }
+    solve_slip(W, q, mu, last)
+}
+
+/// The impulse on the rim of the cone with $u_n = 0$ and $u_t$ against $r_t$, for $q_n < 0$ and μ > 0.
+pub fn solve_slip(W: &Mat3, q: &Vec3, mu: f64, last: &Vec3) -> Vec3 {
     let rim = Rim { W, q, mu };
     let guess = if last.y != 0.0 || last.z != 0.0 {
         last.z.atan2(last.y)

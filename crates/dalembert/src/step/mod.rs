@@ -226,7 +226,9 @@ impl Method {
         if !(h.is_finite() && h > 0.0) {
             return Err(StepError::BadStepSize(h));
         }
-        if model.robots.is_empty() {
+        // Under contact a robot is solved together with what it touches.
+        let together = matches!(self, Method::Impulse(_)) && model.touch.is_some();
+        if model.robots.is_empty() || together {
             return self.step_bodies(model, state, h, work);
         }
         robots::step(self, model, state, h, work)

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dalembert::math::{Quat, Vec3};
+use dalembert::mesh::convex_hull;
 use dalembert::scene::robot::{HeightField, HeightFieldId, Robot, RobotMeshId};
 
-use super::super::hull::convex_hull;
 use super::super::meshes::{self, MeshFiles};
 use super::super::names::Names;
 use super::super::solid::MeshInertia;

@@ -11,6 +11,7 @@
 //! link then gapes by about r(ωh)²/2; a mass-weighted projection closes it. Swings of light links between heavy
 //! ones that are too fast for the step are damped (see `system::stiffen`). Book: "Impulse".
 
+mod contact;
 mod project;
 mod rules;
 #[cfg(test)]
@@ -49,11 +50,40 @@ pub struct Impulse {
     pub substeps: u32,
     /// Project positions onto C = 0 after each inner step.
     pub projection: bool,
+    /// Coefficient of friction where no rule or material says otherwise, ≥ 0.
+    pub friction: f64,
+    /// Coefficient of restitution where no rule or material says otherwise, ≥ 0.
+    pub restitution: f64,
+    /// Impacts slower than this do not bounce \[m/s\].
+    pub bounce_speed: f64,
+    /// Things that overlap are parted no faster than this \[m/s\].
+    pub push_speed: f64,
+    /// Contacts are solved until a sweep moves no relative velocity by more than this part of the fastest change that
+    /// the step asks for.
+    pub tolerance: f64,
+    /// Most sweeps over the contacts.
+    pub most_sweeps: u32,
+    /// Bodies that have been at rest for this long fall asleep \[s\]; never if infinite.
+    pub sleep_after: f64,
+    /// What is slower than this is at rest \[m/s\], turning counted at the rim of the body.
+    pub sleep_speed: f64,
 }
 
 impl Default for Impulse {
     fn default() -> Self {
-        Self { solver: RowSolver::Direct, substeps: 1, projection: true }
+        Self {
+            solver: RowSolver::Direct,
+            substeps: 1,
+            projection: true,
+            friction: 0.5,
+            restitution: 0.0,
+            bounce_speed: 0.02,
+            push_speed: 2.0,
+            tolerance: 1e-6,
+            most_sweeps: 200,
+            sleep_after: f64::INFINITY,
+            sleep_speed: 1e-3,
+        }
     }
 }
 
@@ -98,6 +128,7 @@ pub(crate) struct ImpulseWork {
     pull: f64,
     /// Coordinates of the nodes before a step of the projection.
     before: Vec<[f64; 7]>,
+    contact: contact::ContactWork,
 }
 
 /// What a step begins with.
@@ -137,7 +168,15 @@ impl Impulse {
         next.copy_from(state);
         let mut report = StepReport::default();
         for _ in 0..n {
-            if let Err(e) = self.substep(model, &mut next, h / f64::from(n), work, &mut report) {
+            let done = match &model.touch {
+                None => self.substep(model, &mut next, h / f64::from(n), work, &mut report),
+                Some(touch) => {
+                    let done =
+                        self.substep_touching(touch, model, &mut next, h / f64::from(n), work, &mut report);
+                    done.and_then(|()| close(model, &mut next, h / f64::from(n)))
+                }
+            };
+            if let Err(e) = done {
                 work.next = next;
                 return Err(e);
             }
@@ -181,21 +220,26 @@ impl Impulse {
         report.projections += all.projections;
         report.add_worst(&StepReport { projections: 0, ..all });
         own.loose.step(model, state, f, h);
-        state.time += h;
-        model.settle(state);
-        model.update_turns(&state.q, &state.v, &mut state.turns);
-        if !all_finite(&state.q) || !all_finite(&state.v) {
-            let (object, index) = model.culprit(&state.q, &state.v);
-            return Err(StepError::NonFinite {
-                object,
-                index,
-                time: state.time - h,
-                h,
-                method: "impulse".into(),
-            });
-        }
-        Ok(())
+        close(model, state, h)
     }
+}
+
+/// The end of an inner step: time, carried points, joint angles; refuses what is not finite.
+fn close(model: &Model, state: &mut State, h: f64) -> Result<(), StepError> {
+    state.time += h;
+    model.settle(state);
+    model.update_turns(&state.q, &state.v, &mut state.turns);
+    if !all_finite(&state.q) || !all_finite(&state.v) {
+        let (object, index) = model.culprit(&state.q, &state.v);
+        return Err(StepError::NonFinite {
+            object,
+            index,
+            time: state.time - h,
+            h,
+            method: "impulse".into(),
+        });
+    }
+    Ok(())
 }
 
 impl StepReport {
@@ -235,6 +279,12 @@ impl Loose {
             (6 * k..6 * k + 6).for_each(|i| v[i] += h * f[i]);
             model.rigid.free_flight_of(q, v, k, h);
         }
+        self.step_others(model, state, f, h);
+    }
+
+    /// The same for what is not a rigid body.
+    fn step_others(&self, model: &Model, state: &mut State, f: &mut [f64], h: f64) {
+        let State { q, v, .. } = state;
         model.point_accelerations(f);
         // Beyond rigid bodies there is one coordinate for each velocity.
         for i in self.others.iter().cloned().flatten() {
@@ -263,22 +313,7 @@ impl ImpulseWork {
         h: f64,
         report: &mut StepReport,
     ) {
-        self.bounded.clear();
-        self.kept.clear();
-        self.pull = 0.0;
-        if self.system.keep == Keep::All {
-            self.target.resize(self.system.violation.len(), [0.0; 6]);
-            self.momentum.resize(self.system.x.len(), 0.0);
-        }
-        let start = Start { model, state, f, h, projection: settings.projection };
-        match settings.solver {
-            RowSolver::Direct => self.solve_stiffened(&start, report),
-            RowSolver::Pgs { sweeps } => {
-                self.load(&start, 0..self.system.bodies.len(), 0..self.system.violation.len());
-                self.free_bounded(h);
-                self.solve_sweeps(h, sweeps, report);
-            }
-        }
+        self.solve_island(settings, model, state, f, h, false, report);
         self.store_forces(state, h);
         self.drift(model, state, h);
         if settings.projection {

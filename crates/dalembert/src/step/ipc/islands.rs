@@ -274,6 +274,7 @@ fn separable(model: &Model, contact: &ContactModel) -> bool {
     let pairs = ["all_pairs", "near_pairs"];
     model.forces.iter().all(|f| !pairs.contains(&f.force.kind()))
         && contact.rows.is_empty()
+        && contact.joints.terms.is_empty()
         && model.constraints.is_empty()
         && model.robots.is_empty()
         && model.layout.rigid == 0

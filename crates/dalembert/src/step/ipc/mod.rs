@@ -27,6 +27,7 @@
 
 mod bend;
 mod islands;
+mod joints;
 mod newton;
 mod part;
 mod potential;

@@ -3,6 +3,7 @@
 use super::super::{StepError, StepReport};
 use super::Ipc;
 use super::islands::{Islands, NONE};
+use super::joints::JointWork;
 use super::part::Part;
 use super::potential::Potential;
 use super::search::{Steps, crowded};
@@ -17,12 +18,17 @@ use rayon::prelude::*;
 const LOAD_CHANGE: f64 = 0.05;
 /// Rounds in which prescribed bodies may come to where they are told to be.
 const ROUNDS: u32 = 100;
+/// Joints hold when they gape by less than this part of what the tolerance lets a point move in a step.
+const JOINT_PART: f64 = 1e-3;
+/// Most rounds of multipliers of joints.
+const JOINT_ROUNDS: u32 = 30;
 
 /// Buffers of a step.
 #[derive(Debug, Default)]
 pub(crate) struct IpcWork {
     pub(super) potential: Potential,
     pub(super) touch: Touch,
+    pub(super) joints: JointWork,
     pub(super) islands: Islands,
     /// The system of everything, and those of islands.
     pub(super) equations: Equations,
@@ -54,7 +60,7 @@ impl Ipc {
     ) -> Result<(), StepError> {
         w.begin(self, model, state, h)?;
         for pass in 1..=self.friction_passes.max(1) {
-            self.newton(model, state, h, w, report)?;
+            self.newton_held(model, state, h, w, report)?;
             let change = w.touch_friction(model);
             if change <= LOAD_CHANGE || pass == self.friction_passes {
                 break;
@@ -64,6 +70,28 @@ impl Ipc {
             report.contacts = w.touch.set.contacts.len() as u32;
             report.smallest_gap = w.touch.smallest_gap();
         }
+        Ok(())
+    }
+
+    /// Newton's iteration, and multipliers of joints until they hold.
+    fn newton_held(
+        &self,
+        model: &Model,
+        state: &State,
+        h: f64,
+        w: &mut IpcWork,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        for _ in 0..JOINT_ROUNDS {
+            self.newton(model, state, h, w, report)?;
+            let Some(contact) = model.contact.as_ref().filter(|_| !w.joints.is_empty()) else {
+                return Ok(());
+            };
+            if w.joints.update(contact, &w.q) <= JOINT_PART * self.tolerance * h {
+                return Ok(());
+            }
+        }
+        report.unfinished = true;
         Ok(())
     }
 
@@ -138,6 +166,7 @@ impl IpcWork {
                 self.potential.curvature(model, 0.0, &mut self.equations.list);
                 diagonal = self.equations.mean_diagonal(model);
             }
+            self.joints.begin(contact, state, &self.potential.start, d);
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
@@ -159,6 +188,8 @@ impl IpcWork {
         if let Some(contact) = &model.contact {
             self.touch.slope(contact, &mut self.b);
             self.touch.add_curvature(&mut self.equations.list);
+            self.joints.slope(contact, &self.q, &mut self.b);
+            self.joints.curvature(contact, &self.q, &mut self.equations.list);
         }
     }
 
@@ -278,6 +309,9 @@ impl IpcWork {
             } else {
                 (self.q[k] - self.potential.start[k]) / self.potential.d
             };
+        }
+        if let Some(contact) = &model.contact {
+            self.joints.finish(contact, &self.q, &self.equations.row_forces, &mut next.turns);
         }
         model.filters.settle(&mut next.v);
         for (i, velocity) in model.filters.told_velocities(self.potential.time) {

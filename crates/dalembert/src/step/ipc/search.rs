@@ -204,7 +204,7 @@ impl IpcWork {
 
     /// Energies of groups and the sizes of their terms, at the trial (`ahead`) or at q.
     fn take_energies(&mut self, model: &Model, state: &State, ahead: bool) {
-        let Self { islands, steps, potential, touch, q, trial, here, .. } = self;
+        let Self { islands, steps, potential, touch, joints, q, trial, here, .. } = self;
         let mut of_unit = vec![[0.0; 2]; islands.units];
         let at: &[f64] = if ahead { trial } else { q };
         potential.energies(model, state, [at, q], islands, &mut of_unit);
@@ -214,8 +214,14 @@ impl IpcWork {
             steps.energies[g as usize][0] += e[0];
             steps.energies[g as usize][1] += e[1];
         }
-        let contact = if ahead { &touch.share } else { here };
-        for (e, &g) in contact.iter().zip(&islands.group_of_body) {
+        if let Some(contact) = model.contact.as_ref().filter(|_| !joints.is_empty()) {
+            // A model with joints is one unit.
+            let (energy, size) = joints.energy(contact, at);
+            steps.energies[0][0] += energy;
+            steps.energies[0][1] += size;
+        }
+        let touching = if ahead { &touch.share } else { here };
+        for (e, &g) in touching.iter().zip(&islands.group_of_body) {
             if g != NONE {
                 steps.energies[g as usize][0] += e;
                 steps.energies[g as usize][1] += e;

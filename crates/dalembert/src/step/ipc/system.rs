@@ -35,6 +35,8 @@ pub(super) struct Equations {
     lambda: Vec<Vec3>,
     rest: Vec<f64>,
     started: bool,
+    /// Force of each exact row on its first side in the last solution \[N\].
+    pub row_forces: Vec<Vec3>,
 }
 
 const HELD: u32 = u32::MAX;
@@ -136,6 +138,8 @@ impl Equations {
             });
             if sound {
                 self.hold(model);
+                self.row_forces.clear();
+                self.row_forces.extend(self.lambda.iter().map(|l| -l));
                 break;
             }
             // Rounding, or nothing holds a part (`static`): some more diagonal, as little as serves.

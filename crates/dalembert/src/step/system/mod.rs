@@ -335,6 +335,14 @@ impl System {
         sum
     }
 
+    /// The part of a linear velocity that a node may have.
+    pub(crate) fn allowed(&self, n: usize, v: &Vec3) -> Vec3 {
+        match self.island.nodes[n].filter {
+            Some(filter) => self.island.filters[filter as usize] * v,
+            None => *v,
+        }
+    }
+
     /// Switches one row off.
     pub(crate) fn clear_row(&mut self, c: usize, row: usize) {
         for b in self.island.blocks(c) {

@@ -1,8 +1,8 @@
 //! From the description of a robot to a machine.
 
 use super::super::robot::{
-    ActuatorDynamics, ActuatorLaw, EqualityKind, JointKind as Kind, PathPoint, Robot, RobotJointId,
-    TendonPath, Transmission,
+    ActuatorDynamics, ActuatorLaw, ContactSoftness, EqualityKind, JointKind as Kind, PathPoint, Robot,
+    RobotJointId, TendonPath, Transmission,
 };
 use super::super::{ForwardDynamics, JointKind, JointPlace, RobotTreeError, TreeWork};
 use super::drives::{Cord, CordPath, Drive, Pull};
@@ -56,6 +56,7 @@ impl Machine {
         machine.build_efforts();
         machine.build_loops()?;
         machine.build_limits();
+        machine.note_hardness();
         let friction = machine.tree.dry_friction();
         machine.dry = friction.iter().copied().enumerate().filter(|(_, f)| *f > 0.0).collect();
         if !machine.loops.is_empty() {
@@ -63,6 +64,35 @@ impl Machine {
             machine.tree.forward = ForwardDynamics::Factored;
         }
         Ok(machine)
+    }
+
+    /// What the file says about softness and weight that the machine does otherwise.
+    fn note_hardness(&mut self) {
+        let usual = ContactSoftness::default();
+        let joints = self.robot.joints().any(|(_, joint)| {
+            joint.limit_softness != usual && joint.limits.is_some()
+                || joint.friction_softness != usual && joint.friction_loss > 0.0
+        });
+        let tendons = self.robot.tendons.iter().any(|tendon| {
+            tendon.limit_softness != usual && tendon.limits.is_some()
+                || tendon.friction_softness != usual && tendon.friction_loss > 0.0
+        });
+        let loops = self.robot.equalities.iter().any(|equality| equality.softness != usual);
+        if joints || tendons || loops {
+            let why = "limits, dry friction and loops are hard: their `solref` and `solimp` are not used";
+            self.notes.push(why.into());
+        }
+        let weighs = self.robot.bodies.iter().any(|body| body.gravity_compensation != 0.0);
+        let mut lifted = Vec::new();
+        for (_, joint) in self.robot.joints() {
+            if weighs && joint.actuator_gravity_compensation && joint.effort_limits.is_some() {
+                lifted.push(format!(
+                    "joint `{}`: the weight that its actuators take does not count in the bound on their force",
+                    joint.name
+                ));
+            }
+        }
+        self.notes.append(&mut lifted);
     }
 
     fn part(&self, what: impl Into<String>, why: impl Into<String>) -> MachineError {
@@ -367,10 +397,13 @@ impl Machine {
                     continue;
                 }
             };
-            limits.push(Limit { what, range });
+            // A ball has a largest turn and no smallest one.
+            let low = if place.kind == JointKind::Ball { 0.0 } else { joint.limit_margin };
+            limits.push(Limit { what, range: narrowed(range, [low, joint.limit_margin]) });
         }
         for (k, tendon) in self.robot.tendons.iter().enumerate() {
             if let Some(range) = tendon.limits {
+                let range = narrowed(range, [tendon.limit_margin; 2]);
                 limits.push(Limit { what: Limited::Measure(Measure::Cord(k)), range });
             }
         }
@@ -406,4 +439,10 @@ fn joint_places(robot: &Robot, places: &[JointPlace]) -> Vec<Option<JointPlace>>
         .joints()
         .map(|(_, joint)| if joint.kind == Kind::Fixed { None } else { places.next().cloned() })
         .collect()
+}
+
+/// A range that ends earlier by these margins; where they leave nothing, its middle.
+fn narrowed([low, high]: [f64; 2], margin: [f64; 2]) -> [f64; 2] {
+    let (a, b) = (low + margin[0].max(0.0), high - margin[1].max(0.0));
+    if a <= b { [a, b] } else { [(a + b) / 2.0; 2] }
 }

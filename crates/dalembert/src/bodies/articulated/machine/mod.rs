@@ -13,6 +13,7 @@
 //! is a row with r = 1/(h kp + kd) whose box is its force range. Book: "Robots".
 
 mod build;
+mod contact;
 mod control;
 mod drives;
 mod rows;

@@ -104,6 +104,11 @@ impl RowSet {
         self.dof[range.clone()].iter().map(|d| *d as usize).zip(self.value[range].iter().copied())
     }
 
+    /// Every entry of a row: dof and number.
+    pub(super) fn each(&self, i: usize, mut entry: impl FnMut(usize, f64)) {
+        self.row(i).for_each(|(d, a)| entry(d, a));
+    }
+
     /// (A v) of a row.
     pub(super) fn times(&self, i: usize, v: &[f64]) -> f64 {
         self.row(i).map(|(d, a)| a * v[d]).sum()

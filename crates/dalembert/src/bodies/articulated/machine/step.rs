@@ -10,7 +10,6 @@
 use super::drives::Pull;
 use super::{Machine, MachineState, MachineWork};
 use crate::bodies::articulated::{ForwardDynamics, Scheme};
-use crate::math::all_finite;
 use crate::solve::boxed::BoxedReport;
 
 /// How a machine moves in time.
@@ -100,19 +99,8 @@ impl Machine {
             MachineScheme::RungeKutta4 => self.runge_kutta(state, h, work, &mut report),
             MachineScheme::Midpoint => self.midpoint(state, h, work, &mut report),
         }
-        for (k, drive) in self.drives.iter().enumerate() {
-            drive.advance_activation(state, k, h);
-        }
-        for ((a, v), before) in state.acceleration.iter_mut().zip(&state.v).zip(&work.before.v) {
-            *a = (v - before) / h;
-        }
-        if all_finite(&state.q) && all_finite(&state.v) {
-            state.time += h;
-            return Ok(report);
-        }
-        let dof = state.v.iter().position(|x| !x.is_finite()).unwrap_or(0);
-        state.copy_from(&work.before);
-        Err(MachineStepError::NonFinite { robot: self.robot.name.clone(), dof, time: state.time, h })
+        self.end_step(state, h, work)?;
+        Ok(report)
     }
 
     fn check_state(&self, state: &MachineState) -> Result<(), MachineStepError> {
@@ -290,8 +278,26 @@ impl Machine {
         work: &mut MachineWork,
         report: &mut MachineReport,
     ) {
+        self.find_velocity(state, h, implicit, &[], work, report);
+        self.take_velocity(state, h, implicit, work);
+        self.tree.integrate(&mut state.q, &state.v, h);
+        self.project(state, false, work, report);
+    }
+
+    /// v⁺ by rows at the velocity level, into `work`; `extra` are more forces on the dofs, or none.
+    pub(super) fn find_velocity(
+        &self,
+        state: &mut MachineState,
+        h: f64,
+        implicit: bool,
+        extra: &[f64],
+        work: &mut MachineWork,
+        report: &mut MachineReport,
+    ) {
         self.tree.kinematics(&state.q, &mut work.tree);
         self.fixed_forces(state, h, implicit, work);
+        work.fixed_tau.iter_mut().zip(extra).for_each(|(t, e)| *t += e);
+        work.lambda.clear();
         work.stands.clear();
         work.stands.resize(self.drives.len(), 0);
         let mut built = false;
@@ -327,6 +333,16 @@ impl Machine {
             }
             report.unfinished |= round == SERVO_ROUNDS;
         }
+    }
+
+    /// The state takes v⁺ and the forces that go with it.
+    pub(super) fn take_velocity(
+        &self,
+        state: &mut MachineState,
+        h: f64,
+        implicit: bool,
+        work: &mut MachineWork,
+    ) {
         for (i, k) in work.rows.drive.iter().enumerate() {
             if let Some(k) = k {
                 state.force[*k] = work.lambda[i];
@@ -334,8 +350,6 @@ impl Machine {
         }
         self.read_servo_forces(state, h, implicit, work);
         state.v.copy_from_slice(&work.v);
-        self.tree.integrate(&mut state.q, &state.v, h);
-        self.project(state, false, work, report);
     }
 
     /// Forces of implicit servos at the end of the step, for sensors.
@@ -495,7 +509,7 @@ impl Machine {
     }
 
     /// q onto C = 0, and v onto A v = 0 if asked, by the smallest steps in the metric of M.
-    fn project(
+    pub(super) fn project(
         &self,
         state: &mut MachineState,
         velocities: bool,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dalembert::math::Vec3;
+use crate::math::Vec3;
 
 struct Face {
     corners: [u32; 3],
@@ -18,7 +18,7 @@ struct Face {
 }
 
 /// Triangles of the convex hull, counter-clockwise seen from outside; the error says why there is none.
-pub(super) fn convex_hull(points: &[Vec3]) -> Result<Vec<[u32; 3]>, String> {
+pub fn convex_hull(points: &[Vec3]) -> Result<Vec<[u32; 3]>, String> {
     let flat = || "its vertices lie in a plane, so they have no convex hull".to_owned();
     if points.len() < 4 {
         return Err(format!("it has {} vertices; a solid needs four", points.len()));
@@ -203,7 +203,7 @@ impl Hull<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dalembert::math::Random;
+    use crate::math::Random;
 
     #[test]
     fn every_point_lies_behind_every_face() {

@@ -1,0 +1,132 @@
+//! Box against box: the fifteen directions of the separating axis test (Gottschalk, Lin and Manocha 1996).
+//!
+//! The largest s(n) of two overlapping boxes is taken at a normal of a face of either (three and three, one sign each)
+//! or across an edge of each (nine). For boxes apart the largest s over these directions decides whether they are, and
+//! is their distance unless a corner or an edge is nearest to a corner.
+
+use super::geometry::Frame;
+use crate::math::{Mat3, Vec3};
+
+/// Which features define the direction: a face of a, a face of b, or an edge of each (axis numbers).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Axis {
+    FaceA(u8),
+    FaceB(u8),
+    Edges(u8, u8),
+}
+
+/// Edges closer to parallel than this sine define no direction.
+const PARALLEL: f64 = 1e-5;
+
+/// Two boxes, the second seen from the first.
+struct Pair {
+    C: Mat3,
+    d_A: Vec3,
+    d_B: Vec3,
+}
+
+impl Pair {
+    fn new(a: &Frame, b: &Frame) -> Self {
+        let d = a.x - b.x;
+        Self { C: a.R.tr_mul(&b.R), d_A: a.R.tr_mul(&d), d_B: b.R.tr_mul(&d) }
+    }
+
+    /// s of one axis and the sign that turns the axis from b towards a; `None` for parallel edges.
+    #[inline(always)]
+    fn separation(&self, h_a: &Vec3, h_b: &Vec3, axis: Axis) -> Option<(f64, f64)> {
+        let C = &self.C;
+        let (d, reach, length) = match axis {
+            Axis::FaceA(i) => {
+                let i = i as usize;
+                let reach =
+                    h_a[i] + h_b.x * C[(i, 0)].abs() + h_b.y * C[(i, 1)].abs() + h_b.z * C[(i, 2)].abs();
+                (self.d_A[i], reach, 1.0)
+            }
+            Axis::FaceB(j) => {
+                let j = j as usize;
+                let reach =
+                    h_b[j] + h_a.x * C[(0, j)].abs() + h_a.y * C[(1, j)].abs() + h_a.z * C[(2, j)].abs();
+                (self.d_B[j], reach, 1.0)
+            }
+            // In axes of a: e_i × c with c column j of C.
+            Axis::Edges(i, j) => {
+                let (i, j) = (i as usize, j as usize);
+                let (k, l) = ((i + 1) % 3, (i + 2) % 3);
+                let length = C[(k, j)].hypot(C[(l, j)]);
+                if length < PARALLEL {
+                    return None;
+                }
+                // e_i × c has component −c_l along k and c_k along l.
+                let d = self.d_A[l] * C[(k, j)] - self.d_A[k] * C[(l, j)];
+                let (p, q) = ((j + 1) % 3, (j + 2) % 3);
+                // |(e_i × c_j)·c_p| = |e_i·c_q|.
+                let reach = h_a[k] * C[(l, j)].abs()
+                    + h_a[l] * C[(k, j)].abs()
+                    + h_b[p] * C[(i, q)].abs()
+                    + h_b[q] * C[(i, p)].abs();
+                (d, reach, length)
+            }
+        };
+        let sign = if d < 0.0 { -1.0 } else { 1.0 };
+        Some(((d.abs() - reach) / length, sign))
+    }
+}
+
+/// The direction as a unit vector from b towards a.
+fn direction(a: &Frame, b: &Frame, axis: Axis, sign: f64) -> Vec3 {
+    let column = |R: &Mat3, i: u8| -> Vec3 { R.column(i as usize).into_owned() };
+    match axis {
+        Axis::FaceA(i) => column(&a.R, i) * sign,
+        Axis::FaceB(j) => column(&b.R, j) * sign,
+        Axis::Edges(i, j) => column(&a.R, i).cross(&column(&b.R, j)).normalize() * sign,
+    }
+}
+
+/// s of one direction, the one that decided last time.
+pub(super) fn separation_along(a: &Frame, h_a: &Vec3, b: &Frame, h_b: &Vec3, axis: Axis) -> f64 {
+    Pair::new(a, b).separation(h_a, h_b, axis).map_or(f64::NEG_INFINITY, |(s, _)| s)
+}
+
+/// What the fifteen directions say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Separated {
+    pub(super) axis: Axis,
+    /// Unit, from b towards a.
+    pub(super) normal: Vec3,
+    /// The largest s \[m\].
+    pub(super) s: f64,
+}
+
+/// The direction with the largest s. Faces win ties, within rounding, over edges, and faces of a over those of b.
+pub(super) fn separate(a: &Frame, h_a: &Vec3, b: &Frame, h_b: &Vec3, enough: f64) -> Separated {
+    let pair = Pair::new(a, b);
+    let size = h_a.amax() + h_b.amax();
+    let mut best = (f64::NEG_INFINITY, Axis::FaceA(0), 1.0);
+    let mut consider = |axis: Axis, bonus: f64| {
+        if let Some((s, sign)) = pair.separation(h_a, h_b, axis)
+            && s > best.0 + bonus
+        {
+            best = (s, axis, sign);
+        }
+        best.0 > enough
+    };
+    'search: {
+        for i in 0..3 {
+            if consider(Axis::FaceA(i), 0.0) {
+                break 'search;
+            }
+        }
+        for i in 0..3 {
+            if consider(Axis::FaceB(i), 1e-12 * size) {
+                break 'search;
+            }
+        }
+        for i in 0..9 {
+            if consider(Axis::Edges(i / 3, i % 3), 1e-9 * size) {
+                break 'search;
+            }
+        }
+    }
+    let (s, axis, sign) = best;
+    Separated { axis, normal: direction(a, b, axis, sign), s }
+}

@@ -1,0 +1,189 @@
+//! Which colliders touch, step after step.
+//!
+//! **Broad phase.** Every collider has a box grown by a skin. While no collider leaves its grown box, the list of pairs
+//! whose grown boxes overlap stands; when some do, theirs grow anew and a tree of all boxes finds the pairs. A pair is
+//! looked at only while its tight boxes overlap. **Narrow phase.** A pair keeps the features of the plane that separated
+//! it last, and that plane is asked first. Neither changes an answer.
+
+use super::super::bvh::{Aabb, Tree};
+use super::narrow::{Memory, Witness, collide};
+use super::{Collider, Geometry, Manifold};
+use crate::math::Pose;
+
+/// Finds contacts of colliders that move a little from call to call.
+///
+/// Bodies of excluded pairs ([`Detector::exclude`]), colliders of one body, and two that stand in the world do not meet.
+#[derive(Debug, Clone, Default)]
+pub struct Detector {
+    /// Pairs of bodies that pass through each other, smaller number first, sorted.
+    excluded: Vec<(u32, u32)>,
+    placed: Vec<Pose>,
+    boxes: Vec<Aabb>,
+    grown: Vec<Aabb>,
+    tree: Tree,
+    /// Colliders without an end.
+    endless: Vec<u32>,
+    pairs: Vec<(u32, u32)>,
+    witnesses: Vec<Witness>,
+    /// Those before the pairs changed.
+    old: (Vec<(u32, u32)>, Vec<Witness>),
+    manifolds: Vec<Manifold>,
+    /// Pairs of colliders that touched, now and in the call before.
+    touching: [Vec<(u32, u32)>; 2],
+    memory: Memory,
+    rebuilds: u64,
+}
+
+/// Grown boxes are larger than tight ones by this part of their size.
+const SKIN: f64 = 0.05;
+
+impl Detector {
+    /// Knows nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Colliders of these two bodies pass through each other from now on: neighbours at a joint, for instance.
+    pub fn exclude(&mut self, a: u32, b: u32) {
+        let pair = (a.min(b), a.max(b));
+        if let Err(place) = self.excluded.binary_search(&pair) {
+            self.excluded.insert(place, pair);
+            self.grown.clear();
+        }
+    }
+
+    /// Forgets everything it has seen, but not what is excluded. For a list of colliders whose shapes, groups or owners
+    /// have changed.
+    pub fn reset(&mut self) {
+        *self = Self { excluded: std::mem::take(&mut self.excluded), ..Self::default() };
+    }
+
+    /// Contacts of the last call, sorted by pair of colliders.
+    pub fn manifolds(&self) -> &[Manifold] {
+        &self.manifolds
+    }
+
+    /// Pairs of colliders that touch (with a gap ≤ 0) and did not in the call before.
+    pub fn begun(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let [now, before] = &self.touching;
+        now.iter().copied().filter(|pair| before.binary_search(pair).is_err())
+    }
+
+    /// Pairs of colliders that touched in the call before and do not any more.
+    pub fn ended(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let [now, before] = &self.touching;
+        before.iter().copied().filter(|pair| now.binary_search(pair).is_err())
+    }
+
+    /// How often the list of pairs was made anew.
+    pub fn rebuilds(&self) -> u64 {
+        self.rebuilds
+    }
+
+    /// Every contact of the colliders when their bodies stand at `bodies`, sorted by pair of colliders.
+    ///
+    /// `reach` is how far each body may move until the next call \[m\], empty for not at all: two colliders are
+    /// reported if their distance is at most the sum of their margins and reaches.
+    pub fn update(&mut self, colliders: &[Collider], bodies: &[Pose], reach: &[f64]) -> &[Manifold] {
+        let reach = |c: &Collider| reach.get(c.body as usize).copied().unwrap_or(0.0).max(0.0) + c.margin;
+        self.placed.clear();
+        self.placed.extend(colliders.iter().map(|c| c.placed(bodies)));
+        self.boxes.clear();
+        for (c, pose) in colliders.iter().zip(&self.placed) {
+            let endless = matches!(c.shape, Geometry::HalfSpace);
+            self.boxes.push(if endless { Aabb::EMPTY } else { c.shape.bounds(pose, reach(c)) });
+        }
+        if self.grow(colliders) {
+            self.rebuilds += 1;
+            self.find_pairs(colliders);
+        }
+        self.manifolds.clear();
+        for (&(a, b), witness) in self.pairs.iter().zip(&mut self.witnesses) {
+            let (ca, cb) = (&colliders[a as usize], &colliders[b as usize]);
+            let endless = matches!(ca.shape, Geometry::HalfSpace) || matches!(cb.shape, Geometry::HalfSpace);
+            if !endless && !self.boxes[a as usize].overlaps(&self.boxes[b as usize]) {
+                continue;
+            }
+            let margin = reach(ca) + reach(cb);
+            let (at_a, at_b) = (&self.placed[a as usize], &self.placed[b as usize]);
+            let out = &mut self.manifolds;
+            collide((&ca.shape, at_a), (&cb.shape, at_b), margin, witness, &mut self.memory, |found| {
+                out.push(Manifold { a, b, ..found });
+            });
+        }
+        self.touching.swap(0, 1);
+        let now = &mut self.touching[0];
+        now.clear();
+        now.extend(self.manifolds.iter().filter(|m| m.gap() <= 0.0).map(|m| (m.a, m.b)));
+        now.dedup();
+        &self.manifolds
+    }
+
+    /// Renews the grown boxes that were left; true if there were any.
+    fn grow(&mut self, colliders: &[Collider]) -> bool {
+        let inside = |tight: &Aabb, grown: &Aabb| {
+            (0..3).all(|k| tight.low[k] >= grown.low[k] && tight.high[k] <= grown.high[k])
+        };
+        let fresh = self.grown.len() != self.boxes.len();
+        if fresh {
+            self.grown.clear();
+            self.grown.resize(self.boxes.len(), Aabb::EMPTY);
+            self.endless.clear();
+            let endless = |c: &Collider| matches!(c.shape, Geometry::HalfSpace);
+            self.endless.extend((0..colliders.len() as u32).filter(|&i| endless(&colliders[i as usize])));
+        }
+        let mut left = fresh;
+        for (i, (tight, grown)) in self.boxes.iter().zip(&mut self.grown).enumerate() {
+            if matches!(colliders[i].shape, Geometry::HalfSpace) || inside(tight, grown) {
+                continue;
+            }
+            left = true;
+            let size = (0..3).fold(0.0, |most: f64, k| most.max(tight.high[k] - tight.low[k]));
+            *grown = *tight;
+            for k in 0..3 {
+                grown.low[k] -= SKIN * size;
+                grown.high[k] += SKIN * size;
+            }
+        }
+        left
+    }
+
+    fn find_pairs(&mut self, colliders: &[Collider]) {
+        let excluded = &self.excluded;
+        let meet = |a: u32, b: u32| {
+            let (a, b) = (&colliders[a as usize], &colliders[b as usize]);
+            let (low, high) = (a.body.min(b.body), a.body.max(b.body));
+            low != high
+                && a.mask & b.group != 0
+                && b.mask & a.group != 0
+                && (excluded.is_empty() || excluded.binary_search(&(low, high)).is_err())
+        };
+        std::mem::swap(&mut self.old.0, &mut self.pairs);
+        std::mem::swap(&mut self.old.1, &mut self.witnesses);
+        self.pairs.clear();
+        let pairs = &mut self.pairs;
+        self.tree.refit(&self.grown);
+        self.tree.self_pairs(|a, b| {
+            let (a, b) = (a.min(b), a.max(b));
+            if meet(a, b) {
+                pairs.push((a, b));
+            }
+            true
+        });
+        for &e in &self.endless {
+            let others = (0..colliders.len() as u32).filter(|&i| i != e && meet(e, i));
+            pairs.extend(others.map(|i| (e.min(i), e.max(i))));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        self.witnesses.clear();
+        let mut at = 0;
+        for pair in pairs.iter() {
+            while at < self.old.0.len() && self.old.0[at] < *pair {
+                at += 1;
+            }
+            let known = self.old.0.get(at) == Some(pair);
+            self.witnesses.push(if known { self.old.1[at] } else { Witness::None });
+        }
+    }
+}

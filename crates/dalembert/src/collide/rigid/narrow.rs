@@ -1,0 +1,340 @@
+//! Two shapes: the normal, the gap and the points of their contact.
+
+use super::boxes::{self, Axis};
+use super::clip::{Patch, Points, best_four, clip};
+use super::convex::{Convex, Core};
+use super::geometry::{Frame, Geometry};
+use super::gjk::Scratch;
+use super::mesh::Facet;
+use super::separate::{Features, along, separate};
+use super::{Manifold, Touch};
+use crate::math::{Pose, Vec3};
+
+/// What separated two shapes last time, in terms of the features that defined it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) enum Witness {
+    #[default]
+    None,
+    /// One of the directions of two boxes.
+    Box(Axis),
+    /// A direction of two convex shapes.
+    Convex(Features, Vec3),
+}
+
+/// Memory of the narrow phase.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Memory {
+    scratch: Scratch,
+    facets: Vec<Facet>,
+    parts: Vec<(Vec3, u32, Touch)>,
+    group: Vec<Touch>,
+}
+
+/// Contacts of `a` at `at_a` with `b` at `at_b` within `margin` \[m\], added to `out`.
+///
+/// Everything is computed relative to the place of a, so that shapes far from the origin of the world lose no digits
+/// beyond those that their poses have lost.
+pub(super) fn collide(
+    (a, at_a): (&Geometry, &Pose),
+    (b, at_b): (&Geometry, &Pose),
+    margin: f64,
+    witness: &mut Witness,
+    memory: &mut Memory,
+    mut out: impl FnMut(Manifold),
+) {
+    let origin = at_a.position;
+    let A = Frame { x: Vec3::zeros(), ..Frame::of(at_a) };
+    let B = Frame { x: at_b.position - origin, ..Frame::of(at_b) };
+    let mut take = |mut found: Manifold, sign: f64| {
+        found.normal *= sign;
+        found.touches[..found.count as usize].iter_mut().for_each(|t| t.point += origin);
+        let finite = |t: &Touch| t.gap.is_finite() && t.point.iter().all(|x| x.is_finite());
+        let sound = found.count > 0 && found.normal.norm_squared() > 0.5 && found.points().iter().all(finite);
+        if sound {
+            out(found);
+        }
+    };
+    match (a.is_surface(), b.is_surface()) {
+        (true, true) => {}
+        (true, false) => on_surface(b, &B, a, &A, margin, memory, |m| take(m, -1.0)),
+        (false, true) => on_surface(a, &A, b, &B, margin, memory, |m| take(m, 1.0)),
+        (false, false) => {
+            if let Some(found) = touch(a, &A, b, &B, margin, witness, &mut memory.scratch) {
+                take(found, 1.0);
+            }
+        }
+    }
+}
+
+fn flipped(found: Option<Manifold>) -> Option<Manifold> {
+    found.map(|m| Manifold { normal: -m.normal, ..m })
+}
+
+fn touch(
+    a: &Geometry,
+    A: &Frame,
+    b: &Geometry,
+    B: &Frame,
+    margin: f64,
+    w: &mut Witness,
+    scratch: &mut Scratch,
+) -> Option<Manifold> {
+    use Geometry::{Box, HalfSpace, Sphere};
+    match (a, b) {
+        (_, HalfSpace) => on_half_space(&Convex::new(a, A)?, B, margin),
+        (HalfSpace, _) => flipped(on_half_space(&Convex::new(b, B)?, A, margin)),
+        (Sphere { radius: r }, Sphere { radius: s }) => spheres(&A.x, *r, &B.x, *s, margin),
+        (Sphere { radius }, Box { half }) => sphere_box(&A.x, *radius, B, half, margin),
+        (Box { half }, Sphere { radius }) => flipped(sphere_box(&B.x, *radius, A, half, margin)),
+        (Box { half: h }, Box { half: k }) => {
+            let found = box_box(A, h, B, k, margin, w);
+            match found {
+                Boxes::Apart => None,
+                Boxes::Touch(m) => Some(m),
+                Boxes::Corners => {
+                    convex(&Convex::new(a, A)?, &Convex::new(b, B)?, margin, &mut Witness::None, scratch)
+                }
+            }
+        }
+        _ => convex(&Convex::new(a, A)?, &Convex::new(b, B)?, margin, w, scratch),
+    }
+}
+
+/// The contact of two balls.
+fn spheres(c: &Vec3, r: f64, d: &Vec3, s: f64, margin: f64) -> Option<Manifold> {
+    let between = c - d;
+    let distance = between.norm();
+    let gap = distance - r - s;
+    if !(gap <= margin) {
+        return None;
+    }
+    let n = if distance > 0.0 { between / distance } else { Vec3::z() };
+    let mut points = Points::new(n, margin);
+    points.push(d + n * s, gap, 0);
+    Some(points.manifold())
+}
+
+fn sphere_box(c: &Vec3, r: f64, B: &Frame, half: &Vec3, margin: f64) -> Option<Manifold> {
+    let p = B.R.tr_mul(&(c - B.x));
+    let q = p.zip_map(half, |x, h| x.max(-h).min(h));
+    let out = p - q;
+    let distance = out.norm();
+    let (n, gap, on_b) = if distance > 0.0 {
+        (out / distance, distance - r, q)
+    } else {
+        // Inside: to the nearest face.
+        let depth = half - p.abs();
+        let i = depth.imin();
+        let sign = if p[i] < 0.0 { -1.0 } else { 1.0 };
+        let mut on_b = p;
+        on_b[i] = sign * half[i];
+        (Vec3::ith(i, sign), -depth[i] - r, on_b)
+    };
+    if !(gap <= margin) {
+        return None;
+    }
+    let mut points = Points::new(B.R * n, margin);
+    points.push(B.x + B.R * on_b, gap, 0);
+    Some(points.manifold())
+}
+
+enum Boxes {
+    Apart,
+    Touch(Manifold),
+    /// Nearest at a corner, which the fifteen directions do not see.
+    Corners,
+}
+
+fn box_box(A: &Frame, h: &Vec3, B: &Frame, k: &Vec3, margin: f64, w: &mut Witness) -> Boxes {
+    if let Witness::Box(axis) = *w
+        && boxes::separation_along(A, h, B, k, axis) > margin
+    {
+        return Boxes::Apart;
+    }
+    let found = boxes::separate(A, h, B, k, margin);
+    *w = Witness::Box(found.axis);
+    if !(found.s <= margin) {
+        return Boxes::Apart;
+    }
+    let n = found.normal;
+    let face = |frame: &Frame, half: &Vec3, d: &Vec3| {
+        Convex { core: Core::Box(*half), frame: *frame, radius: 0.0 }.patch(d)
+    };
+    let points = clip(&face(A, h, &-n), &face(B, k, &n), &n, found.s, margin);
+    // A pair of points as near as the planes proves that the planes are the best ones.
+    let slack = 1e-9 * (h.amax() + k.amax());
+    if points.least() <= found.s + slack { Boxes::Touch(points.manifold()) } else { Boxes::Corners }
+}
+
+/// Two convex shapes of any kind.
+fn convex(A: &Convex, B: &Convex, margin: f64, w: &mut Witness, scratch: &mut Scratch) -> Option<Manifold> {
+    if let Witness::Convex(features, n) = w
+        && features.again(A, B, n) > margin
+    {
+        return None;
+    }
+    let mut far = Vec3::z();
+    let Some(found) = separate(A, B, margin, scratch, &mut far) else {
+        *w = Witness::Convex(Features::Free, far);
+        return None;
+    };
+    *w = Witness::Convex(found.features, found.n);
+    let n = found.n;
+    let mut points = clip(&A.patch(&-n), &B.patch(&n), &n, found.s, margin);
+    let slack = 1e-6 * (A.size() + B.size());
+    if !(points.least() <= found.s + slack) {
+        // The patches miss the nearest points.
+        let on_b = match found.nearest {
+            Some((_, b)) => b,
+            None => 0.5 * (A.support(&-n) - n * (A.radius + found.s) + B.support(&n) + n * B.radius),
+        };
+        points = Points::new(n, margin);
+        points.push(on_b, found.s, 1 << 30);
+    }
+    Some(points.manifold())
+}
+
+fn on_half_space(A: &Convex, B: &Frame, margin: f64) -> Option<Manifold> {
+    let n: Vec3 = B.R.column(2).into_owned();
+    if n.dot(&(A.support(&-n) - B.x)) - A.radius > margin {
+        return None;
+    }
+    let patch: Patch = A.patch(&-n);
+    let mut points = Points::new(n, margin);
+    for (p, id) in patch.corners().iter().zip(patch.ids()) {
+        let gap = n.dot(&(p - B.x));
+        points.push(p - n * gap, gap, u32::from(*id));
+    }
+    (!points.is_empty()).then(|| points.manifold())
+}
+
+/// Contacts whose normals differ by less than about three degrees are one.
+const SAME_DIRECTION: f64 = 0.9985;
+
+/// A convex shape on a surface: every triangle near it, then contacts along one normal together.
+fn on_surface(
+    a: &Geometry,
+    A: &Frame,
+    b: &Geometry,
+    B: &Frame,
+    margin: f64,
+    memory: &mut Memory,
+    mut out: impl FnMut(Manifold),
+) {
+    let Some(shape) = Convex::new(a, A) else { return };
+    let bounds = a.bounds_in(&B.local(A), margin);
+    let Memory { scratch, facets, parts, group } = memory;
+    facets.clear();
+    match b {
+        Geometry::Mesh(mesh) => mesh.facets(&bounds, |f| facets.push(f)),
+        Geometry::HeightField(field) => field.facets(&bounds, |f| facets.push(f)),
+        _ => {}
+    }
+    facets.sort_unstable_by_key(|f| f.number);
+    parts.clear();
+    for facet in facets.iter() {
+        if let Some(found) = on_facet(&shape, facet, B, margin, scratch) {
+            let number = facet.number;
+            parts.extend(found.points().iter().map(|t| {
+                let feature = number.wrapping_mul(0x9e37_79b1) ^ t.feature;
+                (found.normal, number, Touch { feature, ..*t })
+            }));
+        }
+    }
+    // The deepest contact names the direction; those that share it go with it.
+    let near = 1e-6 * shape.size().max(shape.radius);
+    while let Some(deepest) =
+        (0..parts.len()).reduce(|i, j| if parts[j].2.gap < parts[i].2.gap { j } else { i })
+    {
+        let (normal, part, _) = parts[deepest];
+        group.clear();
+        parts.retain(|(n, _, touch)| {
+            let same = n.dot(&normal) > SAME_DIRECTION;
+            if same && !group.iter().any(|t| (t.point - touch.point).norm() <= near) {
+                group.push(*touch);
+            }
+            !same
+        });
+        let mut found = Manifold { part, ..Manifold::empty(normal) };
+        if group.len() <= 4 {
+            group.iter().for_each(|t| found.push(*t));
+        } else {
+            let keep = best_four(group, &normal);
+            (0..group.len()).filter(|i| keep.contains(i)).for_each(|i| found.push(group[i]));
+        }
+        out(found);
+    }
+}
+
+fn on_facet(A: &Convex, facet: &Facet, B: &Frame, margin: f64, scratch: &mut Scratch) -> Option<Manifold> {
+    let [p, q, r] = facet.corners;
+    let frame = Frame { x: B.x + B.R * p, R: B.R };
+    let triangle = Convex { core: Core::Triangle([Vec3::zeros(), q - p, r - p]), frame, radius: 0.0 };
+    let N = B.R * facet.normal;
+    let over = along(A, &triangle, &N) - A.radius;
+    if over > margin {
+        return None;
+    }
+    let behind = N.dot(&(A.center() - frame.x)) < 0.0;
+    if facet.one_sided && !facet.bottomless && behind && -over > 2.0 * (A.size() + A.radius) {
+        return None;
+    }
+    if facet.bottomless && behind {
+        // Sunk below: the triangle above its centre brings it up.
+        let c = B.R.tr_mul(&(A.center() - B.x));
+        let left = |u: &Vec3, v: &Vec3| (v.x - u.x) * (c.y - u.y) - (v.y - u.y) * (c.x - u.x);
+        if left(&p, &q) < 0.0 || left(&q, &r) < 0.0 || left(&r, &p) < 0.0 {
+            return None;
+        }
+        let mut points = Points::new(N, margin);
+        points.push(A.support(&-N) - N * (A.radius + over), over, 1 << 30);
+        return Some(points.manifold());
+    }
+    let found = separate(A, &triangle, margin, scratch, &mut Vec3::zeros());
+    let (mut n, mut s) = found.as_ref().map(|f| (f.n, f.s))?;
+    if facet.one_sided && n.dot(&N) < 0.0 {
+        // From behind. Apart, it belongs to other triangles; sunk in, it goes back to the front.
+        if s > 0.0 {
+            return None;
+        }
+        (n, s) = (N, over);
+    }
+    let front = if n.dot(&N) < 0.0 { -N } else { N };
+    if n.dot(&front) < 1.0 - 1e-9 {
+        let edges = [(p, q), (q, r), (r, p)];
+        let closed_over = |k: usize| {
+            let outward = (B.R * (edges[k].1 - edges[k].0)).cross(&N);
+            facet.open_edges >> k & 1 == 0 && n.dot(&outward) > 1e-6 * outward.norm()
+        };
+        if (0..3).any(closed_over) {
+            n = front;
+            s = along(A, &triangle, &n) - A.radius;
+        }
+    }
+    let points = clip(&A.patch(&-n), &triangle.patch(&n), &n, s, margin);
+    let inside = |t: &Touch| {
+        // The point of a curved shape must lie over the triangle when it is pushed along the face's own normal.
+        let x = t.point;
+        let local = [(p, q), (q, r), (r, p)]
+            .map(|(u, v)| (B.R * (v - u)).cross(&N).normalize().dot(&(x - B.x - B.R * u)));
+        local.iter().all(|d| *d <= 1e-9 * (q - p).norm().max((r - p).norm()))
+    };
+    let mut found_points = points.manifold();
+    if n == front {
+        let kept = Manifold::empty(n);
+        let kept = found_points.points().iter().filter(|t| inside(t)).fold(kept, |mut m, t| {
+            m.push(*t);
+            m
+        });
+        found_points = kept;
+    } else if !(points.least() <= s + 1e-6 * (A.size() + triangle.size())) {
+        let on_b = match found {
+            Some(super::separate::Separation { nearest: Some((_, b)), .. }) => b,
+            _ => return None,
+        };
+        let mut single = Points::new(n, margin);
+        single.push(on_b, s, 1 << 30);
+        found_points = single.manifold();
+    }
+    (found_points.count > 0).then_some(found_points)
+}

@@ -1,0 +1,236 @@
+//! What may touch what under the method `impulse`: shapes on bodies, and how each pair touches.
+
+use super::ContactForce;
+use crate::collide::rigid::Collider;
+use crate::math::Vec3;
+
+/// What owns colliders: number i of the poses that collision detection sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A rigid body.
+    Rigid(u32),
+    /// A particle.
+    Particle(u32),
+    /// A link of a robot.
+    Link {
+        /// Number of the robot.
+        robot: u32,
+        /// Number of the link in its tree.
+        link: u32,
+    },
+}
+
+/// A spring and damper along the normal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Compliance {
+    /// Given in SI units.
+    Gains {
+        /// Stiffness kp \[N/m\].
+        kp: f64,
+        /// Damping kd \[N·s/m\].
+        kd: f64,
+    },
+    /// Given per unit of the effective mass at the contact: kp = m_eff k, kd = m_eff b.
+    PerMass {
+        /// k \[1/s²\].
+        k: f64,
+        /// b \[1/s\].
+        b: f64,
+    },
+}
+
+/// What a collider brings to its contacts; `None` leaves it to the other side, or to the settings of the method.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Material {
+    /// Coefficient of friction μ.
+    pub friction: Option<f64>,
+    /// Coefficient of restitution.
+    pub restitution: Option<f64>,
+    /// Friction against turning about the normal \[m\].
+    pub torsional_friction: Option<f64>,
+    /// Friction against rolling \[m\].
+    pub rolling_friction: Option<f64>,
+    /// How soft it is; `None` for hard.
+    pub compliance: Option<Compliance>,
+    /// The side with the higher priority decides alone; at equal priority the larger coefficient counts.
+    pub priority: i32,
+    /// Bits of contact that it makes, and that it takes: two touch if the type of one and the affinity of the other share
+    /// a bit.
+    pub kinds: [u32; 2],
+    /// Row of the table of rules.
+    pub class: u32,
+    /// Velocity of the surface beside that of its body, for belts \[m/s\], world axes.
+    pub belt: Vec3,
+}
+
+/// How two things touch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TouchLaw {
+    /// False if they pass through each other.
+    pub enabled: bool,
+    /// Coefficient of friction μ.
+    pub friction: f64,
+    /// Coefficient of restitution.
+    pub restitution: f64,
+    /// Friction against turning about the normal \[m\].
+    pub torsional_friction: f64,
+    /// Friction against rolling \[m\].
+    pub rolling_friction: f64,
+    /// How soft they are; `None` for hard.
+    pub compliance: Option<Compliance>,
+}
+
+/// What the rules of a scene say about two classes; `None` leaves it to the materials.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TouchRule {
+    /// True if they pass through each other.
+    pub off: bool,
+    /// Coefficient of friction μ.
+    pub friction: Option<f64>,
+    /// Coefficient of restitution.
+    pub restitution: Option<f64>,
+    /// Friction against turning about the normal \[m\].
+    pub torsional_friction: Option<f64>,
+    /// Friction against rolling \[m\].
+    pub rolling_friction: Option<f64>,
+    /// How soft they are.
+    pub compliance: Option<Compliance>,
+}
+
+/// Shapes, bodies and rules of contact under `impulse`.
+#[derive(Debug, Clone, Default)]
+pub struct TouchModel {
+    /// All shapes; `body` counts over `parts`.
+    pub colliders: Vec<Collider>,
+    /// What moves them.
+    pub parts: Vec<Part>,
+    /// Which parts are fixed to the world: they carry colliders but never move.
+    pub held: Vec<bool>,
+    /// For each collider: the number of its name.
+    pub owner: Vec<u32>,
+    /// Names of bodies, grounds, robots' links (`robot/link`).
+    pub names: Vec<String>,
+    /// Pairs of parts that never touch, and of a part with the world, in the numbers of `Collider::body`.
+    pub excluded: Vec<(u32, u32)>,
+    /// By `Collider::material`.
+    pub materials: Vec<Material>,
+    /// Number of classes.
+    pub classes: usize,
+    /// By pairs of classes, row by row.
+    pub rules: Vec<TouchRule>,
+    /// What holds where neither rules nor materials say anything.
+    pub friction: f64,
+    /// The same.
+    pub restitution: f64,
+    /// A length that is small beside every shape \[m\].
+    pub length: f64,
+}
+
+fn combined(a: Option<f64>, b: Option<f64>, [pa, pb]: [i32; 2]) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) if pa == pb => Some(a.max(b)),
+        (Some(a), Some(_)) if pa > pb => Some(a),
+        (a, b) => b.or(a),
+    }
+}
+
+impl TouchModel {
+    /// How two colliders touch: rules first, then materials, then settings.
+    pub fn law(&self, a: u32, b: u32) -> TouchLaw {
+        let [a, b] = [a, b].map(|i| &self.materials[self.colliders[i as usize].material as usize]);
+        let rule = &self.rules[a.class as usize * self.classes + b.class as usize];
+        let p = [a.priority, b.priority];
+        let meet = a.kinds[0] & b.kinds[1] != 0 || b.kinds[0] & a.kinds[1] != 0;
+        let pick = |rule: Option<f64>, x: Option<f64>, y: Option<f64>| rule.or_else(|| combined(x, y, p));
+        let soft = match (a.compliance, b.compliance) {
+            (Some(_), Some(y)) if p[1] > p[0] => Some(y),
+            (x, y) => x.or(y),
+        };
+        TouchLaw {
+            enabled: meet && !rule.off,
+            friction: pick(rule.friction, a.friction, b.friction).unwrap_or(self.friction),
+            restitution: pick(rule.restitution, a.restitution, b.restitution).unwrap_or(self.restitution),
+            torsional_friction: pick(rule.torsional_friction, a.torsional_friction, b.torsional_friction)
+                .unwrap_or(0.0),
+            rolling_friction: pick(rule.rolling_friction, a.rolling_friction, b.rolling_friction)
+                .unwrap_or(0.0),
+            compliance: rule.compliance.or(soft),
+        }
+    }
+
+    /// Velocity of the surface of a collider beside that of its body \[m/s\].
+    pub(crate) fn belt(&self, collider: u32) -> Vec3 {
+        self.materials[self.colliders[collider as usize].material as usize].belt
+    }
+}
+
+/// What is remembered of a point of contact: to be read, and to start the next step with.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ContactPoint {
+    /// First collider, in the numbers of [`TouchModel::colliders`].
+    pub a: u32,
+    /// Second collider.
+    pub b: u32,
+    /// Part of a mesh.
+    pub part: u32,
+    /// Which of its points.
+    pub feature: u32,
+    /// Where \[m\].
+    pub point: Vec3,
+    /// From b towards a.
+    pub normal: Vec3,
+    /// At the start of the last step \[m\].
+    pub gap: f64,
+    /// Mean force of the last step on a \[N\].
+    pub force: Vec3,
+    /// Mean torque of the last step against turning, on a \[N·m\].
+    pub torque: Vec3,
+}
+
+impl ContactPoint {
+    /// Numbers of a packed one.
+    pub(super) const NUMBERS: usize = 17;
+
+    pub(super) fn pack(&self, out: &mut Vec<f64>) {
+        out.extend([self.a, self.b, self.part, self.feature].map(f64::from));
+        for v in [&self.point, &self.normal, &self.force, &self.torque] {
+            out.extend_from_slice(v.as_slice());
+        }
+        out.push(self.gap);
+    }
+
+    pub(super) fn unpack(n: &[f64; Self::NUMBERS]) -> Self {
+        let v = |at: usize| Vec3::new(n[at], n[at + 1], n[at + 2]);
+        Self {
+            a: n[0] as u32,
+            b: n[1] as u32,
+            part: n[2] as u32,
+            feature: n[3] as u32,
+            point: v(4),
+            normal: v(7),
+            force: v(10),
+            torque: v(13),
+            gap: n[16],
+        }
+    }
+
+    /// The key by which it is found again.
+    pub(crate) fn key(&self) -> [u32; 3] {
+        [self.a, self.b, self.part]
+    }
+}
+
+impl super::Model {
+    /// Contacts of the last step of `impulse` that carry a force; names in [`TouchModel::names`].
+    pub fn contact_forces<'a>(&'a self, state: &'a super::State) -> impl Iterator<Item = ContactForce> + 'a {
+        let owner = |c: u32| self.touch.as_ref().map_or(0, |t| t.owner[c as usize]);
+        state.contacts.iter().filter(|c| c.force != Vec3::zeros()).map(move |c| ContactForce {
+            a: owner(c.a),
+            b: owner(c.b),
+            point: c.point,
+            normal: c.normal,
+            force: c.force,
+            gap: c.gap,
+        })
+    }
+}

@@ -1,0 +1,260 @@
+//! Under the method `impulse`: shapes of bodies, grounds and robots become colliders.
+//!
+//! Things touch if the scene has a ground or at least one rule of contact (`between = ["*", "*"]` says nothing but
+//! "touch"); without either they pass through each other.
+
+use std::collections::BTreeMap;
+
+use super::build::Notes;
+use super::mechanism::{JointType, Stiffness};
+use super::{ContactRule, Scene};
+use crate::bodies::Shape;
+use crate::collide::rigid::{Collider, Geometry, WORLD};
+use crate::math::rotation::exp;
+use crate::math::{Pose, Quat, Vec3};
+use crate::model::{Block, BlockKind, Compliance, Material, Part, RobotPart, TouchModel, TouchRule};
+use crate::step::Method;
+
+/// What is known of joints before they are taken apart.
+pub(super) struct Joined {
+    /// Names of bodies that do not touch each other.
+    apart: Vec<[String; 2]>,
+    /// Names of bodies that are fixed to the world.
+    held: Vec<String>,
+}
+
+/// Looks at the joints of a scene whose bodies touch.
+pub(super) fn joined(scene: &Scene) -> Option<Joined> {
+    let touch =
+        matches!(scene.method, Method::Impulse(_)) && !(scene.ground.is_empty() && scene.contact.is_empty());
+    if !touch {
+        return None;
+    }
+    let apart = scene.joint.iter().filter(|j| !j.collide).map(|j| j.between.clone()).collect();
+    let fixed = scene
+        .joint
+        .iter()
+        .filter(|j| j.kind == JointType::Fixed && j.stiffness == Stiffness::Hard && j.break_force.is_none());
+    let held = fixed.filter_map(|j| match &j.between {
+        [a, b] if a == "world" => Some(b.clone()),
+        [a, b] if b == "world" => Some(a.clone()),
+        _ => None,
+    });
+    Some(Joined { apart, held: held.collect() })
+}
+
+/// Number of a name in a list that grows.
+#[derive(Default)]
+pub(super) struct Labels {
+    list: Vec<String>,
+    number: BTreeMap<String, u32>,
+}
+
+impl Labels {
+    pub(super) fn of(&mut self, name: &str) -> u32 {
+        if let Some(n) = self.number.get(name) {
+            return *n;
+        }
+        let n = self.list.len() as u32;
+        self.list.push(name.to_owned());
+        self.number.insert(name.to_owned(), n);
+        n
+    }
+}
+
+/// A model of contact while it is put together.
+pub(super) struct Maker<'a> {
+    rules: &'a [ContactRule],
+    pub(super) out: TouchModel,
+    names: Labels,
+    /// Which of the names in rules fit, per class.
+    classes: Vec<Vec<bool>>,
+    /// All names that rules mention.
+    mentioned: Vec<&'a str>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(scene: &'a Scene) -> Self {
+        let mut mentioned: Vec<&str> =
+            scene.contact.iter().flat_map(|r| &r.between).map(String::as_str).filter(|n| *n != "*").collect();
+        mentioned.sort_unstable();
+        mentioned.dedup();
+        let out = TouchModel { length: f64::INFINITY, ..TouchModel::default() };
+        Self { rules: &scene.contact, out, names: Labels::default(), classes: Vec::new(), mentioned }
+    }
+
+    /// The class of what goes by these names.
+    pub(super) fn class(&mut self, names: &[&str]) -> u32 {
+        let fits: Vec<bool> = self.mentioned.iter().map(|m| names.contains(m)).collect();
+        let place = self.classes.iter().position(|c| *c == fits).unwrap_or_else(|| {
+            self.classes.push(fits);
+            self.classes.len() - 1
+        });
+        place as u32
+    }
+
+    /// The number of a material, made if there is none like it.
+    pub(super) fn material(&mut self, material: Material) -> u32 {
+        let list = &mut self.out.materials;
+        let place = list.iter().position(|m| *m == material).unwrap_or_else(|| {
+            list.push(material);
+            list.len() - 1
+        });
+        place as u32
+    }
+
+    /// Adds a collider under a name.
+    pub(super) fn add(&mut self, name: &str, collider: Collider) {
+        if !matches!(collider.shape, Geometry::HalfSpace) {
+            let size = collider.shape.bounds(&Pose::identity(), 0.0);
+            let diagonal = (0..3).map(|k| (size.high[k] - size.low[k]).powi(2)).sum::<f64>().sqrt();
+            if diagonal > 0.0 && diagonal.is_finite() {
+                self.out.length = self.out.length.min(diagonal);
+            }
+        }
+        self.out.colliders.push(collider);
+        let owner = self.names.of(name);
+        self.out.owner.push(owner);
+    }
+
+    fn finish(mut self) -> TouchModel {
+        let n = self.classes.len().max(1);
+        let mut rules = vec![TouchRule::default(); n * n];
+        for rule in self.rules {
+            let fits = |name: &str, class: usize| {
+                let place = self.mentioned.iter().position(|m| *m == name);
+                name == "*" || place.is_some_and(|p| self.classes.get(class).is_some_and(|c| c[p]))
+            };
+            for a in 0..n {
+                for b in 0..n {
+                    let [x, y] = &rule.between;
+                    if (fits(x, a) && fits(y, b)) || (fits(x, b) && fits(y, a)) {
+                        apply(rule, &mut rules[a * n + b]);
+                    }
+                }
+            }
+        }
+        let out = &mut self.out;
+        (out.classes, out.rules, out.names) = (n, rules, self.names.list);
+        if !out.length.is_finite() {
+            out.length = 1.0;
+        }
+        out.excluded.sort_unstable();
+        out.excluded.dedup();
+        self.out
+    }
+}
+
+fn apply(rule: &ContactRule, out: &mut TouchRule) {
+    out.off = !rule.enabled;
+    out.friction = rule.friction.or(out.friction);
+    out.restitution = rule.restitution.or(out.restitution);
+    out.torsional_friction = rule.torsional_friction.or(out.torsional_friction);
+    out.rolling_friction = rule.rolling_friction.or(out.rolling_friction);
+    let gains = rule.stiffness.map(|kp| Compliance::Gains { kp, kd: rule.damping });
+    out.compliance = gains.or(out.compliance);
+}
+
+/// The turn that takes z to a unit vector.
+fn upright(normal: &Vec3) -> Quat {
+    let axis = Vec3::z().cross(normal);
+    let (sine, cosine) = (axis.norm(), normal.z);
+    match axis.try_normalize(1e-300) {
+        Some(axis) => exp(&(axis * sine.atan2(cosine))),
+        None if cosine < 0.0 => exp(&(Vec3::x() * std::f64::consts::PI)),
+        None => Quat::identity(),
+    }
+}
+
+/// The constant part of contact; mistakes are noted.
+pub(super) fn touch_model(
+    scene: &Scene,
+    joined: &Joined,
+    blocks: &[Block],
+    shapes: &[Shape],
+    robots: &[&RobotPart],
+    notes: &mut Notes,
+) -> Option<TouchModel> {
+    let Method::Impulse(settings) = &scene.method else { return None };
+    check(scene, blocks, robots, notes);
+    let mut maker = Maker::new(scene);
+    (maker.out.friction, maker.out.restitution) = (settings.friction, settings.restitution);
+    let mut part_of: BTreeMap<&str, u32> = BTreeMap::new();
+    for (k, block) in blocks.iter().filter(|b| b.kind == BlockKind::Rigid).enumerate() {
+        notes.at("rigid", k, &block.name);
+        part_of.insert(&block.name, k as u32);
+        maker.out.parts.push(Part::Rigid(k as u32));
+        maker.out.held.push(joined.held.contains(&block.name));
+        let mut list = Vec::new();
+        let moves = !joined.held.contains(&block.name);
+        shapes[k].colliders(&Pose::identity(), moves, &mut list);
+        let class = maker.class(&[&block.name]);
+        let material = maker.material(Material { class, kinds: [1, 1], ..Material::default() });
+        for (pose, shape) in list {
+            maker.add(&block.name, Collider { material, ..Collider::new(k as u32, shape).at(pose) });
+        }
+    }
+    for (k, g) in scene.ground.iter().enumerate() {
+        notes.at("ground", k, &g.name);
+        notes.finite3("point", &g.point);
+        notes.finite3("belt", &g.belt);
+        let Some(normal) = g.normal.try_normalize(1e-300) else {
+            notes.error("normal", "is no direction");
+            continue;
+        };
+        let class = maker.class(&[&g.name]);
+        let belt = g.belt - normal * normal.dot(&g.belt);
+        let material = maker.material(Material { class, belt, kinds: [1, 1], ..Material::default() });
+        let place = Pose::new(g.point, upright(&normal));
+        maker.add(&g.name, Collider { material, ..Collider::new(WORLD, Geometry::HalfSpace).at(place) });
+    }
+    for [a, b] in &joined.apart {
+        let part = |name: &str| match name {
+            "world" => Some(WORLD),
+            name => part_of.get(name.split('[').next().unwrap_or_default()).copied(),
+        };
+        // A body that hangs on the world still touches the ground.
+        if let (Some(a), Some(b)) = (part(a), part(b))
+            && a != WORLD
+            && b != WORLD
+        {
+            maker.out.excluded.push((a.min(b), a.max(b)));
+        }
+    }
+    Some(maker.finish())
+}
+
+fn check(scene: &Scene, blocks: &[Block], robots: &[&RobotPart], notes: &mut Notes) {
+    let names = |out: &mut Vec<String>| {
+        out.extend(blocks.iter().filter(|b| b.kind != BlockKind::Mapped).map(|b| b.name.clone()));
+        out.extend(scene.ground.iter().map(|g| g.name.clone()));
+        for robot in robots {
+            out.push(robot.name.clone());
+            let bodies = &robot.machine.robot.bodies;
+            out.extend(bodies.iter().map(|b| format!("{}/{}", robot.name, b.name)));
+        }
+    };
+    let mut known = Vec::new();
+    names(&mut known);
+    for (k, rule) in scene.contact.iter().enumerate() {
+        notes.at("contact", k, "");
+        for (key, value) in [
+            ("friction", rule.friction),
+            ("restitution", rule.restitution),
+            ("torsional_friction", rule.torsional_friction),
+            ("rolling_friction", rule.rolling_friction),
+            ("damping", Some(rule.damping)),
+        ] {
+            if let Some(value) = value {
+                notes.not_negative(key, value);
+            }
+        }
+        if let Some(kp) = rule.stiffness {
+            notes.positive("stiffness", kp);
+        }
+        for name in rule.between.iter().filter(|n| *n != "*" && !known.contains(n)) {
+            let message = format!("names `{name}`, which the scene does not have");
+            notes.misspelt("between", message, Some((name.clone(), known.clone())));
+        }
+    }
+}

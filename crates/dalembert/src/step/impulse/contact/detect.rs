@@ -1,0 +1,400 @@
+//! From shapes to contacts, and the sweeps over them.
+
+use std::ops::Range;
+
+use super::sweep::{Columns, Contact, Inverse, Side, Spin, visit, visit_spin};
+use super::{ContactWork, Info, NONE};
+use crate::collide::rigid::WORLD;
+use crate::joints::Softness;
+use crate::math::{Mat3, Pose, Vec3, set_triple, triple};
+use crate::model::{Compliance, ContactPoint, Model, Part, State, TouchModel};
+use crate::step::StepReport;
+use crate::step::impulse::Impulse;
+
+/// Contacts are seen from this part of the smallest shape on, beside what bodies move in a step.
+const MARGIN: f64 = 0.01;
+/// Columns of W that are nothing beside the others get this part of its trace: a body among joints may not move in all
+/// directions.
+const FLOOR: f64 = 1e-11;
+/// Sweeps before they are mixed.
+const PLAIN: u32 = 6;
+
+impl ContactWork {
+    /// Velocities at the start and without contacts, and inverse inertias, of bodies by themselves; poses and reach of all.
+    pub(super) fn load(&mut self, touch: &TouchModel, model: &Model, state: &State, f: &[f64], h: f64) {
+        let n = self.slots();
+        self.start.clear();
+        self.start.resize(self.field.x.len(), 0.0);
+        let none = Inverse { mass: 0.0, inertia: Mat3::zeros() };
+        self.field.inverse.resize(n, none);
+        let x = &mut self.field.x;
+        for (k, &slot) in self.slot_rigid.iter().enumerate() {
+            let slot = slot as usize;
+            self.start[6 * slot..6 * slot + 6].copy_from_slice(&state.v[6 * k..6 * k + 6]);
+            if self.cluster_of[slot] == NONE {
+                let inertia = model.rigid.world_inv_inertia(&state.q, k);
+                let mass = model.rigid.inv_mass[k];
+                self.field.inverse[slot] = Inverse { mass, inertia };
+                let v = triple(&state.v, 2 * k) + h * mass * triple(f, 2 * k);
+                let w = triple(&state.v, 2 * k + 1) + h * (inertia * triple(f, 2 * k + 1));
+                set_triple(x, 2 * slot, &v);
+                set_triple(x, 2 * slot + 1, &w);
+            }
+        }
+        let points = model.layout.points_v();
+        for (i, &slot) in self.slot_particle.iter().enumerate().filter(|(_, s)| **s != NONE) {
+            let (slot, at) = (slot as usize, points + 3 * i);
+            self.start[6 * slot..6 * slot + 3].copy_from_slice(&state.v[at..at + 3]);
+            if self.cluster_of[slot] == NONE {
+                let mass = 1.0 / model.particles.mass[i];
+                self.field.inverse[slot] = Inverse { mass, inertia: Mat3::zeros() };
+                let v = triple(&state.v[at..], 0) + h * mass * triple(&f[at..], 0);
+                set_triple(x, 2 * slot, &v);
+                set_triple(x, 2 * slot + 1, &Vec3::zeros());
+            }
+        }
+        self.load_robots(model, state);
+        let margin = MARGIN * touch.length;
+        self.poses.clear();
+        self.reach.clear();
+        for (part, radius) in touch.parts.iter().zip(&self.radius) {
+            // As far as it moves in a step, and a fall from rest.
+            let far = |v: &Vec3, w: f64| h * (v.norm() + w * radius) + h * h * model.gravity.norm() + margin;
+            let (pose, far) = match *part {
+                Part::Rigid(k) => {
+                    let k = k as usize;
+                    let (v, w) = (triple(&state.v, 2 * k), triple(&state.v, 2 * k + 1));
+                    (model.rigid.pose(&state.q, k), far(&v, w.norm()))
+                }
+                Part::Particle(i) => {
+                    let v = triple(&state.v[points..], i as usize);
+                    (Pose::at(triple(&state.q[model.layout.points_q()..], i as usize)), far(&v, 0.0))
+                }
+                Part::Link { robot, link } => {
+                    let (pose, v, w) = self.robots.link(model, robot as usize, link as usize);
+                    (pose, far(&v, w.norm()))
+                }
+            };
+            self.poses.push(pose);
+            self.reach.push(far);
+        }
+    }
+
+    /// Contacts of this step with the impulses of the one before.
+    pub(super) fn detect(
+        &mut self,
+        settings: &Impulse,
+        touch: &TouchModel,
+        model: &Model,
+        state: &State,
+        h: f64,
+    ) {
+        let _ = settings;
+        self.detector.update(&touch.colliders, &self.poses, &self.reach);
+        self.contacts.clear();
+        self.info.clear();
+        self.spins.clear();
+        self.clusters.iter_mut().for_each(|c| c.touched = false);
+        let detector = std::mem::take(&mut self.detector);
+        let mut old = 0;
+        for manifold in detector.manifolds() {
+            let key = [manifold.a, manifold.b, manifold.part];
+            while old < state.contacts.len() && state.contacts[old].key() < key {
+                old += 1;
+            }
+            let known = state.contacts[old..].iter().take_while(|c| c.key() == key).count();
+            let known = &state.contacts[old..old + known];
+            let law = touch.law(manifold.a, manifold.b);
+            if !law.enabled {
+                continue;
+            }
+            let bodies = [manifold.a, manifold.b].map(|i| touch.colliders[i as usize].body);
+            let nodes = bodies.map(|b| self.node(touch, b));
+            if nodes == [NONE, NONE] {
+                continue;
+            }
+            let turning = law.torsional_friction > 0.0 || law.rolling_friction > 0.0;
+            let belt = touch.belt(manifold.a) - touch.belt(manifold.b);
+            for p in manifold.points() {
+                let last = known.iter().find(|c| c.feature == p.feature);
+                let sides = nodes.map(|n| self.side(n));
+                let center = |b: u32| match touch.parts.get(b as usize) {
+                    Some(Part::Rigid(k)) => triple(&state.q[7 * *k as usize..], 0),
+                    Some(Part::Particle(_)) => self.poses[b as usize].position,
+                    _ => p.point,
+                };
+                let mut spin = NONE;
+                if turning {
+                    spin = self.spins.len() as u32;
+                    self.spins.push(Spin {
+                        torsion: law.torsional_friction,
+                        rolling: law.rolling_friction,
+                        W: Mat3::zeros(),
+                        impulse: last.map_or(Vec3::zeros(), |l| h * l.torque),
+                    });
+                }
+                self.contacts.push(Contact {
+                    sides,
+                    arms: [p.point - center(bodies[0]), p.point - center(bodies[1])],
+                    normal: manifold.normal,
+                    friction: law.friction,
+                    softness: 0.0,
+                    target: belt,
+                    impulse: last.map_or(Vec3::zeros(), |l| h * l.force),
+                    W: Mat3::zeros(),
+                    inverse: Mat3::zeros(),
+                    spin,
+                });
+                self.info.push(Info {
+                    a: manifold.a,
+                    b: manifold.b,
+                    part: manifold.part,
+                    feature: p.feature,
+                    point: p.point,
+                    gap: p.gap,
+                    nodes,
+                    impact: -1.0,
+                    soft: law.compliance.is_some(),
+                    place: self.info.len() as u32,
+                });
+            }
+            for node in nodes.into_iter().filter(|n| *n != NONE) {
+                if let Some(cluster) = self.cluster_at(node) {
+                    self.clusters[cluster].touched = true;
+                }
+            }
+        }
+        self.detector = detector;
+        let _ = model;
+        self.sort_by_island();
+    }
+
+    /// The node of a part: its slot, or behind the slots the number of its robot; `NONE` for what does not move.
+    fn node(&self, touch: &TouchModel, body: u32) -> u32 {
+        if body == WORLD || touch.held[body as usize] {
+            return NONE;
+        }
+        match touch.parts[body as usize] {
+            Part::Rigid(k) => self.slot_rigid[k as usize],
+            Part::Particle(i) => self.slot_particle[i as usize],
+            Part::Link { robot, .. } => self.slots() as u32 + robot,
+        }
+    }
+
+    /// The cluster of a node.
+    pub(super) fn cluster_at(&self, node: u32) -> Option<usize> {
+        let n = self.slots();
+        if (node as usize) < n {
+            let cluster = self.cluster_of[node as usize];
+            return (cluster != NONE).then_some(cluster as usize);
+        }
+        // Robots come behind the islands of joints.
+        let islands = self.clusters.len() - self.robots.len();
+        Some(islands + node as usize - n)
+    }
+
+    fn side(&self, node: u32) -> Side {
+        match node {
+            NONE => Side::World,
+            node if (node as usize) < self.slots() => match self.cluster_of[node as usize] {
+                NONE => Side::Loose(6 * node),
+                _ => Side::Jointed(6 * node, Columns::default()),
+            },
+            _ => Side::Link(0, Columns::default()),
+        }
+    }
+
+    fn sort_by_island(&mut self) {
+        let (n, islands) = (self.slots() + self.robots.len(), self.clusters.len() - self.robots.len());
+        let top = |node: u32| {
+            // All bodies of an island of joints go with its first.
+            match self.cluster_of.get(node as usize) {
+                Some(&c) if c != NONE && (c as usize) < islands => self.clusters[c as usize].first / 6,
+                _ => node,
+            }
+        };
+        self.islands.begin(n);
+        for info in &self.info {
+            if let [a, b] = info.nodes
+                && a != NONE
+                && b != NONE
+            {
+                self.islands.join(top(a), top(b));
+            }
+        }
+        let one = self.info.iter().map(|i| top(if i.nodes[0] == NONE { i.nodes[1] } else { i.nodes[0] }));
+        self.islands.number(one);
+        // A stable sort: contacts of an island keep the order of detection.
+        if self.islands.len() > 1 {
+            let of = &self.islands.of;
+            self.info.sort_by_key(|i| of[i.place as usize]);
+            let contacts = std::mem::take(&mut self.contacts);
+            self.sorted.clear();
+            self.sorted.extend(self.info.iter().map(|i| contacts[i.place as usize]));
+            self.contacts = std::mem::replace(&mut self.sorted, contacts);
+        }
+    }
+
+    /// What each contact asks for, now that all velocities and answers are known; then the warm start.
+    pub(super) fn finish_contacts(&mut self, settings: &Impulse, touch: &TouchModel, model: &Model, h: f64) {
+        self.free.clear();
+        self.free.extend_from_slice(&self.field.x);
+        let resting = 2.0 * h * model.gravity.norm();
+        for k in 0..self.contacts.len() {
+            let info = self.info[k];
+            let law = touch.law(info.a, info.b);
+            let mut c = self.contacts[k];
+            self.respond(&mut c);
+            let n = c.normal;
+            let before = n.dot(&self.field.relative(&self.start, &c));
+            let rate = n.dot(&self.field.relative(&self.free, &c));
+            let mut normal = if info.gap > 0.0 { -info.gap / h } else { 0.0 };
+            if let Some(compliance) = law.compliance {
+                let (kp, kd) = match compliance {
+                    Compliance::Gains { kp, kd } => (kp, kd),
+                    Compliance::PerMass { k, b } => {
+                        let mass = 1.0 / n.dot(&(c.W * n)).max(1e-300);
+                        (mass * k, mass * b)
+                    }
+                };
+                let s = Softness::from_gains(kp, kd, h);
+                normal = -s.error_reduction / h * info.gap;
+                c.softness = s.regularization / h;
+                self.respond(&mut c);
+            } else if law.restitution > 0.0 && before < -settings.bounce_speed.max(resting) {
+                let a = (rate - before) / h;
+                if let Some(tau) = impact_time(info.gap, before, a, h) {
+                    normal = rate - (1.0 + law.restitution) * (before + a * tau);
+                    self.info[k].impact = tau;
+                }
+            }
+            // The belts' own motion is in the target so far.
+            c.target += (normal - n.dot(&c.target)) * n;
+            self.contacts[k] = c;
+        }
+        let mut x = std::mem::take(&mut self.field.x);
+        for c in &self.contacts {
+            self.field.push_loose(&mut x, c, &c.impulse);
+            if c.spin != NONE {
+                self.field.push_turn_loose(&mut x, c, &self.spins[c.spin as usize].impulse);
+            }
+        }
+        self.field.x = x;
+    }
+
+    /// W of the contacts anew, after clusters answer in another way.
+    pub(super) fn refresh_contacts(&mut self) {
+        for k in 0..self.contacts.len() {
+            let mut c = self.contacts[k];
+            if c.sides.iter().any(|s| matches!(s, Side::Jointed(..) | Side::Link(..))) {
+                self.respond(&mut c);
+                self.contacts[k] = c;
+            }
+        }
+    }
+
+    /// W of a contact, its inverse, and that of its spin.
+    fn respond(&mut self, c: &mut Contact) {
+        let W = self.field.own_response(c);
+        c.W = W + c.softness * c.normal * c.normal.transpose();
+        let floor = FLOOR * c.W.trace() + 1e-300;
+        c.W += Mat3::from_diagonal_element(floor);
+        c.inverse = c.W.try_inverse().unwrap_or_else(|| Mat3::from_diagonal_element(1.0 / floor));
+        if c.spin != NONE {
+            self.spins[c.spin as usize].W = self.field.own_turn_response(c);
+        }
+    }
+
+    /// Sweeps over each island until its velocities stay.
+    pub(super) fn solve(&mut self, settings: &Impulse, model: &Model, h: f64, report: &mut StepReport) {
+        for i in 0..self.islands.len() {
+            let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
+            let speed = |c: &Contact| (self.field.relative(&self.start, c) - c.target).norm();
+            let scale = self.contacts[range.clone()].iter().map(speed);
+            let scale = scale.fold(h * model.gravity.norm(), f64::max).max(1e-12);
+            let (sweeps, moved) = self.solve_island(range, settings.tolerance * scale, settings.most_sweeps);
+            report.iterations = report.iterations.max(sweeps);
+            report.residual = report.residual.max(moved / scale);
+            report.unfinished |= moved > settings.tolerance * scale;
+        }
+        report.contacts = self.contacts.iter().filter(|c| c.impulse != Vec3::zeros()).count() as u32;
+    }
+
+    /// Sweeps and the last change of a relative velocity \[m/s\].
+    fn solve_island(&mut self, range: Range<usize>, tolerance: f64, most: u32) -> (u32, f64) {
+        let mut x = std::mem::take(&mut self.field.x);
+        let Self { field, contacts, spins, mixer, change, .. } = self;
+        let contacts = &mut contacts[range];
+        let mut sweep = |contacts: &mut [Contact], x: &mut [f64], back: bool| {
+            let (n, mut moved) = (contacts.len(), 0.0f64);
+            for k in 0..n {
+                let c = &mut contacts[if back { n - 1 - k } else { k }];
+                moved = moved.max(visit(field, x, c));
+                if c.spin != NONE {
+                    let spin = &mut spins[c.spin as usize];
+                    moved = moved.max(visit_spin(field, x, c, spin) * c.arms[0].norm());
+                }
+            }
+            moved
+        };
+        let mut sweeps = 0;
+        let mut moved = f64::INFINITY;
+        // A few plain ones: most islands know their impulses from the step before.
+        while moved > tolerance && sweeps < most.min(PLAIN) {
+            moved = sweep(contacts, &mut x, sweeps % 2 == 1);
+            sweeps += 1;
+        }
+        if moved > tolerance {
+            mixer.begin(contacts.len());
+        }
+        // There and back is one map, and it is that map which is mixed.
+        while moved > tolerance && sweeps < most {
+            mixer.start(contacts);
+            moved = sweep(contacts, &mut x, false);
+            moved = moved.max(sweep(contacts, &mut x, true));
+            sweeps += 2;
+            if moved > tolerance && sweeps + 2 < most && mixer.mix(contacts, change) {
+                for (c, d) in contacts.iter_mut().zip(change.iter()) {
+                    c.impulse += d;
+                    field.push(&mut x, c, d);
+                }
+            }
+        }
+        self.field.x = x;
+        (sweeps, moved)
+    }
+
+    /// Forces into the state, in the order of detection.
+    pub(super) fn remember(&self, state: &mut State, h: f64) {
+        state.contacts.clear();
+        state.contacts.resize(self.contacts.len(), ContactPoint::default());
+        for (c, i) in self.contacts.iter().zip(&self.info) {
+            let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };
+            state.contacts[i.place as usize] = ContactPoint {
+                a: i.a,
+                b: i.b,
+                part: i.part,
+                feature: i.feature,
+                point: i.point,
+                normal: c.normal,
+                gap: i.gap,
+                force: c.impulse / h,
+                torque,
+            };
+        }
+    }
+}
+
+/// When a gap closes that changes at a rate u < 0 with acceleration a; none if not within h.
+fn impact_time(gap: f64, u: f64, a: f64, h: f64) -> Option<f64> {
+    if gap <= 0.0 {
+        return Some(0.0);
+    }
+    // g + uτ + ½aτ² = 0, the smaller root, without cancellation.
+    let under = u * u - 2.0 * a * gap;
+    if under < 0.0 {
+        return None;
+    }
+    let tau = 2.0 * gap / (-u + under.sqrt());
+    (tau >= 0.0 && tau <= h).then_some(tau)
+}

@@ -1,0 +1,62 @@
+//! Bodies that touch each other, directly or through others: what happens in one island reaches no other in a step.
+
+/// Contacts grouped by island, and the trees that find them.
+#[derive(Debug, Default)]
+pub(super) struct Islands {
+    up: Vec<u32>,
+    of_root: Vec<u32>,
+    /// Island of each contact.
+    pub(super) of: Vec<u32>,
+    /// Contacts of island i: `first[i]..first[i + 1]`, once they are sorted.
+    pub(super) first: Vec<u32>,
+}
+
+fn root(up: &mut [u32], mut n: u32) -> u32 {
+    while up[n as usize] != n {
+        up[n as usize] = up[up[n as usize] as usize];
+        n = up[n as usize];
+    }
+    n
+}
+
+impl Islands {
+    /// Every one of `n` bodies by itself.
+    pub(super) fn begin(&mut self, n: usize) {
+        self.up.clear();
+        self.up.extend(0..n as u32);
+    }
+
+    /// Two bodies belong together.
+    pub(super) fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (root(&mut self.up, a), root(&mut self.up, b));
+        // The smaller number stays on top, so that trees do not depend on the order of contacts.
+        let (low, high) = (a.min(b), a.max(b));
+        self.up[high as usize] = low;
+    }
+
+    /// Numbers the islands in the order of their first contacts, each given by one of its bodies.
+    pub(super) fn number(&mut self, bodies: impl Iterator<Item = u32>) {
+        self.of_root.clear();
+        self.of_root.resize(self.up.len(), u32::MAX);
+        self.of.clear();
+        self.first.clear();
+        self.first.push(0);
+        for body in bodies {
+            let place = &mut self.of_root[root(&mut self.up, body) as usize];
+            if *place == u32::MAX {
+                *place = self.first.len() as u32 - 1;
+                self.first.push(0);
+            }
+            self.of.push(*place);
+            self.first[*place as usize + 1] += 1;
+        }
+        for i in 1..self.first.len() {
+            self.first[i] += self.first[i - 1];
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.first.len().saturating_sub(1)
+    }
+}

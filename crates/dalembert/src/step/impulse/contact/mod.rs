@@ -1,0 +1,281 @@
+//! Contact with friction under `impulse`.
+//!
+//! One inner step:
+//!
+//! ```text
+//! detect      shapes at q: normals n, gaps g, points that touch or may touch within h
+//! free        v + h M⁻¹F of loose bodies; islands of joints and robots solve their own rows
+//! warm        impulses of the step before, by the features that meet
+//! sweep       u = v_a − v_b of each contact in its turn by Coulomb's exact law, joints holding meanwhile
+//! settle      islands and robots again under the impulses found; another round if limits changed their minds
+//! drift       q along v⁺; overlaps part by velocities that live for this step only
+//! ```
+//!
+//! **The normal row.** A gap may close within the step but no more: $u_n^+ \ge -g/h$. What has closed stays: for g ≤ 0,
+//! $u_n^+ \ge 0$. Soft contact follows the joints' rule, $u_n^+ = -(\epsilon/h) g - r\lambda$. What overlaps by more
+//! than a hundred-thousandth of the smallest shape is parted by a fifth of it per step, at a bounded speed, with
+//! velocities that no later step sees: no energy comes from it.
+//!
+//! **Bouncing.** With $u_n^-$ and the acceleration a of the point without impulses, the impact comes at the time τ with
+//! $g + u_n^-\tau + \tfrac12 a\tau^2 = 0$, at the speed $u_\tau = u_n^- + a\tau$, and leaves at $-e\,u_\tau$. So the row
+//! asks for $u_n^+ = u_n^- + a h - (1+e)\,u_\tau$, and a body that does nothing but bounce moves by
+//! $h v^- + \tfrac12 h^2 M^{-1}F + (h-\tau)\,\Delta v$: a ball on the floor keeps its energy to rounding at any h. Bodies
+//! that touch nothing move on their parabola.
+//!
+//! Book: "Contact by impulses".
+
+mod clusters;
+mod detect;
+mod drift;
+mod islands;
+mod mix;
+mod robots;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use super::{Impulse, ImpulseWork};
+use crate::collide::rigid::Detector;
+use crate::math::{Pose, Vec3};
+use crate::model::{Model, Part, State, TouchModel};
+use crate::step::{StepError, StepReport, Workspace};
+use islands::Islands;
+use sweep::{Contact, Field, Spin};
+
+/// What stands in no list.
+const NONE: u32 = u32::MAX;
+
+/// What a contact remembers beside the numbers of the sweeps.
+#[derive(Debug, Clone, Copy)]
+struct Info {
+    a: u32,
+    b: u32,
+    part: u32,
+    feature: u32,
+    point: Vec3,
+    gap: f64,
+    /// Slots of its two bodies, robots behind bodies; `NONE` for the world.
+    nodes: [u32; 2],
+    /// Time of the impact, if it is one; negative otherwise \[s\].
+    impact: f64,
+    /// True if a spring and damper hold it, so that overlap is its business.
+    soft: bool,
+    /// Place among the contacts in the order of detection.
+    place: u32,
+}
+
+/// Bodies that answer together: an island of joints, or a robot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cluster {
+    /// First velocity in `Field::x`.
+    first: u32,
+    /// Velocities.
+    len: u32,
+    /// Some contact touches it.
+    touched: bool,
+}
+
+/// Buffers of contact.
+#[derive(Debug, Default)]
+pub(super) struct ContactWork {
+    made_for: Option<[usize; 4]>,
+    detector: Detector,
+    poses: Vec<Pose>,
+    reach: Vec<f64>,
+    /// Radius of each part about its centre of mass \[m\].
+    radius: Vec<f64>,
+    /// Slot of each rigid body, of each particle.
+    slot_rigid: Vec<u32>,
+    slot_particle: Vec<u32>,
+    /// Where the velocities of each slot begin in v.
+    place: Vec<usize>,
+    /// Cluster of each slot; `NONE` for bodies by themselves.
+    cluster_of: Vec<u32>,
+    /// Islands of joints first, then robots.
+    clusters: Vec<Cluster>,
+    field: Field,
+    /// Velocities at the start of the step, and without contacts.
+    start: Vec<f64>,
+    free: Vec<f64>,
+    contacts: Vec<Contact>,
+    sorted: Vec<Contact>,
+    mixer: mix::Mixer,
+    change: Vec<Vec3>,
+    info: Vec<Info>,
+    spins: Vec<Spin>,
+    islands: Islands,
+    /// Position-only velocities.
+    push: Vec<f64>,
+    pushes: Vec<f64>,
+    impulses: Vec<f64>,
+    /// How the bounded rows of each cluster stand.
+    stands: Vec<Vec<super::Stand>>,
+    /// Forces without contacts.
+    f_free: Vec<f64>,
+    /// Per slot: what the contacts of this step did to a body.
+    moved: Vec<Moved>,
+    robots: robots::RobotRoom,
+}
+
+/// What contacts did to a body by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Moved {
+    /// Some contact other than an impact holds it.
+    held: bool,
+    /// Time of its first impact \[s\]; negative if there is none.
+    impact: f64,
+}
+
+impl Impulse {
+    /// One inner step with contacts.
+    pub(super) fn substep_touching(
+        &self,
+        touch: &TouchModel,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        let Workspace { f, impulse: own, .. } = work;
+        f.resize(model.layout.len_v(), 0.0);
+        model.forces_into(state.time, &state.q, &state.v, &state.applied, f);
+        own.prepare(model);
+        let mut c = std::mem::take(&mut own.contact);
+        c.prepare(touch, model, own);
+        let done = c.step(self, touch, model, state, f, h, own, report);
+        own.contact = c;
+        done
+    }
+}
+
+impl ContactWork {
+    #[allow(clippy::too_many_arguments)]
+    fn step(
+        &mut self,
+        settings: &Impulse,
+        touch: &TouchModel,
+        model: &Model,
+        state: &mut State,
+        f: &mut [f64],
+        h: f64,
+        own: &mut ImpulseWork,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        self.load(touch, model, state, f, h);
+        self.detect(settings, touch, model, state, h);
+        self.f_free.clear();
+        self.f_free.extend_from_slice(f);
+        let mut all = StepReport::default();
+        for round in 0.. {
+            let again = self.answer_clusters(settings, touch, model, state, f, h, round, own, &mut all)?;
+            if round > 0 && !again {
+                break;
+            }
+            if round == 0 {
+                self.finish_contacts(settings, touch, model, h);
+            } else {
+                self.refresh_contacts();
+            }
+            self.solve(settings, model, h, &mut all);
+            if round >= clusters::MOST_ROUNDS || !self.clusters.iter().any(|c| c.touched) {
+                break;
+            }
+        }
+        self.part_overlaps(settings, touch, h);
+        self.conclude(settings, model, state, f, h, own, &mut all)?;
+        self.remember(state, h);
+        report.weak_rows = report.weak_rows.max(all.weak_rows);
+        report.projections += all.projections;
+        report.contacts = report.contacts.max(all.contacts);
+        report.smallest_gap = if self.info.is_empty() {
+            f64::INFINITY
+        } else {
+            self.info.iter().fold(f64::INFINITY, |least, i| least.min(i.gap))
+        };
+        report.add_worst(&StepReport { projections: 0, ..all });
+        Ok(())
+    }
+
+    /// Room, and who lives where; once.
+    fn prepare(&mut self, touch: &TouchModel, model: &Model, own: &ImpulseWork) {
+        let layout = &model.layout;
+        let made_for = [layout.constraints, layout.nv, touch.colliders.len(), model.robots.len()];
+        if self.made_for == Some(made_for) {
+            return;
+        }
+        *self = Self { made_for: Some(made_for), ..Self::default() };
+        for &(a, b) in &touch.excluded {
+            self.detector.exclude(a, b);
+        }
+        self.slot_rigid = vec![NONE; layout.rigid];
+        self.slot_particle = vec![NONE; layout.particles];
+        self.place_bodies(touch, model, own);
+        self.robots.fit(model);
+        self.radius = vec![0.0; touch.parts.len()];
+        for collider in touch.colliders.iter().filter(|c| (c.body as usize) < touch.parts.len()) {
+            let size = collider.shape.bounds(&collider.pose, 0.0);
+            let center = match touch.parts[collider.body as usize] {
+                Part::Rigid(k) => model.rigid.center[k as usize],
+                Part::Particle(_) | Part::Link { .. } => Vec3::zeros(),
+            };
+            let far =
+                Vec3::from_fn(|k, _| (size.high[k] - center[k]).abs().max((size.low[k] - center[k]).abs()));
+            let radius = &mut self.radius[collider.body as usize];
+            *radius = radius.max(far.norm());
+        }
+    }
+
+    /// Slots: islands of joints first, each in one piece, then bodies by themselves, then robots.
+    fn place_bodies(&mut self, touch: &TouchModel, model: &Model, own: &ImpulseWork) {
+        use crate::joints::Holder;
+        let mut next = 0u32;
+        for (i, island) in own.islands.iter().enumerate() {
+            let first = next;
+            for node in &island.nodes {
+                match node.holder {
+                    Holder::Rigid(k) => self.slot_rigid[k as usize] = next,
+                    Holder::Particle(k) => self.slot_particle[k as usize] = next,
+                    Holder::World => {}
+                }
+                self.cluster_of.push(i as u32);
+                next += 1;
+            }
+            self.clusters.push(Cluster { first: 6 * first, len: 6 * (next - first), touched: false });
+        }
+        let mut take = |slot: &mut u32, cluster_of: &mut Vec<u32>| {
+            if *slot == NONE {
+                *slot = next;
+                cluster_of.push(NONE);
+                next += 1;
+            }
+        };
+        for slot in &mut self.slot_rigid {
+            take(slot, &mut self.cluster_of);
+        }
+        for part in &touch.parts {
+            if let Part::Particle(i) = part {
+                take(&mut self.slot_particle[*i as usize], &mut self.cluster_of);
+            }
+        }
+        self.place = vec![0; next as usize];
+        for (k, &slot) in self.slot_rigid.iter().enumerate() {
+            self.place[slot as usize] = 6 * k;
+        }
+        for (i, &slot) in self.slot_particle.iter().enumerate().filter(|(_, s)| **s != NONE) {
+            self.place[slot as usize] = model.layout.points_v() + 3 * i;
+        }
+        let mut first = 6 * next;
+        for robot in &model.robots {
+            let len = robot.machine.tree.freedoms() as u32;
+            self.clusters.push(Cluster { first, len, touched: false });
+            first += len;
+        }
+        self.field.x.resize(first as usize, 0.0);
+    }
+
+    /// Number of slots of bodies and particles.
+    fn slots(&self) -> usize {
+        self.cluster_of.len()
+    }
+}

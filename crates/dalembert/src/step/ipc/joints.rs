@@ -1,0 +1,227 @@
+//! Joint terms in the incremental potential; see [`AffineJoints`] for what they are.
+//!
+//! With $\psi'(x) = \mathrm{clamp}(y, l, u)$, $y = \lambda + \rho(x - x^*)$, the energy is
+//! $\lambda C + \tfrac12\rho C^2$ with $C = x - x^*$ while y is within its bounds, and goes on straight beyond. Over the blocks z
+//! the slope is $\psi'\nabla x$ and the curvature $\psi''\nabla x\nabla x^T$ plus the positive part of $\psi'\nabla^2 x$.
+//!
+//! ρ of an exact term is [`PENALTY`] times the stiffness $1/(d^2\,\nabla x^T M^{-1}\nabla x)$ that inertia gives its coordinate.
+//! One round of multipliers then divides the violation by $1 + \rho/S$, with S what the coordinate meets; where other
+//! bodies hang on it and S is larger, ρ is raised tenfold until a round gains enough.
+
+use crate::math::{Blocks, Vec3, add_triple, outer};
+use crate::model::{AffineJoints, ContactModel, JointRole, State};
+
+/// ρ of an exact term, in units of the stiffness that inertia gives its coordinate.
+const PENALTY: f64 = 1e3;
+/// A round of multipliers that leaves more than this part of a violation asks for a larger ρ.
+const GAIN: f64 = 0.25;
+
+/// One term in this step.
+#[derive(Debug, Clone, Copy)]
+struct Active {
+    coordinate: u32,
+    lambda: f64,
+    rho: f64,
+    target: f64,
+    low: f64,
+    high: f64,
+    exact: bool,
+    /// Violation after the last round.
+    off: f64,
+}
+
+impl Active {
+    fn force(&self, x: f64) -> f64 {
+        (self.lambda + self.rho * (x - self.target)).clamp(self.low, self.high)
+    }
+
+    fn stiffness(&self, x: f64) -> f64 {
+        let y = self.lambda + self.rho * (x - self.target);
+        if y > self.low && y < self.high { self.rho } else { 0.0 }
+    }
+
+    /// Value and size \[J\].
+    fn energy(&self, x: f64) -> (f64, f64) {
+        let C = x - self.target;
+        let y = self.lambda + self.rho * C;
+        let m = y.clamp(self.low, self.high);
+        if m == y {
+            let (a, b) = (self.lambda * C, 0.5 * self.rho * C * C);
+            return (a + b, a.abs() + b);
+        }
+        // From λ to m along the parabola, then straight.
+        let (a, b) = ((m * m - self.lambda * self.lambda) / (2.0 * self.rho), m * (y - m) / self.rho);
+        (a + b, a.abs() + b.abs())
+    }
+}
+
+/// Buffers of the joint terms.
+#[derive(Debug, Default)]
+pub(super) struct JointWork {
+    active: Vec<Active>,
+    /// Where measures stood at the start of the step.
+    turns: Vec<f64>,
+    slope: Vec<(u32, Vec3)>,
+}
+
+impl JointWork {
+    /// Begins a step: `start` are the blocks that velocities count from, `v` their velocities, d the scheme's step \[s\].
+    pub(super) fn begin(&mut self, contact: &ContactModel, state: &State, start: &[f64], d: f64) {
+        let joints = &contact.joints;
+        self.active.clear();
+        self.turns.clear();
+        if joints.terms.is_empty() {
+            return;
+        }
+        let n = joints.measures.len();
+        self.turns.extend_from_slice(&state.turns[..n]);
+        for (t, term) in joints.terms.iter().enumerate() {
+            let c = term.coordinate;
+            let now = joints.value(c, start, &self.turns);
+            let exact = term.role.is_exact();
+            let inf = f64::INFINITY;
+            let mut a = Active {
+                coordinate: c,
+                lambda: if exact { state.turns[n + t] } else { 0.0 },
+                rho: 0.0,
+                target: now,
+                low: -inf,
+                high: inf,
+                exact,
+                off: inf,
+            };
+            if exact {
+                joints.slope(c, start, &mut self.slope);
+                let inverse: f64 =
+                    self.slope.iter().map(|(i, g)| g.norm_squared() / joints.inertia[*i as usize]).sum();
+                a.rho = PENALTY / (d * d * inverse.max(1e-12));
+            }
+            let spring = |a: &mut Active, rest: f64, from: f64, kp: f64, kd: f64| {
+                a.rho = kp + kd / d;
+                a.target = if a.rho > 0.0 { (kp * rest + kd / d * from) / a.rho } else { now };
+            };
+            match term.role {
+                JointRole::Hold { target } => a.target = target,
+                JointRole::Lower { low, kp, kd } => {
+                    a.target = low;
+                    if !exact {
+                        spring(&mut a, low, now.min(low), kp, kd);
+                    }
+                    a.high = 0.0;
+                }
+                JointRole::Upper { high, kp, kd } => {
+                    a.target = high;
+                    if !exact {
+                        spring(&mut a, high, now.max(high), kp, kd);
+                    }
+                    a.low = 0.0;
+                }
+                JointRole::Spring { target, kp, kd, max } => {
+                    spring(&mut a, target, now, kp, kd);
+                    (a.low, a.high) = (-max, max);
+                }
+                JointRole::Rate { rate, max } => {
+                    a.target = now + rate * d;
+                    (a.low, a.high) = (-max, max);
+                }
+                JointRole::Effort(effort) => a.lambda = -effort,
+                JointRole::Armature(inertia) => {
+                    a.rho = inertia / (d * d);
+                    a.target = now + d * joints.rate(c, start, &state.v);
+                }
+            }
+            self.active.push(a);
+        }
+    }
+
+    /// True if there is nothing to do.
+    pub(super) fn is_empty(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    fn value(&self, joints: &AffineJoints, a: &Active, z: &[f64]) -> f64 {
+        joints.value(a.coordinate, z, &self.turns)
+    }
+
+    /// Energy and the size of its terms \[J\].
+    pub(super) fn energy(&self, contact: &ContactModel, z: &[f64]) -> (f64, f64) {
+        self.active.iter().fold((0.0, 0.0), |sum, a| {
+            let (energy, size) = a.energy(self.value(&contact.joints, a, z));
+            (sum.0 + energy, sum.1 + size)
+        })
+    }
+
+    /// b −= ∇.
+    pub(super) fn slope(&mut self, contact: &ContactModel, z: &[f64], b: &mut [f64]) {
+        let mut list = std::mem::take(&mut self.slope);
+        for a in &self.active {
+            let force = a.force(self.value(&contact.joints, a, z));
+            if force != 0.0 {
+                contact.joints.slope(a.coordinate, z, &mut list);
+                list.iter().for_each(|(i, g)| add_triple(b, *i as usize, &(-force * g)));
+            }
+        }
+        self.slope = list;
+    }
+
+    /// Adds the curvature at z, made positive.
+    pub(super) fn curvature(&mut self, contact: &ContactModel, z: &[f64], out: &mut Blocks) {
+        let joints = &contact.joints;
+        let mut list = std::mem::take(&mut self.slope);
+        for a in &self.active {
+            let x = self.value(joints, a, z);
+            let (force, stiffness) = (a.force(x), a.stiffness(x));
+            if stiffness > 0.0 {
+                joints.slope(a.coordinate, z, &mut list);
+                for (i, g) in &list {
+                    for (j, f) in &list {
+                        out.add(*i as usize, *j as usize, stiffness * outer(g, f));
+                    }
+                }
+            }
+            if force != 0.0 {
+                for &(factor, m) in &joints.coordinates[a.coordinate as usize].parts {
+                    joints.measures[m as usize].add_curvature(z, factor * force, true, out);
+                }
+            }
+        }
+        self.slope = list;
+    }
+
+    /// λ ← ψ'; the worst violation that is left \[rad or m\].
+    pub(super) fn update(&mut self, contact: &ContactModel, z: &[f64]) -> f64 {
+        let mut worst = 0.0f64;
+        let turns = std::mem::take(&mut self.turns);
+        for a in self.active.iter_mut().filter(|a| a.exact) {
+            let next = a.force(contact.joints.value(a.coordinate, z, &turns));
+            let off = (next - a.lambda).abs() / a.rho;
+            a.lambda = next;
+            if off > GAIN * a.off {
+                a.rho *= 10.0;
+            }
+            a.off = off;
+            worst = worst.max(off);
+        }
+        self.turns = turns;
+        worst
+    }
+
+    /// Writes what the next step must know; `rows` are the forces of the linear rows.
+    pub(super) fn finish(&self, contact: &ContactModel, z: &[f64], rows: &[Vec3], turns: &mut [f64]) {
+        let joints = &contact.joints;
+        let n = joints.measures.len();
+        if turns.len() < joints.memory(contact.rows.len()) {
+            return;
+        }
+        for (k, measure) in joints.measures.iter().enumerate().filter(|(_, m)| m.turns()) {
+            turns[k] = crate::math::rotation::unwrap_angle(turns[k], measure.value(z));
+        }
+        for (t, a) in self.active.iter().enumerate() {
+            turns[n + t] = if a.exact { a.lambda } else { a.force(self.value(joints, a, z)) };
+        }
+        let at = n + joints.terms.len();
+        for (k, force) in rows.iter().enumerate() {
+            turns[at + 3 * k..at + 3 * k + 3].copy_from_slice(force.as_slice());
+        }
+    }
+}
