@@ -31,7 +31,9 @@ pub struct State {
     pub robots: Vec<f64>,
     /// Points of contact of the last step of `impulse`, sorted by colliders.
     pub contacts: Vec<ContactPoint>,
-    /// For how long each rigid body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps.
+    /// For how long each body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps. Under `impulse`
+    /// rigid bodies, under `ipc` those of the [`ContactModel`](super::ContactModel). Whoever moves a sleeping body by hand
+    /// sets its number to 0.
     pub rest: Vec<f64>,
     /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
     /// unchanged until they are set anew. An input, not a part of what [`pack`](Self::pack) saves.
@@ -202,7 +204,7 @@ impl State {
             state.before.extend_from_slice(before);
         }
         if let Some((&count, behind)) = contacts.split_first() {
-            let fits = count >= 0.0 && count <= behind.len() as f64 && count <= layout.rigid as f64;
+            let fits = count >= 0.0 && count <= behind.len() as f64 && count <= layout.rigid.max(layout.points) as f64;
             let (rest, points) = behind.split_at(if fits { count as usize } else { 0 });
             let (points, left) = points.as_chunks::<{ ContactPoint::NUMBERS }>();
             if !fits || !left.is_empty() {

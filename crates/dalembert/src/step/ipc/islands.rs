@@ -35,7 +35,7 @@ pub(super) struct Islands {
     pub group_of_body: Vec<u32>,
     pub groups: usize,
     /// Everything is one group, held blocks as well.
-    whole: bool,
+    pub whole: bool,
     /// Blocks of each group, rising; only after [`by_contacts`](Self::by_contacts).
     pub blocks: Vec<Vec<u32>>,
     /// Units that have come to rest in this iteration.
@@ -200,8 +200,9 @@ impl Islands {
         self.group_of_body.clone_from(&self.unit_of_body);
     }
 
-    /// Units in contact with each other share a group. A group with a unit that is not done is not done.
-    pub(super) fn by_contacts(&mut self, contacts: &[Contact]) {
+    /// Units in contact with each other share a group. A group with a unit that is not done is not done; true if that
+    /// concerns a unit that was.
+    pub(super) fn by_contacts(&mut self, contacts: &[Contact]) -> bool {
         let parent = &mut self.parent;
         parent.clear();
         parent.extend(0..self.units as u32);
@@ -231,7 +232,9 @@ impl Islands {
         for (u, done) in self.done.iter().enumerate() {
             busy[self.group_of_unit[u] as usize] |= !done;
         }
+        let mut woke = false;
         for (u, done) in self.done.iter_mut().enumerate() {
+            woke |= *done && busy[self.group_of_unit[u] as usize];
             *done = !busy[self.group_of_unit[u] as usize];
         }
         self.blocks.resize_with(self.blocks.len().max(self.groups), Vec::new);
@@ -241,6 +244,7 @@ impl Islands {
                 self.blocks[self.group_of_unit[u as usize] as usize].push(i as u32);
             }
         }
+        woke
     }
 
     /// Group of a block; `NONE` for one that stands still.

@@ -33,6 +33,7 @@ mod part;
 mod potential;
 mod rigid_modes;
 mod search;
+mod sleep;
 mod system;
 mod touch;
 
@@ -68,6 +69,10 @@ pub struct Ipc {
     pub contact_stiffness: f64,
     /// κ of rigid bodies \[Pa\], > 0.
     pub rigid_stiffness: f64,
+    /// Islands that have been at rest for this long fall asleep \[s\]; never if infinite.
+    pub sleep_after: f64,
+    /// A body is at rest while no point of it is faster than this \[m/s\].
+    pub sleep_speed: f64,
 }
 
 impl Default for Ipc {
@@ -83,6 +88,8 @@ impl Default for Ipc {
             friction_passes: 2,
             contact_stiffness: 1.0,
             rigid_stiffness: 1e9,
+            sleep_after: f64::INFINITY,
+            sleep_speed: 1e-3,
         }
     }
 }
@@ -98,8 +105,18 @@ impl Ipc {
         let Workspace { ipc: w, next, .. } = work;
         next.copy_from(state);
         let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
+        if w.find_sleepers(self, model, state, h) {
+            next.advance_time(h);
+            if self.scheme == Scheme::Bdf2 {
+                next.remember(&model.layout, &state.q, &state.v, h);
+            }
+            std::mem::swap(state, next);
+            report.time = state.time;
+            return Ok(report);
+        }
         self.minimise(model, state, h, w, &mut report)?;
         w.finish(model, next, self.scheme);
+        w.fall_asleep(self, model, h, next);
         crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
         if !all_finite(&next.q) || !all_finite(&next.v) {
             return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));

@@ -45,6 +45,9 @@ pub(crate) struct IpcWork {
     pub(super) steps: Steps,
     /// Held blocks and where they are told to be.
     told: Vec<(usize, crate::math::Vec3)>,
+    /// Units that sleep, and whether a body moved as it was told in this step.
+    pub(super) asleep: Vec<bool>,
+    pub(super) moved: bool,
     /// Energy of contact and friction at q by bodies \[J\].
     pub(super) here: Vec<f64>,
 }
@@ -61,8 +64,7 @@ impl Ipc {
         w.begin(self, model, state, h)?;
         for pass in 1..=self.friction_passes.max(1) {
             self.newton_held(model, state, h, w, report)?;
-            let change = w.touch_friction(model);
-            if change <= LOAD_CHANGE || pass == self.friction_passes {
+            if !w.touch_friction(model) || pass == self.friction_passes {
                 break;
             }
         }
@@ -105,16 +107,19 @@ impl Ipc {
     ) -> Result<(), StepError> {
         let limit = report.iterations + self.most_newton;
         let mut rounds = 0;
-        w.islands.done.clear();
-        w.islands.done.resize(w.islands.units, false);
+        if !w.islands.several() {
+            w.islands.done.fill(false);
+        }
         loop {
             report.iterations += 1;
-            w.linearise(model, state, report);
             let pending = w.pending();
+            w.moved |= pending;
+            w.group(model, pending);
+            w.linearise(model, state, report);
             if pending {
                 w.follow(model);
             }
-            w.solve(self, model, pending, report)?;
+            w.solve(self, model, report)?;
             w.tell();
             let speeds = w.speeds(model, h);
             report.residual = speeds.iter().copied().fold(0.0, f64::max);
@@ -144,7 +149,8 @@ impl IpcWork {
     fn begin(&mut self, settings: &Ipc, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
         self.q.clone_from(&state.q);
-        self.islands.prepare(model, &state.q, &state.v);
+        self.moved = false;
+        self.islands.done.clone_from(&self.asleep);
         self.trial.clone_from(&state.q);
         self.carried.resize(model.layout.len_v(), 0.0);
         self.told.clear();
@@ -167,6 +173,11 @@ impl IpcWork {
                 diagonal = self.equations.mean_diagonal(model);
             }
             self.joints.begin(contact, state, &self.potential.start, d);
+            let (islands, asleep) = (&self.islands, &self.asleep);
+            self.touch.leave_out(contact, |b| {
+                let u = islands.unit_of_body[b as usize];
+                u == NONE || asleep[u as usize]
+            });
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
@@ -212,20 +223,42 @@ impl IpcWork {
         }
     }
 
+    /// Finds the islands at the iterate. What is done is left out of contact until something touches it.
+    fn group(&mut self, model: &Model, pending: bool) {
+        let Some(contact) = model.contact.as_ref().filter(|_| self.islands.several()) else {
+            return self.islands.together();
+        };
+        if pending {
+            self.islands.done.fill(false);
+        }
+        let woke = self.islands.by_contacts(&self.touch.set.contacts);
+        if self.touch.leaves_out() && (woke || pending) {
+            self.touch.leave_out(contact, |_| false);
+            self.touch.energy(contact, false);
+            self.here.clone_from(&self.touch.share);
+            self.islands.by_contacts(&self.touch.set.contacts);
+        }
+        let Self { islands, touch, asleep, .. } = self;
+        asleep.iter_mut().zip(&islands.done).for_each(|(a, d)| *a &= d);
+        touch.leave_out(contact, |b| {
+            let u = islands.unit_of_body[b as usize];
+            u == NONE || islands.done[u as usize]
+        });
+        if pending {
+            self.islands.together();
+        }
+    }
+
     /// δ, all of it at once or island by island; zero for islands that are done.
     fn solve(
         &mut self,
         settings: &Ipc,
         model: &Model,
-        pending: bool,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
-        let several = self.islands.several() && !pending;
-        let Some(contact) = model.contact.as_ref().filter(|_| several) else {
-            self.islands.together();
+        let Some(contact) = model.contact.as_ref().filter(|_| !self.islands.whole) else {
             return self.equations.solve(model, &self.q, &self.b, &mut self.delta, settings.solver, report);
         };
-        self.islands.by_contacts(&self.touch.set.contacts);
         let Self { islands, parts, row, equations, q, b, delta, .. } = self;
         delta.clear();
         delta.resize(model.layout.nv, 0.0);
@@ -280,15 +313,26 @@ impl IpcWork {
         }
     }
 
-    fn touch_friction(&mut self, model: &Model) -> f64 {
-        let Some(contact) = &model.contact else { return 0.0 };
-        if contact.friction.iter().all(|mu| *mu == 0.0) {
-            return 0.0;
+    /// Takes friction anew; true if a load changed so much that its island is to be solved again.
+    fn touch_friction(&mut self, model: &Model) -> bool {
+        let Some(contact) = &model.contact else { return false };
+        let Self { islands, touch, asleep, .. } = self;
+        touch.leave_out(contact, |b| {
+            let u = islands.unit_of_body[b as usize];
+            u == NONE || asleep[u as usize]
+        });
+        touch.energy(contact, false);
+        let rubs = contact.friction.iter().any(|mu| *mu != 0.0);
+        if rubs {
+            touch.take_friction(contact);
+            touch.energy(contact, false);
+            islands.done.fill(true);
+            for (&u, change) in islands.unit_of_body.iter().zip(&touch.change).filter(|(u, _)| **u != NONE) {
+                islands.done[u as usize] &= *change <= LOAD_CHANGE;
+            }
         }
-        let change = self.touch.take_friction(contact);
-        self.touch.energy(contact, false);
-        self.here.clone_from(&self.touch.share);
-        change
+        self.here.clone_from(&touch.share);
+        rubs && !self.islands.done.iter().all(|d| *d)
     }
 
     fn blocked(&self, model: &Model, state: &State) -> StepError {

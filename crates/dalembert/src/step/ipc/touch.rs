@@ -19,7 +19,7 @@
 
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
-use crate::collide::{Broad, Candidates, ContactSet, HessianSink, Kind, Sym3, TooMany};
+use crate::collide::{Broad, Candidates, Contact, ContactSet, HessianSink, Kind, Sym3, TooMany};
 use crate::math::{Blocks, Mat3, Vec3, add_triple};
 use crate::model::ContactModel;
 
@@ -64,6 +64,12 @@ pub(super) struct Touch {
     pub rounding: Vec<f64>,
     /// Energy of barrier and friction by bodies, where it was taken last \[J\].
     pub share: Vec<f64>,
+    /// Largest change of a load of friction of each body, over its largest load.
+    pub change: Vec<f64>,
+    /// Bodies that are left alone: pairs of two of them do not count. The others are in `live`, if any are left out.
+    quiet: Vec<bool>,
+    live: Candidates,
+    stale: bool,
 }
 
 /// Divides what a contact has between its bodies: by halves, or all of it to the one that can move.
@@ -108,6 +114,7 @@ impl Touch {
         }
         self.load.clear();
         self.rub.contacts.clear();
+        self.quiet.clear();
     }
 
     /// Sets κ of every vertex: `mass_factor` times the mass for affine bodies, the mean of the diagonal for nodes.
@@ -141,6 +148,7 @@ impl Touch {
                 return Ok(1.0);
             }
         }
+        self.stale = true;
         let motion = far(&self.x, &self.x1);
         let most = COLLAR * contact.gap;
         let surface = &contact.surface;
@@ -155,6 +163,47 @@ impl Touch {
         let swept =
             self.broad.swept(surface, &self.x, &self.x1, contact.gap, MOST_PAIRS, &mut self.candidates)?;
         Ok(swept.alpha)
+    }
+
+    /// True if pairs are left out.
+    pub(super) fn leaves_out(&self) -> bool {
+        self.quiet.contains(&true)
+    }
+
+    /// Leaves out the pairs of two quiet bodies from now on.
+    pub(super) fn leave_out(&mut self, contact: &ContactModel, quiet: impl Fn(u32) -> bool) {
+        // Bodies that nothing moves are no reason to choose pairs: two of them are never paired.
+        let of = |b: u32| quiet(b) && !contact.surface.bodies[b as usize].prescribed();
+        let bodies = contact.surface.bodies.len() as u32;
+        if self.quiet.len() == bodies as usize && (0..bodies).all(|b| of(b) == self.quiet[b as usize]) {
+            return;
+        }
+        self.quiet.clear();
+        self.quiet.extend((0..bodies).map(of));
+        self.stale = true;
+    }
+
+    /// Chooses the pairs that count, if that was put off.
+    fn choose(&mut self, contact: &ContactModel) {
+        if !self.leaves_out() || !self.stale {
+            return;
+        }
+        self.stale = false;
+        let surface = &contact.surface;
+        let quiet = |b: u32| self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
+        let vertex = |v: u32| quiet(surface.vertex_body[v as usize]);
+        let edge = |e: u32| quiet(surface.edge_body[e as usize]);
+        let triangle = |t: u32| vertex(surface.triangles[t as usize][0]);
+        let keep = |from: &[[u32; 2]], to: &mut Vec<[u32; 2]>, both: &dyn Fn(u32, u32) -> bool| {
+            to.clear();
+            to.extend(from.iter().filter(|[a, b]| !both(*a, *b)));
+        };
+        let (all, live) = (&self.candidates, &mut self.live);
+        keep(&all.vertex_triangle, &mut live.vertex_triangle, &|v, t| vertex(v) && triangle(t));
+        keep(&all.edge_edge, &mut live.edge_edge, &|a, b| edge(a) && edge(b));
+        keep(&all.vertex_edge, &mut live.vertex_edge, &|v, e| vertex(v) && edge(e));
+        keep(&all.vertex_vertex, &mut live.vertex_vertex, &|a, b| vertex(a) && vertex(b));
+        keep(&all.vertex_plane, &mut live.vertex_plane, &|v, _| vertex(v));
     }
 
     /// Follows the pairs from x to x1: `longest` says how far a pair of bodies is followed, `take` gets how far it may
@@ -173,8 +222,10 @@ impl Touch {
             return Ok(0.0);
         }
         let covered = self.cover(contact)?;
+        self.choose(contact);
         let options = CcdOptions { rest, ..CcdOptions::default() };
-        self.candidates.each_time(&contact.surface, &self.x, &self.x1, &options, longest, take);
+        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
+        pairs.each_time(&contact.surface, &self.x, &self.x1, &options, longest, take);
         Ok(covered)
     }
 
@@ -184,8 +235,10 @@ impl Touch {
         if !self.active {
             return 0.0;
         }
+        self.choose(contact);
+        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
         let x = if ahead { &self.x1 } else { &self.x };
-        self.set.update(&contact.surface, &self.candidates, x, contact.gap);
+        self.set.update(&contact.surface, pairs, x, contact.gap);
         self.kappa.clear();
         self.faded.clear();
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
@@ -296,49 +349,57 @@ impl Touch {
         self.rub.add_gradient(&of(&self.rub, rub), b);
     }
 
-    /// Takes normal forces, directions and weights of friction from the contacts taken last. Returns the largest
-    /// relative change of a load, weighed by the largest load.
-    pub(super) fn take_friction(&mut self, contact: &ContactModel) -> f64 {
+    /// Takes normal forces, directions and weights of friction from the contacts taken last, and notes by how much the
+    /// loads of each body have changed.
+    pub(super) fn take_friction(&mut self, contact: &ContactModel) {
+        self.change.clear();
+        self.change.resize(contact.surface.bodies.len(), 0.0);
         if !self.active {
-            return 0.0;
+            return;
         }
-        let surface = &contact.surface;
-        let group = |v: u32| surface.bodies[surface.vertex_body[v as usize] as usize].group;
         let barrier = LogBarrier { gap_max: self.gap };
         let mut loads = Vec::with_capacity(self.set.contacts.len());
         for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            let other = match c.kind {
-                Kind::VertexPlane => surface.half_planes[c.pair[1] as usize].group,
-                Kind::EdgeEdge => group(c.vertices[2]),
-                _ => group(c.vertices[1]),
-            };
-            let mu = contact.friction(group(c.vertices[0]), other);
-            loads.push(-mu * kappa * barrier.at(c.gap)[1]);
+            loads.push(-friction_of(contact, c) * kappa * barrier.at(c.gap)[1]);
         }
-        let largest = loads.iter().chain(&self.load).copied().fold(0.0, f64::max);
-        let same = self.rub.contacts.len() == loads.len()
-            && self
-                .rub
-                .contacts
-                .iter()
-                .zip(&self.set.contacts)
-                .all(|(a, b)| (a.kind, a.pair) == (b.kind, b.pair));
-        let change = if largest == 0.0 {
-            0.0
-        } else if same {
-            loads.iter().zip(&self.load).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / largest
-        } else {
-            let sum = |l: &[f64]| l.iter().sum::<f64>();
-            ((sum(&loads) - sum(&self.load)) / largest).abs()
-        };
-        if largest == 0.0 {
+        self.compare(&loads);
+        if loads.iter().all(|l| *l == 0.0) {
             self.rub.contacts.clear();
             self.load.clear();
         } else {
             self.rub = self.set.clone();
             self.load = loads;
         }
-        change
+    }
+
+    /// Largest change of a load of each body over its largest load. Both lists are in the order of their contacts.
+    fn compare(&mut self, loads: &[f64]) {
+        let key = |c: &Contact| (c.body_pair(), c.kind, c.pair);
+        let (old, new) = (&self.rub.contacts, &self.set.contacts);
+        let mut largest = vec![0.0f64; self.change.len()];
+        let mut note = |c: &Contact, before: f64, now: f64, change: &mut Vec<f64>| {
+            for b in c.bodies.into_iter().filter(|b| *b != u32::MAX).map(|b| b as usize) {
+                largest[b] = largest[b].max(before).max(now);
+                change[b] = change[b].max((now - before).abs());
+            }
+        };
+        let (mut i, mut j) = (0, 0);
+        while i < old.len() || j < new.len() {
+            let order = match (old.get(i), new.get(j)) {
+                (Some(a), Some(b)) => key(a).cmp(&key(b)),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                _ => std::cmp::Ordering::Greater,
+            };
+            let (a, b) = (order.is_le(), order.is_ge());
+            let before = if a { self.load[i] } else { 0.0 };
+            let now = if b { loads[j] } else { 0.0 };
+            note(if a { &old[i] } else { &new[j] }, before, now, &mut self.change);
+            i += usize::from(a);
+            j += usize::from(b);
+        }
+        for (change, largest) in self.change.iter_mut().zip(&largest) {
+            *change = if *largest > 0.0 { *change / largest } else { 0.0 };
+        }
     }
 
     /// True if there is friction.
@@ -350,6 +411,18 @@ impl Touch {
     pub(super) fn smallest_gap(&self) -> f64 {
         self.set.contacts.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// Coefficient of friction of a contact.
+fn friction_of(contact: &ContactModel, c: &Contact) -> f64 {
+    let surface = &contact.surface;
+    let group = |v: u32| surface.bodies[surface.vertex_body[v as usize] as usize].group;
+    let other = match c.kind {
+        Kind::VertexPlane => surface.half_planes[c.pair[1] as usize].group,
+        Kind::EdgeEdge => group(c.vertices[2]),
+        _ => group(c.vertices[1]),
+    };
+    contact.friction(group(c.vertices[0]), other)
 }
 
 /// (1 − n nᵀ) Σ w (x − start) \[m\].
