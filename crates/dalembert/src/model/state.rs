@@ -204,7 +204,9 @@ impl State {
             state.before.extend_from_slice(before);
         }
         if let Some((&count, behind)) = contacts.split_first() {
-            let fits = count >= 0.0 && count <= behind.len() as f64 && count <= layout.rigid.max(layout.points) as f64;
+            let fits = count >= 0.0
+                && count <= behind.len() as f64
+                && count <= layout.rigid.max(layout.points) as f64;
             let (rest, points) = behind.split_at(if fits { count as usize } else { 0 });
             let (points, left) = points.as_chunks::<{ ContactPoint::NUMBERS }>();
             if !fits || !left.is_empty() {

@@ -31,6 +31,7 @@ mod joints;
 mod newton;
 mod part;
 mod potential;
+mod report;
 mod rigid_modes;
 mod search;
 mod sleep;
@@ -43,6 +44,7 @@ use crate::model::{Model, State};
 use crate::solve::linear::LinearSolver;
 
 pub(crate) use newton::IpcWork;
+pub use report::Touching;
 
 /// Settings of the method `ipc`.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -146,7 +146,13 @@ impl Ipc {
 }
 
 impl IpcWork {
-    fn begin(&mut self, settings: &Ipc, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
+    pub(super) fn begin(
+        &mut self,
+        settings: &Ipc,
+        model: &Model,
+        state: &State,
+        h: f64,
+    ) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
         self.q.clone_from(&state.q);
         self.moved = false;
@@ -184,7 +190,7 @@ impl IpcWork {
                 return Err(StepError::Touching { time: state.time });
             }
             self.touch.take_friction(contact);
-            self.touch.energy(contact, false);
+            self.touch.sum(contact, false);
             self.here.clone_from(&self.touch.share);
         }
         Ok(())
@@ -250,12 +256,7 @@ impl IpcWork {
     }
 
     /// δ, all of it at once or island by island; zero for islands that are done.
-    fn solve(
-        &mut self,
-        settings: &Ipc,
-        model: &Model,
-        report: &mut StepReport,
-    ) -> Result<(), StepError> {
+    fn solve(&mut self, settings: &Ipc, model: &Model, report: &mut StepReport) -> Result<(), StepError> {
         let Some(contact) = model.contact.as_ref().filter(|_| !self.islands.whole) else {
             return self.equations.solve(model, &self.q, &self.b, &mut self.delta, settings.solver, report);
         };
@@ -317,15 +318,17 @@ impl IpcWork {
     fn touch_friction(&mut self, model: &Model) -> bool {
         let Some(contact) = &model.contact else { return false };
         let Self { islands, touch, asleep, .. } = self;
-        touch.leave_out(contact, |b| {
-            let u = islands.unit_of_body[b as usize];
-            u == NONE || asleep[u as usize]
-        });
-        touch.energy(contact, false);
+        if touch.leaves_out() {
+            touch.leave_out(contact, |b| {
+                let u = islands.unit_of_body[b as usize];
+                u == NONE || asleep[u as usize]
+            });
+            touch.energy(contact, false);
+        }
         let rubs = contact.friction.iter().any(|mu| *mu != 0.0);
         if rubs {
             touch.take_friction(contact);
-            touch.energy(contact, false);
+            touch.sum(contact, false);
             islands.done.fill(true);
             for (&u, change) in islands.unit_of_body.iter().zip(&touch.change).filter(|(u, _)| **u != NONE) {
                 islands.done[u as usize] &= *change <= LOAD_CHANGE;

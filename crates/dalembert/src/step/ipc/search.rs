@@ -34,6 +34,8 @@ pub(super) struct Steps {
     straight: Vec<bool>,
     changed: Vec<bool>,
     free: Vec<f64>,
+    /// The whole ways of all groups are known to be free.
+    known: bool,
     /// Nothing but rounding is left to gain.
     floor: Vec<bool>,
     energies: Vec<[f64; 2]>,
@@ -105,6 +107,9 @@ impl IpcWork {
     fn settle(&mut self, model: &Model, state: &State, rest: f64) -> Result<(), StepError> {
         self.bend(model);
         let Some(contact) = &model.contact else { return Ok(()) };
+        if std::mem::take(&mut self.steps.known) {
+            return Ok(());
+        }
         for round in 0.. {
             self.go(model);
             let Self { islands, steps, touch, .. } = self;
@@ -246,6 +251,7 @@ impl IpcWork {
         self.begin_ways();
         self.settle(model, state, GUESS_REST)?;
         if self.steps.part.iter().all(|p| *p >= 1.0) {
+            self.steps.known = true;
             self.islands.by_contacts(&self.touch.set.contacts);
             return Ok(false);
         }

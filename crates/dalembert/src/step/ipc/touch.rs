@@ -21,7 +21,7 @@ use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross}
 use crate::collide::ccd::CcdOptions;
 use crate::collide::{Broad, Candidates, Contact, ContactSet, HessianSink, Kind, Sym3, TooMany};
 use crate::math::{Blocks, Mat3, Vec3, add_triple};
-use crate::model::ContactModel;
+use crate::model::{ContactForce, ContactModel};
 
 /// Most pairs of primitives in one search.
 const MOST_PAIRS: usize = 20_000_000;
@@ -64,6 +64,9 @@ pub(super) struct Touch {
     pub rounding: Vec<f64>,
     /// Energy of barrier and friction by bodies, where it was taken last \[J\].
     pub share: Vec<f64>,
+    /// That of all barriers, and of friction \[J\].
+    pub pressing: f64,
+    pub rubbing: f64,
     /// Largest change of a load of friction of each body, over its largest load.
     pub change: Vec<f64>,
     /// Bodies that are left alone: pairs of two of them do not count. The others are in `live`, if any are left out.
@@ -241,9 +244,6 @@ impl Touch {
         self.set.update(&contact.surface, pairs, x, contact.gap);
         self.kappa.clear();
         self.faded.clear();
-        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
-        let mut sum = 0.0;
-        self.share.fill(0.0);
         for (k, c) in self.set.contacts.iter().enumerate() {
             let mut kappa = c.vertices.iter().map(|&v| self.stiffness[v as usize]).fold(0.0, f64::max);
             if c.kind == Kind::EdgeEdge {
@@ -257,17 +257,57 @@ impl Touch {
                 }
             }
             self.kappa.push(kappa);
+        }
+        self.sum(contact, ahead)
+    }
+
+    /// The energy of the contacts taken last, where they were taken \[J\].
+    pub(super) fn sum(&mut self, contact: &ContactModel, ahead: bool) -> f64 {
+        if !self.active {
+            return 0.0;
+        }
+        let x = if ahead { &self.x1 } else { &self.x };
+        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        self.share.fill(0.0);
+        (self.pressing, self.rubbing) = (0.0, 0.0);
+        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
             let energy = kappa * barrier.at(c.gap)[0];
             divide(contact, c.bodies, energy, &mut self.share);
-            sum += energy;
+            self.pressing += energy;
         }
         for (c, load) in self.rub.contacts.iter().zip(&self.load) {
             let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
             let energy = load * law.at(u.norm())[0];
             divide(contact, c.bodies, energy, &mut self.share);
-            sum += energy;
+            self.rubbing += energy;
         }
+        let sum = self.pressing + self.rubbing;
         if sum.is_nan() { f64::INFINITY } else { sum }
+    }
+
+    /// Forces of the contacts taken last at x, slip counted from `start`.
+    pub(super) fn forces(&mut self, contact: &ContactModel, start: &[f64], out: &mut Vec<ContactForce>) {
+        out.clear();
+        if !self.active {
+            return;
+        }
+        contact.positions(start, &mut self.start);
+        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        let planes = contact.surface.bodies.len() as u32;
+        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
+            let normal = -kappa * barrier.at(c.gap)[1];
+            let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
+            let ratio = law.at(u.norm())[2];
+            let point = c.vertices.iter().zip(&c.weights).filter(|(_, w)| **w > 0.0);
+            out.push(ContactForce {
+                a: c.bodies[0],
+                b: if c.kind == Kind::VertexPlane { planes + c.pair[1] } else { c.bodies[1] },
+                point: point.map(|(&v, w)| *w * self.x[v as usize]).sum(),
+                normal: c.normal,
+                force: normal * c.normal - friction_of(contact, c) * normal * ratio * u,
+                gap: c.gap,
+            });
+        }
     }
 
     /// b −= the slope of barrier and friction at the contacts taken last, at x; stiffnesses are kept for
