@@ -19,6 +19,7 @@ pub(crate) fn run() -> Outcome {
         ("dalembert-cli", "conformance"),
         ("dalembert-formats", "robots_conformance"),
         ("dalembert-formats", "rigid_ipc_conformance"),
+        ("dalembert-formats", "rigid_ipc_running"),
         ("dalembert-formats", "robots_dynamics"),
         ("dalembert-formats", "robots_running"),
     ] {

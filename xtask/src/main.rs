@@ -7,6 +7,7 @@ mod gallery;
 mod peers;
 mod peers_ipctk;
 mod peers_robots;
+mod python;
 mod run;
 mod schema;
 mod suite;
@@ -16,10 +17,11 @@ use std::process::ExitCode;
 const HELP: &str = "\
 Chores of the dalembert workspace.
 
-  cargo xtask test              format, book, lints, tests, docs, schema, scenes, verify
+  cargo xtask test              format, book, lints, tests, Python package, docs, schema, scenes, verify
   cargo xtask conformance       tests against the shared data (DALEMBERT_SHARED, or ../shared)
+  cargo xtask python            the wheel of the Python package in a fresh virtual environment
   cargo xtask peers             our speed beside that of others
-  cargo xtask schema [--check]  write (or compare) scenes/schema.json and book/src/scene-reference.md
+  cargo xtask schema [--check]  write (or compare) the files made from the description of scenes
   cargo xtask gallery [--check] render (or look for) a picture of every scene in book/src/pictures
   cargo xtask help              this text
 ";
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["test"] => suite::run(),
         ["conformance"] => conformance::run(),
         ["peers"] => peers::run(),
+        ["python"] => python::test(),
         ["schema"] => schema::write(),
         ["schema", "--check"] => schema::check(),
         ["gallery"] => gallery::write(),

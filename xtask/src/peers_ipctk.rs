@@ -81,22 +81,86 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
+/// Cloth on a fixed ball: our steps with friction beside MuJoCo's with its `ipc` flag, without.
+pub(crate) fn cloth() -> Outcome {
+    println!(
+        "\ncloth on a fixed ball, h = 5 ms, steps in contact, one thread, CPU time in ms; asked for: peer/ours ≥ 5"
+    );
+    let ours: Value = serde_json::from_str(&output(&mut program(&["bench", "ipc_cloth", "--json"])?)?)
+        .map_err(|e| format!("the bench printed no JSON: {e}"))?;
+    let python = match mujoco() {
+        Ok(python) => python,
+        Err(reason) => {
+            println!("not measured: {reason}");
+            return Ok(());
+        }
+    };
+    for n in [21, 31] {
+        let mut command = Command::new(&python);
+        let script = root().join("benches/peers/ipctk/mujoco_cloth.py");
+        command.arg(script).arg(n.to_string()).stdin(Stdio::null());
+        let printed = match output_within(&mut command, Duration::from_secs(300)) {
+            Ok(Some(printed)) => printed,
+            Ok(None) => {
+                println!("{n} x {n}: MuJoCo did not finish in 300 s");
+                continue;
+            }
+            Err(reason) => {
+                println!("{n} x {n}: not measured: {reason}");
+                continue;
+            }
+        };
+        let peer: Value = serde_json::from_str(printed.trim())
+            .map_err(|e| format!("MuJoCo's bench printed no JSON: {e}"))?;
+        let found = ours.as_array().and_then(|rows| rows.iter().find(|r| r["n"] == n));
+        let (Some(found), Some(mean), Some(worst)) = (found, peer["mean"].as_f64(), peer["worst"].as_f64())
+        else {
+            println!("{n} x {n}: not measured");
+            continue;
+        };
+        let seconds = found["seconds_per_step"].as_f64().unwrap_or(f64::NAN);
+        println!(
+            "{n} x {n}: ours {:.2}, MuJoCo {} {:.2} (worst window {:.2}), ratio {:.2}; ours: {}",
+            1e3 * seconds,
+            peer["version"].as_str().unwrap_or_default(),
+            1e3 * mean,
+            1e3 * worst,
+            mean / seconds,
+            found["note"].as_str().unwrap_or_default(),
+        );
+    }
+    Ok(())
+}
+
+/// The Python of a virtual environment under `target` that has MuJoCo 4; made at the first call.
+fn mujoco() -> Outcome<PathBuf> {
+    environment(
+        "peers/mujoco4-venv",
+        "import mujoco, numpy; assert mujoco.__version__ >= '4'",
+        &["mujoco==4.0.*", "numpy"],
+    )
+}
+
 /// The Python of a virtual environment under `target` that has ipctk; made at the first call.
 fn python() -> Outcome<PathBuf> {
-    let folder = target().join("peers/ipctk-venv");
+    environment("peers/ipctk-venv", "import ipctk, numpy", &["ipctk==1.6.*", "numpy", "scipy"])
+}
+
+fn environment(name: &str, test: &str, packages: &[&str]) -> Outcome<PathBuf> {
+    let folder = target().join(name);
     let bin = folder.join(if cfg!(windows) { "Scripts" } else { "bin" });
     let python = bin.join(format!("python{}", std::env::consts::EXE_SUFFIX));
     let works = |python: &Path| {
-        let mut test = Command::new(python);
-        test.args(["-c", "import ipctk, numpy"]).stdout(Stdio::null()).stderr(Stdio::null());
-        test.status().is_ok_and(|s| s.success())
+        let mut command = Command::new(python);
+        command.args(["-c", test]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|s| s.success())
     };
     if !works(&python) {
         let mut venv = Command::new("python3");
         venv.args(["-m", "venv"]).arg(&folder);
         pass(&mut venv)?;
         let mut pip = Command::new(&python);
-        pip.args(["-m", "pip", "install", "--quiet", "ipctk==1.6.*", "numpy", "scipy"]);
+        pip.args(["-m", "pip", "install", "--quiet"]).args(packages);
         pass(&mut pip)?;
     }
     Ok(python)

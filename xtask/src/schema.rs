@@ -1,5 +1,5 @@
-//! `cargo xtask schema`: the published JSON Schema of scenes and the book's list of keys, as the program
-//! prints them.
+//! `cargo xtask schema`: the published JSON Schema of scenes, the book's list of keys and the tables of the Python
+//! package, as the program prints them.
 
 use std::path::PathBuf;
 
@@ -7,9 +7,10 @@ use crate::Outcome;
 use crate::run::{build_program, output, program, root};
 
 /// Each committed file, and the arguments that make the program print it.
-const FILES: [(&str, &[&str]); 2] = [
+const FILES: [(&str, &[&str]); 3] = [
     ("scenes/schema.json", &["schema"]),
     ("book/src/scene-reference.md", &["schema", "--format", "markdown"]),
+    ("crates/dalembert-py/python/dalembert/_tables.py", &["schema", "--format", "python"]),
 ];
 
 /// Writes the files anew.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::run::{build_program, cargo, files, output, pass, program, root};
-use crate::{Outcome, book, browser, schema};
+use crate::{Outcome, book, browser, python, schema};
 
 type Stage = (&'static str, fn() -> Outcome);
 
@@ -14,6 +14,7 @@ const STAGES: &[Stage] = &[
     ("lints", lints),
     ("browser", browser::provide),
     ("tests", || pass(&mut cargo(&["test", "--workspace"]))),
+    ("python", python::test),
     ("docs", || pass(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     ("program", build_program),
     ("schema", schema::check),

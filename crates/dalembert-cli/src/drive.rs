@@ -362,7 +362,7 @@ pub(crate) fn scalar_names(model: &Model) -> Vec<String> {
 }
 
 /// The scalars, in the order of [`scalar_names`].
-fn scalars(sim: &Simulation, out: &mut Vec<f64>) {
+pub(crate) fn scalars(sim: &Simulation, out: &mut Vec<f64>) {
     let Energy { kinetic, potential } = sim.energy();
     let (linear, angular) = sim.model.momentum(&sim.state);
     out.clear();

@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
-use std::process::ExitCode;
 
 use dalembert_formats::error::{Diagnostic, SceneFileError};
 use dalembert_formats::recording::RecordingError;
@@ -65,6 +64,16 @@ impl Failure {
         }
     }
 
+    /// What went wrong, without colours.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Unmet => "an expectation was not met".into(),
+            Self::Usage(message) | Self::Step(message) | Self::Io(message) => message.clone(),
+            Self::Scene(error) => error.to_string(),
+            Self::Interrupted => "stopped".into(),
+        }
+    }
+
     /// For people, on the standard error.
     fn text(&self) -> Option<String> {
         match self {
@@ -94,9 +103,9 @@ impl Failure {
 }
 
 /// Prints what went wrong, if anything, and chooses the exit code.
-pub(crate) fn finish(outcome: Outcome, as_json: bool) -> ExitCode {
+pub(crate) fn finish(outcome: Outcome, as_json: bool) -> u8 {
     let Err(failure) = outcome else {
-        return ExitCode::SUCCESS;
+        return 0;
     };
     if let Some(object) = failure.json().filter(|_| as_json) {
         // Whatever happens here, the failure decides the exit code.
@@ -105,7 +114,7 @@ pub(crate) fn finish(outcome: Outcome, as_json: bool) -> ExitCode {
     if let Some(text) = failure.text() {
         eprintln!("{}", text.trim_end());
     }
-    ExitCode::from(failure.code())
+    failure.code()
 }
 
 /// Prints warnings on the standard error.

@@ -12,6 +12,7 @@ use dalembert_formats::scene::{self, Built, SceneFile};
 use dalembert_formats::source::Includes;
 
 use crate::exit::{Failure, Outcome};
+use crate::record;
 
 /// More steps than this are a slip of the pen.
 const MOST_STEPS: f64 = 1e12;
@@ -168,25 +169,16 @@ pub(crate) fn steps(duration: f64, dt: f64) -> Result<u64, Failure> {
 
 /// The header of a recording of this scene.
 pub(crate) fn header(built: &Built, name: &str, overrides: &Overrides, every: u64) -> Header {
-    let sim = &built.simulation;
-    let mut options = overrides.to_options();
-    options.insert("every".into(), every.to_string());
-    Header {
-        scene: built.json.clone(),
-        scene_name: if built.title.is_empty() { name.to_owned() } else { built.title.clone() },
-        engine_version: env!("CARGO_PKG_VERSION").into(),
-        method: sim.method.name().into(),
-        dt: sim.dt,
-        seed: overrides.seed.unwrap_or(built.seed),
-        options,
-        state_len: State::packed_len(&sim.model.layout),
-        layout: layout(&sim.model),
-        scalar_names: crate::drive::scalar_names(&sim.model),
-    }
+    let name = if built.title.is_empty() { name } else { &built.title };
+    let seed = overrides.seed.unwrap_or(built.seed);
+    let mut header = record::header(&built.simulation, &built.json, name, seed);
+    header.options = overrides.to_options();
+    header.options.insert("every".into(), every.to_string());
+    header
 }
 
 /// Where each body and set of particles lies in a packed state.
-fn layout(model: &Model) -> serde_json::Value {
+pub(crate) fn layout(model: &Model) -> serde_json::Value {
     let (q, v) = (State::packed_q(&model.layout), State::packed_v(&model.layout));
     let kind = |b: &Block| match b.kind {
         BlockKind::Rigid => "rigid",

@@ -1104,7 +1104,7 @@ impl Literal {
     }
 
     /// As one writes it in TOML.
-    fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         let list = |items: Vec<String>| format!("[{}]", items.join(", "));
         match self {
             Self::Bool(value) => value.to_string(),

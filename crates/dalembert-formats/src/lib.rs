@@ -13,6 +13,7 @@ pub mod describe;
 pub mod error;
 pub mod export;
 pub mod mesh;
+mod python;
 pub mod recording;
 pub mod rigid_ipc;
 pub mod robot;

@@ -5,7 +5,13 @@
 //! angles $R_z R_y R_x$, then shifted. Axes stay as they are: these scenes have y up, and say so by their gravity. Keys that
 //! begin with `#` are remarks. What is not understood is a warning; what cannot be is an error with its place.
 //!
+//! [`RigidIpcScene::translate`] makes it a scene of this engine; [`crate::scene::load`] does both.
+//!
 //! A mesh is looked for beside the scene and in the folder `meshes` of every folder above it.
+
+mod translate;
+
+pub use translate::Untold;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +25,7 @@ use crate::mesh::{RawMesh, read_mesh};
 use crate::tree::{Entry, Format, Node, Value, parse};
 
 /// Largest scene file \[bytes\].
-const MOST_BYTES: u64 = 64 << 20;
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
 /// Folders above the scene in which `meshes` is looked for.
 const MOST_PARENTS: usize = 16;
 
@@ -125,7 +131,9 @@ pub fn read(path: impl AsRef<Path>) -> Result<RigidIpcScene, SceneFileError> {
     let mut files = Files::default();
     let file = files.add(File::new(name, text));
     let root = parse(&files, file, Format::Json)?;
-    let reader = Reader { files: &files, folder: path.parent().map(Path::to_owned).unwrap_or_default() };
+    // Folders above the one that a relative path begins in count too.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let reader = Reader { files: &files, folder: whole.parent().map(Path::to_owned).unwrap_or_default() };
     let mut scene = reader.scene(&root)?;
     scene.title = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(scene)
@@ -322,6 +330,14 @@ impl Reader<'_> {
             poses: self.poses(get("kinematic_poses"))?,
             kinematic_until: if until < 0.0 { f64::INFINITY } else { until },
         };
+        if body.role == Role::Kinematic && body.poses.iter().any(|(_, turn)| *turn != Vec3::zeros()) {
+            let note = format!("rotations in `kinematic_poses` of {} are not followed", quote(&body.name));
+            scene.warnings.push(self.files.warning(node.span, note));
+        }
+        if !body.segments.is_empty() && !body.triangles.is_empty() {
+            let note = format!("edges of {} beside its triangles do not touch anything", quote(&body.name));
+            scene.warnings.push(self.files.warning(node.span, note));
+        }
         if body.triangles.is_empty() && body.segments.is_empty() && body.vertices.is_empty() {
             return Err(self.error(place, format!("the mesh of {} is empty", quote(&body.name))));
         }
@@ -352,7 +368,9 @@ impl Reader<'_> {
             return Err(self.error(span, message));
         };
         let mesh = read_mesh(&path).map_err(|e| self.error(span, e.to_string()))?;
-        let stem = Path::new(name).file_stem().map(|s| s.to_string_lossy().into_owned());
+        let plain = |c: char| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' };
+        let stem =
+            Path::new(name).file_stem().map(|s| s.to_string_lossy().chars().take(64).map(plain).collect());
         Ok((stem.unwrap_or_else(|| "body".into()), mesh, span))
     }
 

@@ -630,6 +630,7 @@ fn rigid_shape(drawing: &mut Drawing, model: &Model, block: &Block, colour: Colo
         bodies::Shape::Cone { .. }
         | bodies::Shape::Ellipsoid { .. }
         | bodies::Shape::Mesh(_)
+        | bodies::Shape::Shell(_)
         | bodies::Shape::Compound(_) => {
             let mesh = body.triangles();
             let vertices = mesh.vertices().iter().map(|p| [0, 1, 2].map(|i| p[i] as f32)).collect();

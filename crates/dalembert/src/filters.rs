@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use crate::math::rotation::exp;
 use crate::math::{Mat3, Signal, Vec3, across, set_triple, triple};
 
 /// Displacement \[m\] and velocity \[m/s\] as functions of time \[s\].
@@ -26,8 +27,98 @@ pub enum Motion {
         /// Factor s(t).
         signal: Signal,
     },
+    /// As one stiff body.
+    Ride(Ride),
     /// A user's function.
     Closure(Arc<MotionClosure>),
+}
+
+/// How a body is carried about: a shift $c(t)$ of its centre and a turn about it,
+///
+/// $$ x(t) = x_0 + c(t) + \big(e^{[\omega]\tau} - 1\big)(x_0 - o),\qquad
+///    c(t) = \mathrm{path}(t) + \tau v,\qquad \tau = \min(\max(t, t_0), t_1) - t_0, $$
+///
+/// with the centre o at the start. The columns of an affine body turn and do not shift.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ride {
+    /// Velocity v of the centre \[m/s\].
+    pub velocity: Vec3,
+    /// Angular velocity ω, world axes \[rad/s\].
+    pub angular_velocity: Vec3,
+    /// The centre o at the start \[m\]; if none is given, that of an affine body, and the origin for particles.
+    pub center: Option<Vec3>,
+    /// Velocities hold from t₀ to t₁ \[s\]; t₁ may be infinite.
+    pub span: [f64; 2],
+    /// Times \[s\], rising, and shifts of the centre \[m\]: straight lines between them, constant before and after. May
+    /// be empty.
+    pub path: Vec<(f64, Vec3)>,
+}
+
+impl Default for Ride {
+    fn default() -> Self {
+        Self {
+            velocity: Vec3::zeros(),
+            angular_velocity: Vec3::zeros(),
+            center: None,
+            span: [0.0, f64::INFINITY],
+            path: Vec::new(),
+        }
+    }
+}
+
+impl Ride {
+    /// Displacement \[m\] and velocity \[m/s\] at time t of a point at `arm` from the centre \[m\]; `shifts` is false for
+    /// the columns of an affine body.
+    pub fn at(&self, t: f64, arm: &Vec3, shifts: bool) -> (Vec3, Vec3) {
+        let [from, until] = self.span;
+        let past = t.min(until).max(from) - from;
+        let on = f64::from(u8::from(t >= from && t < until));
+        let turned = exp(&(self.angular_velocity * past)) * arm;
+        let mut place = turned - arm;
+        let mut rate = self.angular_velocity.cross(&turned) * on;
+        if shifts {
+            let (shift, speed) = self.along(t);
+            place += past * self.velocity + shift;
+            rate += on * self.velocity + speed;
+        }
+        (place, rate)
+    }
+
+    /// Shift and its rate along the path.
+    fn along(&self, t: f64) -> (Vec3, Vec3) {
+        let next = self.path.partition_point(|p| p.0 <= t);
+        match (next.checked_sub(1).map(|k| self.path[k]), self.path.get(next).copied()) {
+            (None, None) => (Vec3::zeros(), Vec3::zeros()),
+            (None, Some((_, only))) | (Some((_, only)), None) => (only, Vec3::zeros()),
+            (Some((t0, a)), Some((t1, b))) => {
+                let rate = (b - a) / (t1 - t0);
+                (a + (t - t0) * rate, rate)
+            }
+        }
+    }
+
+    /// What is wrong with it: the key and a sentence.
+    pub(crate) fn defect(&self) -> Option<(&'static str, String)> {
+        let finite = |v: &Vec3| v.iter().all(|x| x.is_finite());
+        if !finite(&self.velocity) {
+            return Some(("velocity", "must be finite".into()));
+        }
+        if !finite(&self.angular_velocity) {
+            return Some(("angular_velocity", "must be finite".into()));
+        }
+        if self.center.is_some_and(|c| !finite(&c)) {
+            return Some(("center", "must be finite".into()));
+        }
+        let [from, until] = self.span;
+        if !(from.is_finite() && from <= until) {
+            return Some(("until", format!("is {until} s, but must not be before {from} s")));
+        }
+        if !self.path.iter().all(|(t, x)| t.is_finite() && finite(x)) {
+            return Some(("path", "must be finite".into()));
+        }
+        let back = self.path.windows(2).find(|w| !(w[0].0 < w[1].0))?;
+        Some(("path", format!("its times must rise, but {} s follows {} s", back[1].0, back[0].0)))
+    }
 }
 
 impl std::fmt::Debug for Motion {
@@ -35,17 +126,19 @@ impl std::fmt::Debug for Motion {
         match self {
             Motion::Velocity(v) => write!(f, "Velocity({v:?})"),
             Motion::Signal { amplitude, signal } => write!(f, "Signal({amplitude:?}, {signal:?})"),
+            Motion::Ride(ride) => write!(f, "{ride:?}"),
             Motion::Closure(_) => write!(f, "Closure(..)"),
         }
     }
 }
 
 impl Motion {
-    /// Displacement \[m\] and velocity \[m/s\] at time t.
+    /// Displacement \[m\] and velocity \[m/s\] at time t; of a [`Ride`], those of its centre.
     pub fn at(&self, t: f64) -> (Vec3, Vec3) {
         match self {
             Motion::Velocity(v) => (v * t, *v),
             Motion::Signal { amplitude, signal } => (amplitude * signal.value(t), amplitude * signal.rate(t)),
+            Motion::Ride(ride) => ride.at(t, &Vec3::zeros(), true),
             Motion::Closure(f) => f(t),
         }
     }
@@ -210,6 +303,30 @@ mod tests {
         assert_eq!(a.directions(), 2);
         a.forbid(4, &[Vec3::new(0.0, 0.0, 1.0)]);
         assert_eq!(a.blocks[0].1, Mat3::zeros());
+    }
+
+    #[test]
+    fn the_velocity_of_a_ride_is_the_rate_of_its_place() {
+        let ride = Ride {
+            velocity: Vec3::new(0.3, -1.0, 0.2),
+            angular_velocity: Vec3::new(2.0, 1.0, -3.0),
+            span: [0.2, 0.9],
+            path: vec![(0.0, Vec3::zeros()), (0.5, Vec3::x()), (0.8, Vec3::new(1.0, 2.0, 0.0))],
+            ..Ride::default()
+        };
+        let arm = Vec3::new(0.5, 0.1, 0.7);
+        for t in [0.1, 0.3, 0.6, 0.85, 1.2] {
+            for shifts in [true, false] {
+                let at = |t: f64| ride.at(t, &arm, shifts).0;
+                let rate = (at(t + 1e-5) - at(t - 1e-5)) / 2e-5;
+                assert!((rate - ride.at(t, &arm, shifts).1).norm() < 1e-8, "at {t}");
+                // Distances from the centre stay.
+                assert!(
+                    ((at(t) - ride.at(t, &Vec3::zeros(), shifts).0 + arm).norm() - arm.norm()).abs() < 1e-14
+                );
+            }
+        }
+        assert_eq!(ride.at(5.0, &Vec3::zeros(), true).0, 0.7 * ride.velocity + Vec3::new(1.0, 2.0, 0.0));
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub mod bodies;
 pub mod mapping;
 pub mod model;
 
+pub mod coupling;
 pub mod filters;
 pub mod forces;
 pub mod joints;

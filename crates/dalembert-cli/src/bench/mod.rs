@@ -8,6 +8,7 @@ mod articulated;
 mod collide;
 mod collide_scenes;
 mod ipc;
+mod ipc_cloth;
 mod joints;
 mod scenes;
 mod solids;
@@ -128,8 +129,13 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "ipc_drops",
-        about: "random pairs of boxes, cones, cylinders and rings thrown at each other, 20 per repeat: does anything intersect?",
+        about: "random pairs of boxes, cones, cylinders and rings, some linked, thrown at each other, 20 per repeat: does anything intersect?",
         run: ipc::ipc_drops,
+    },
+    Bench {
+        name: "ipc_cloth",
+        about: "cloths of 21 x 21 and 31 x 31 nodes on a fixed ball, `ipc` with friction, h = 5 ms, one thread",
+        run: ipc_cloth::ipc_cloth,
     },
     Bench {
         name: "linear_solvers",

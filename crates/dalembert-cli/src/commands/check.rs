@@ -23,6 +23,7 @@ Examples:
   dalembert check hello.toml
   dalembert check hello.toml --json | jq .dof
   dalembert check --intersections run.mcap   does anything intersect, in any frame?
+  dalembert check bad.toml --culprits bad.obj   a mesh of what intersects at the start
 
 Exit code 0 if the scene can be run, 3 if not; every mistake is shown with its line and column.";
 
@@ -36,6 +37,10 @@ pub(crate) struct Args {
     /// Look at every frame of a recording of the method `ipc` with an exact test; exit code 1 if anything intersects
     #[arg(long)]
     intersections: bool,
+    /// Write the triangles and edges that intersect or touch at the start (with --intersections: in the first bad frame)
+    /// to this file (OBJ)
+    #[arg(long, value_name = "FILE")]
+    culprits: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
@@ -43,9 +48,19 @@ pub(crate) struct Args {
 
 pub(crate) fn command(args: Args) -> Outcome {
     if args.intersections {
-        return super::intersections::command(&args.scene, args.json);
+        return super::intersections::command(&args.scene, args.json, args.culprits.as_deref());
     }
-    let built = setup::load(&args.scene, &Overrides::default())?;
+    let built = match setup::load(&args.scene, &Overrides::default()) {
+        Ok(built) => built,
+        Err(refused) => {
+            if let Some(path) = &args.culprits
+                && let Ok(file) = setup::open(&args.scene)
+            {
+                super::intersections::write_culprits(path, &file.culprits())?;
+            }
+            return Err(refused);
+        }
+    };
     let facts = Facts::new(&built);
     if args.json {
         return output::print(&format!("{:#}\n", facts.json(&built)));

@@ -1,9 +1,11 @@
 //! `dalembert check --intersections`: looks at every frame of a recording with an exact test of edges against triangles,
 //! which shares nothing with the solver but the positions.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use dalembert::collide::exact;
+use dalembert::scene::Culprits;
 use dalembert_formats::recording::Recording;
 use serde_json::json;
 
@@ -14,7 +16,27 @@ use crate::setup;
 /// Frames with intersections that are told one by one.
 const MOST_TOLD: usize = 20;
 
-pub(super) fn command(path: &Path, as_json: bool) -> Outcome {
+/// Writes the mesh; nothing if it is empty.
+pub(super) fn write_culprits(path: &Path, culprits: &Culprits) -> Outcome {
+    if culprits.is_empty() {
+        return Ok(());
+    }
+    let mut text = String::from("# triangles and edges that intersect or touch\n");
+    for p in &culprits.points {
+        let _ = writeln!(text, "v {} {} {}", p.x, p.y, p.z);
+    }
+    for t in &culprits.triangles {
+        let [a, b, c] = t.map(|i| i + 1);
+        let _ = writeln!(text, "f {a} {b} {c}");
+    }
+    for e in &culprits.segments {
+        let [a, b] = e.map(|i| i + 1);
+        let _ = writeln!(text, "l {a} {b}");
+    }
+    std::fs::write(path, text).map_err(|e| Failure::Io(format!("cannot write `{}`: {e}", path.display())))
+}
+
+pub(super) fn command(path: &Path, as_json: bool, culprits: Option<&Path>) -> Outcome {
     let recording = Recording::open(path)?;
     let mut built = setup::rebuild(&recording)?;
     let sim = &mut built.simulation;
@@ -50,6 +72,9 @@ pub(super) fn command(path: &Path, as_json: bool) -> Outcome {
         }
         if !found.is_empty() {
             bad += 1;
+            if let (1, Some(path)) = (bad, culprits) {
+                write_culprits(path, &Culprits::of(contact, &x))?;
+            }
             found.dedup();
             if told.len() < MOST_TOLD {
                 told.push((frame, sim.state.time, found));

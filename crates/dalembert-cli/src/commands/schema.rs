@@ -24,12 +24,16 @@ pub(crate) struct Args {
 enum Format {
     Json,
     Markdown,
+    /// The tables of the Python package
+    #[value(hide = true)]
+    Python,
 }
 
 pub(crate) fn command(args: Args) -> Outcome {
     let text = match args.format {
         Format::Json => scene::json_schema(),
         Format::Markdown => format!("# Scene reference\n\n{}", scene::reference()),
+        Format::Python => scene::python_tables(),
     };
     output::print(&format!("{}\n", text.trim_end()))
 }

@@ -9,6 +9,8 @@ mod accuracy;
 mod closed_forms;
 mod contact;
 mod contact_solvers;
+mod ipc_joints;
+mod ipc_motion;
 mod joints;
 mod kepler;
 mod linkages;
@@ -195,6 +197,21 @@ const CASES: &[Case] = &[
     },
     Case { name: "cantilever_elastica", about: "a rod bent far by a load", run: rods::elastica },
     Case { name: "beam_rollup_moment", about: "a rod rolled up into a circle", run: rods::roll_up },
+    Case {
+        name: "ipc_joint_drift",
+        about: "gaps of joints between affine bodies, `ipc`",
+        run: ipc_joints::drift,
+    },
+    Case {
+        name: "ipc_limits_and_motors",
+        about: "limits under load, motors and soft joints, `ipc`",
+        run: ipc_joints::limits_and_motors,
+    },
+    Case {
+        name: "affine_chain_catenary",
+        about: "twenty affine rods come to rest between two hooks, `ipc`",
+        run: ipc_joints::catenary,
+    },
     Case { name: "affine_top", about: "a free top as a stiff affine body, `ipc`", run: contact::top },
     Case {
         name: "block_on_incline",
@@ -205,6 +222,17 @@ const CASES: &[Case] = &[
     Case { name: "masonry_arch_semicircle", about: "an arch that stands or falls", run: contact::masonry },
     Case { name: "mass_ratio_stack", about: "heavy on light: 1 : 1 : 10^6", run: contact::stack },
     Case { name: "isolated_collision", about: "momenta of two boxes that meet", run: contact::collision },
+    Case {
+        name: "ipc_free_fall",
+        about: "falls under `ipc`: the values of each scheme, step by step",
+        run: ipc_motion::free_fall,
+    },
+    Case {
+        name: "ipc_equilibria",
+        about: "the stretched bar and the cantilever under `ipc`",
+        run: ipc_motion::equilibria,
+    },
+    Case { name: "ipc_told", about: "bodies that move and turn as told", run: ipc_motion::told },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },
     Case {

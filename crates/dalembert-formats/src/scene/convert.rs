@@ -1,6 +1,6 @@
 //! From a checked tree to the scene of the engine, and from a mistake in the scene back to its line.
 
-use dalembert::filters::Motion;
+use dalembert::filters::{Motion, Ride};
 use dalembert::forces::spatial::PairLaw;
 use dalembert::forces::unary::Attraction;
 use dalembert::math::{Signal, Vec3};
@@ -366,8 +366,9 @@ fn push(t: &View<'_>, files: &Files, problems: &mut Problems) -> PushSet {
         name: name(t),
         on: texts(t, "on"),
         inside: inside(t, files, problems),
-        force: t.vec3("force").into(),
+        force: t.maybe_vec3("force").unwrap_or_default().into(),
         total: t.bool("total"),
+        torque: t.maybe_vec3("torque").unwrap_or_default().into(),
         signal: signal(t, true),
     }
 }
@@ -377,14 +378,39 @@ fn fix(t: &View<'_>, files: &Files, problems: &mut Problems) -> Fix {
 }
 
 fn motion(t: &View<'_>, files: &Files, problems: &mut Problems) -> MotionSet {
+    let rides = ["angular_velocity", "center", "from", "until", "path"].iter().any(|key| t.has(key));
     let motion = match t.maybe_vec3("velocity") {
+        _ if rides => Motion::Ride(ride(t, files, problems)),
         Some(velocity) => Motion::Velocity(velocity.into()),
+        None if !t.has("sine") && !t.has("table") => {
+            problems.push(files.error(t.key_span("amplitude"), "`amplitude` needs `sine` or `table`"));
+            Motion::Velocity(Vec3::zeros())
+        }
         None => Motion::Signal {
             amplitude: t.maybe_vec3("amplitude").unwrap_or_default().into(),
             signal: signal(t, false),
         },
     };
     MotionSet { on: texts(t, "on"), inside: inside(t, files, problems), motion }
+}
+
+fn ride(t: &View<'_>, files: &Files, problems: &mut Problems) -> Ride {
+    let mut path = Vec::new();
+    if let Some(table) = t.table("path") {
+        let (times, shifts) = (table.numbers("times"), vec3s(&table, "shifts"));
+        if times.len() != shifts.len() {
+            let message = format!("{} times and {} shifts", times.len(), shifts.len());
+            problems.push(files.error(table.span("shifts"), message));
+        }
+        path = times.into_iter().zip(shifts).collect();
+    }
+    Ride {
+        velocity: t.maybe_vec3("velocity").unwrap_or_default().into(),
+        angular_velocity: t.maybe_vec3("angular_velocity").unwrap_or_default().into(),
+        center: t.maybe_vec3("center").map(Vec3::from),
+        span: [t.maybe_number("from").unwrap_or_default(), t.maybe_number("until").unwrap_or(f64::INFINITY)],
+        path,
+    }
 }
 
 fn expectation(t: &View<'_>, files: &Files, problems: &mut Problems) -> Expectation {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dalembert::bodies::{PendulumChain, Shape, TriangleMesh};
+use dalembert::bodies::{PendulumChain, Shape, Shell, TriangleMesh};
 use dalembert::check::mass_ratio;
 use dalembert::joints::{Softness, Track};
 use dalembert::math::rotation::{exp, frame_with_axis, matrix, quaternion, renormalise};
@@ -156,8 +156,15 @@ fn mesh(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<Shape> {
         [at(0), at(1), at(2)]
     };
     let triangles = t.integer_rows("triangles").iter().map(corner).collect();
-    match TriangleMesh::new(vertices, triangles) {
-        Ok(mesh) => Some(Shape::Mesh(Arc::new(mesh))),
+    let thickness = t.description().field("thickness").and_then(|_| t.maybe_number("thickness"));
+    let shape = match thickness {
+        None => TriangleMesh::new(vertices, triangles).map(|mesh| Shape::Mesh(Arc::new(mesh))),
+        Some(thickness) => {
+            Shell::new(vertices, triangles, thickness).map(|shell| Shape::Shell(Arc::new(shell)))
+        }
+    };
+    match shape {
+        Ok(shape) => Some(shape),
         Err(error) => {
             problems.push(files.error(t.span("vertices"), error.to_string()));
             None

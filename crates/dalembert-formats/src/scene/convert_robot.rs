@@ -76,7 +76,7 @@ pub(super) fn is_robot(path: &Path) -> bool {
 }
 
 /// A scene with nothing but the robot of a file, under the step and gravity that the file asks for.
-pub(super) fn scene_around(path: &Path) -> Result<String, SceneFileError> {
+pub fn scene_around(path: &Path) -> Result<String, SceneFileError> {
     let (robot, _) = read_robot(path, &ReadOptions::default())?;
     let file = path.file_name().and_then(|name| name.to_str());
     let Some(file) = file else {

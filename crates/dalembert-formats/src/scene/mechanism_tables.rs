@@ -40,13 +40,19 @@ const MESH: Field = Field::optional(
     "mesh",
     Kind::Text,
     "",
-    "A closed mesh from a file (OBJ or STL) whose path is relative to this file.",
+    "A mesh from a file (OBJ or STL) whose path is relative to this file; closed unless `thickness` is given.",
 );
 const VERTICES: Field = Field::optional(
     "vertices",
-    Kind::List { item: &Kind::VEC3, min: 4, max: MOST_POINTS },
+    Kind::List { item: &Kind::VEC3, min: 3, max: MOST_POINTS },
     "m",
-    "Vertices of a closed mesh, with `triangles`.",
+    "Vertices of a mesh, with `triangles`; closed unless `thickness` is given.",
+);
+const THICKNESS: Field = Field::optional(
+    "thickness",
+    POSITIVE,
+    "m",
+    "The mesh is a thin sheet, which need not close, and weighs as if it had this thickness. Contact is with its triangles.",
 );
 pub(super) const TRIANGLES: Field = Field::optional(
     "triangles",
@@ -72,6 +78,7 @@ static PART: Table = Table::new(
         MESH,
         VERTICES,
         TRIANGLES,
+        THICKNESS,
         SCALE,
         Field::default("position", Kind::VEC3, ORIGIN, "m", "Its place in the body's frame."),
         ORIENTATION,
@@ -95,6 +102,7 @@ pub(super) static SHAPE: Table = Table::new(
         MESH,
         VERTICES,
         TRIANGLES,
+        THICKNESS,
         SCALE,
         Field::optional("compound", Kind::Tables(&PART), "", "Several shapes, each at its place."),
         POINT,

@@ -31,15 +31,17 @@ mod sheet_tables;
 mod stability;
 mod tables;
 
+pub use convert_robot::scene_around;
 pub use tables::ROOT;
 
 use std::path::Path;
 
-use dalembert::scene::{Expectation, Scene};
+use dalembert::scene::{Culprits, Expectation, Scene};
 use dalembert::step::{Method, Simulation};
 
 use crate::describe::{self, View, read};
-use crate::error::{Diagnostic, Files, Problems, SceneFileError};
+use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote};
+use crate::rigid_ipc;
 use crate::source::{Includes, Source};
 use crate::tree::{Node, Value};
 
@@ -80,6 +82,8 @@ pub struct Built {
 
 /// Reads a scene file (JSON if its name ends in `.json`, else TOML) and the files that it includes.
 ///
+/// A JSON file with a `rigid_body_problem` is a scene of rigid-ipc, see [`crate::rigid_ipc`].
+///
 /// A URDF or MJCF file (`.urdf`, `.xml`) gives a scene with that robot alone.
 pub fn load(path: impl AsRef<Path>) -> Result<SceneFile, SceneFileError> {
     let path = path.as_ref();
@@ -89,7 +93,23 @@ pub fn load(path: impl AsRef<Path>) -> Result<SceneFile, SceneFileError> {
         let name = format!("{}.toml", path.file_name().unwrap_or_default().to_string_lossy());
         return load_text(&name, &text, Includes::Directory(folder));
     }
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
+        && std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= rigid_ipc::MOST_BYTES)
+        && std::fs::read_to_string(path).is_ok_and(|text| rigid_ipc::is_rigid_ipc(&text))
+    {
+        return load_rigid_ipc(path);
+    }
     from_source(Source::from_path(path)?)
+}
+
+/// Reads a scene of the program rigid-ipc and translates it.
+fn load_rigid_ipc(path: &Path) -> Result<SceneFile, SceneFileError> {
+    let scene = rigid_ipc::read(path)?;
+    let name = path.display().to_string();
+    let text = scene.translate().map_err(|e| Diagnostic::error(format!("{}: {e}", quote(&name))))?;
+    let mut file = load_text(&name, &text, Includes::None)?;
+    file.warnings.extend(scene.warnings);
+    Ok(file)
 }
 
 /// Reads a scene from a text. `name` is used in messages and decides the language, as in [`load`].
@@ -127,6 +147,13 @@ impl SceneFile {
         warnings.extend(convert_mechanism::mass_warning(&root, &source.files, &simulation.model));
         let json = json(&source.root);
         Ok(Built { simulation, expect, title, description, duration, seed, json, warnings })
+    }
+}
+
+impl SceneFile {
+    /// What intersects or touches at the start under the method `ipc`; empty if nothing does.
+    pub fn culprits(self) -> Culprits {
+        self.scene.build().err().map(|error| error.culprits).unwrap_or_default()
     }
 }
 
@@ -187,6 +214,11 @@ pub fn json_schema() -> String {
     let mut schema = describe::json_schema(&ROOT);
     schema["title"] = "dalembert scene".into();
     format!("{schema:#}\n")
+}
+
+/// The methods of the Python class `Scene`, one for every table.
+pub fn python_tables() -> String {
+    crate::python::python(&ROOT)
 }
 
 /// The reference of all keys, in Markdown.

@@ -494,7 +494,13 @@ static PUSH: Table = Table::new(
         FORCE_NAME,
         ON,
         INSIDE,
-        Field::required("force", Kind::VEC3, "N", "Force on each point."),
+        Field::optional("force", Kind::VEC3, "N", "Force on each point."),
+        Field::optional(
+            "torque",
+            Kind::VEC3,
+            "N·m",
+            "Torque on each body, world axes; for rigid and affine bodies under `ipc`.",
+        ),
         Field::default(
             "total",
             Kind::Bool,
@@ -507,7 +513,7 @@ static PUSH: Table = Table::new(
         TABLE_FIELD,
     ],
 )
-.with_rules(&[Rule::AtMostOne(&["sine", "pulse", "table"])]);
+.with_rules(&[Rule::AtLeastOne(&["force", "torque"]), Rule::AtMostOne(&["sine", "pulse", "table"])]);
 
 static ATTRACTOR: Table = Table::new(
     "attractor",
@@ -602,13 +608,47 @@ static FIX: Table = Table::new(
     ],
 );
 
+static PATH: Table = Table::new(
+    "path",
+    "Straight lines between shifts at given times; constant before the first and after the last.",
+    &[
+        Field::required(
+            "times",
+            Kind::List { item: &Kind::NUMBER, min: 1, max: 1_000_000 },
+            "s",
+            "Times, rising.",
+        ),
+        Field::required(
+            "shifts",
+            Kind::List { item: &Kind::VEC3, min: 1, max: 1_000_000 },
+            "m",
+            "Shifts from where the scene puts them, one for each time.",
+        ),
+    ],
+);
+
 static MOTION: Table = Table::new(
     "motion",
-    "Points that move as told, from where they start.",
+    "Points and bodies that move as told, from where they start.",
     &[
         Field::required("on", SELECTION, "", "The points."),
         INSIDE,
         Field::optional("velocity", Kind::VEC3, "m/s", "Constant velocity."),
+        Field::optional(
+            "angular_velocity",
+            Kind::VEC3,
+            "rad/s",
+            "Constant angular velocity, world axes; affine bodies, and rigid ones under `ipc`, turn with it.",
+        ),
+        Field::optional(
+            "center",
+            Kind::VEC3,
+            "m",
+            "What they turn about at the start; the centre of mass of a body, and the origin for points, if absent.",
+        ),
+        Field::optional("from", NOT_NEGATIVE, "s", "When velocities begin."),
+        Field::optional("until", NOT_NEGATIVE, "s", "When velocities end."),
+        Field::optional("path", Kind::Table(&PATH), "", "Shifts of the centre over time, added to what velocities do."),
         Field::optional(
             "amplitude",
             Kind::VEC3,
@@ -620,9 +660,17 @@ static MOTION: Table = Table::new(
     ],
 )
 .with_rules(&[
-    Rule::ExactlyOne(&["velocity", "amplitude"]),
-    // With `amplitude` one signal, with `velocity` none.
-    Rule::ExactlyOne(&["velocity", "sine", "table"]),
+    Rule::AtLeastOne(&["velocity", "angular_velocity", "path", "amplitude"]),
+    Rule::AtMostOne(&["velocity", "amplitude"]),
+    Rule::AtMostOne(&["angular_velocity", "amplitude"]),
+    Rule::AtMostOne(&["path", "amplitude"]),
+    Rule::AtMostOne(&["from", "amplitude"]),
+    Rule::AtMostOne(&["until", "amplitude"]),
+    Rule::AtMostOne(&["center", "amplitude"]),
+    // With `amplitude` one signal, else none.
+    Rule::AtMostOne(&["velocity", "sine", "table"]),
+    Rule::AtMostOne(&["angular_velocity", "sine", "table"]),
+    Rule::AtMostOne(&["path", "sine", "table"]),
 ]);
 
 static EXPECT: Table = Table::new(

@@ -37,6 +37,17 @@ impl Shape {
                     .flat_map(|(pose, part)| part.colliders(&at.then(pose), moves, out))
                     .collect();
             }
+            Shape::Shell(shell) => {
+                let surface = Mesh::new(shell.vertices().to_vec(), shell.triangles());
+                if !moves && let Ok(surface) = surface {
+                    out.push((*at, Geometry::Mesh(Arc::new(surface))));
+                    return Vec::new();
+                }
+                let Ok(hull) = Hull::new(shell.vertices()) else { return Vec::new() };
+                let part = shell.unit_mass_properties().mass / hull_volume(&hull);
+                out.push((*at, Geometry::Hull(Arc::new(hull))));
+                return if part > 0.999 { Vec::new() } else { vec![Filled { part }] };
+            }
             Shape::Mesh(mesh) => {
                 let Ok(hull) = Hull::new(mesh.vertices()) else { return Vec::new() };
                 let part = mesh.unit_mass_properties().mass / hull_volume(&hull);

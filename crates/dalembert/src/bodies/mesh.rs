@@ -129,25 +129,7 @@ impl TriangleMesh {
     }
 
     fn validate(&self) -> Result<(), MeshError> {
-        if self.triangles.is_empty() {
-            return Err(MeshError::Empty);
-        }
-        for (vertex, p) in self.vertices.iter().enumerate() {
-            if !p.iter().all(|x| x.is_finite()) {
-                return Err(MeshError::NotFinite { vertex, position: (*p).into() });
-            }
-        }
-        let vertices = self.vertices.len();
-        for (triangle, t) in self.triangles.iter().enumerate() {
-            if let Some(&vertex) = t.iter().find(|&&v| v as usize >= vertices) {
-                return Err(MeshError::OutOfRange { triangle, vertex, vertices });
-            }
-            for k in 0..3 {
-                if t[k] == t[(k + 1) % 3] {
-                    return Err(MeshError::Repeated { triangle, vertex: t[k] });
-                }
-            }
-        }
+        validate_corners(&self.vertices, &self.triangles)?;
         self.validate_edges()?;
         let volume = self.unit_mass_properties().mass;
         let (low, high) = self.extent();
@@ -216,6 +198,30 @@ impl TriangleMesh {
             inertia: Mat3::from_diagonal_element(C.trace()) - C,
         }
     }
+}
+
+/// Finite vertices, corners in range, none named twice.
+pub(super) fn validate_corners(points: &[Vec3], triangles: &[[u32; 3]]) -> Result<(), MeshError> {
+    if triangles.is_empty() {
+        return Err(MeshError::Empty);
+    }
+    for (vertex, p) in points.iter().enumerate() {
+        if !p.iter().all(|x| x.is_finite()) {
+            return Err(MeshError::NotFinite { vertex, position: (*p).into() });
+        }
+    }
+    let vertices = points.len();
+    for (triangle, t) in triangles.iter().enumerate() {
+        if let Some(&vertex) = t.iter().find(|&&v| v as usize >= vertices) {
+            return Err(MeshError::OutOfRange { triangle, vertex, vertices });
+        }
+        for k in 0..3 {
+            if t[k] == t[(k + 1) % 3] {
+                return Err(MeshError::Repeated { triangle, vertex: t[k] });
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

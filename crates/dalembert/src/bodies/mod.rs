@@ -9,6 +9,7 @@ pub mod mesh;
 pub mod particles;
 pub mod rigid;
 pub mod shape;
+pub mod shell;
 
 pub use affine::AffineMass;
 pub use colliders::Filled;
@@ -18,3 +19,4 @@ pub use mesh::{MeshError, TriangleMesh};
 pub use particles::Particles;
 pub use rigid::Rigid;
 pub use shape::{Bounds, Shape, ShapeError};
+pub use shell::Shell;

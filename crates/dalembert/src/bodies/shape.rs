@@ -14,7 +14,7 @@
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
-use super::{MassProperties, MeshError, TriangleMesh};
+use super::{MassProperties, MeshError, Shell, TriangleMesh};
 use crate::math::rotation::matrix;
 use crate::math::{Mat3, Pose, Vec3};
 
@@ -61,6 +61,8 @@ pub enum Shape {
     },
     /// A closed mesh of triangles.
     Mesh(Arc<TriangleMesh>),
+    /// A thin sheet: triangles that need not close, open edges and holes allowed.
+    Shell(Arc<Shell>),
     /// Several shapes, each at its pose. Where parts overlap, their mass counts twice.
     Compound(Vec<(Pose, Shape)>),
 }
@@ -135,6 +137,7 @@ impl Shape {
             Shape::Cone { .. } => "cone",
             Shape::Ellipsoid { .. } => "ellipsoid",
             Shape::Mesh(_) => "mesh",
+            Shape::Shell(_) => "shell",
             Shape::Compound(_) => "compound",
         }
     }
@@ -151,6 +154,7 @@ impl Shape {
         };
         match self {
             Shape::Point | Shape::Mesh(_) => Ok(()),
+            Shape::Shell(shell) => positive("thickness", shell.thickness()),
             Shape::Sphere { radius } => positive("radius", *radius),
             Shape::Box { size } => {
                 ["x size", "y size", "z size"].iter().zip(size).try_for_each(|(w, s)| positive(w, *s))
@@ -230,6 +234,7 @@ impl Shape {
                 at_origin(V_c + V_s, Vec3::new(across, across, V_c * r * r / 2.0 + V_s * 0.4 * r * r))
             }
             Shape::Mesh(mesh) => mesh.unit_mass_properties(),
+            Shape::Shell(shell) => shell.unit_mass_properties(),
             Shape::Compound(parts) => {
                 let solid = |(pose, shape): &(Pose, Shape)| Some(shape.unit_mass_properties()?.placed(pose));
                 return MassProperties::combined(&parts.iter().filter_map(solid).collect::<Vec<_>>());
@@ -265,18 +270,16 @@ impl Shape {
                 let scaled = R * Mat3::from_diagonal(semi_axes);
                 around(Vec3::from_fn(|i, _| scaled.row(i).norm()))
             }
-            Shape::Mesh(mesh) => mesh.vertices().iter().fold(Bounds::empty(), |b, p| {
-                let p = pose.point(p);
-                b.union(&Bounds { low: p, high: p })
-            }),
+            Shape::Mesh(mesh) => around_points(mesh.vertices(), pose),
+            Shape::Shell(shell) => around_points(shell.vertices(), pose),
             Shape::Compound(parts) => {
                 parts.iter().fold(Bounds::empty(), |b, (at, shape)| b.union(&shape.bounds_at(&pose.then(at))))
             }
         }
     }
 
-    /// A closed surface to draw, in the shape's frame; no triangles for a point. Round shapes are inscribed: vertices
-    /// lie on the surface.
+    /// A surface to draw and to touch, in the shape's frame, closed unless the shape is a shell; no triangles for a point.
+    /// Round shapes are inscribed: vertices lie on the surface.
     pub fn triangles(&self) -> TriangleMesh {
         match self {
             Shape::Point => TriangleMesh::trusted(Vec::new(), Vec::new()),
@@ -296,6 +299,9 @@ impl Shape {
             }
             Shape::Box { size } => box_surface(size),
             Shape::Mesh(mesh) => (**mesh).clone(),
+            Shape::Shell(shell) => {
+                TriangleMesh::trusted(shell.vertices().to_vec(), shell.triangles().to_vec())
+            }
             Shape::Compound(parts) => {
                 let (mut vertices, mut triangles) = (Vec::new(), Vec::new());
                 for (pose, shape) in parts {
@@ -308,6 +314,14 @@ impl Shape {
             }
         }
     }
+}
+
+/// Around points of a frame at `pose`.
+fn around_points(points: &[Vec3], pose: &Pose) -> Bounds {
+    points.iter().fold(Bounds::empty(), |b, p| {
+        let p = pose.point(p);
+        b.union(&Bounds { low: p, high: p })
+    })
 }
 
 /// Distance from the axis and height, from the lower pole to the upper one, of a ball drawn apart by `length`.
@@ -393,7 +407,7 @@ mod tests {
     fn inside(shape: &Shape, p: &Vec3) -> bool {
         let r = p.xy().norm();
         match shape {
-            Shape::Point => false,
+            Shape::Point | Shape::Shell(_) => false,
             Shape::Sphere { radius } => p.norm() < *radius,
             Shape::Box { size } => (0..3).all(|i| p[i].abs() < 0.5 * size[i]),
             Shape::Capsule { radius, length } => {

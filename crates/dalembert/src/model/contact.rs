@@ -2,7 +2,8 @@
 
 use super::AffineJoints;
 use crate::collide::{Surface, VertexMap};
-use crate::math::{Vec3, triple};
+use crate::coupling::Articulation;
+use crate::math::{Signal, Vec3, add_triple, triple};
 
 /// Collision geometry of a model and the numbers that contact needs, in the order of the unknown 3-vectors ("blocks"):
 /// block i is point i of the model.
@@ -33,10 +34,39 @@ pub struct ContactModel {
     pub vertex_mass: Vec<f64>,
     /// Squared length of each edge at the start \[m²\].
     pub edge_length2: Vec<f64>,
+    /// Torques on affine bodies from outside.
+    pub torques: Vec<Torque>,
     /// Joints that are exact and linear in the blocks: Σ w z = c.
     pub rows: Vec<LinearRow>,
     /// Joints that are not: coordinates and what acts on them.
     pub joints: AffineJoints,
+    /// Bodies whose joint-space dynamics are computed elsewhere.
+    pub articulations: Vec<Articulation>,
+}
+
+/// A torque τ on an affine body, world axes.
+///
+/// The forces $f_k = \tfrac12\tau\times a_k$ on the columns do the work $\sum f_k\cdot(\delta\theta\times a_k) =
+/// \tfrac12\delta\theta\cdot\sum a_k\times(\tau\times a_k) = \tau\cdot\delta\theta$ in a turn δθ, since
+/// $\sum_k a_k a_k^T = 1$ for a body that is not deformed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Torque {
+    /// First block of the body.
+    pub first: u32,
+    /// τ \[N·m\].
+    pub torque: Vec3,
+    /// Factor over time.
+    pub signal: Signal,
+}
+
+impl Torque {
+    /// f += the forces on the columns at the blocks `z` and time t.
+    pub(crate) fn add(&self, t: f64, z: &[f64], f: &mut [f64]) {
+        let torque = 0.5 * self.signal.value(t) * self.torque;
+        for k in self.first as usize + 1..self.first as usize + 4 {
+            add_triple(f, k, &torque.cross(&triple(z, k)));
+        }
+    }
 }
 
 /// Three equations: Σ w_i z_i = c.

@@ -14,7 +14,7 @@ mod touch;
 
 pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
-pub use contact::{ContactModel, LinearRow};
+pub use contact::{ContactModel, LinearRow, Torque};
 pub use contact_report::ContactForce;
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};

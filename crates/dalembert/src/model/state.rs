@@ -1,6 +1,7 @@
 //! Everything that changes, and everything needed to resume with the same bits.
 
 use super::{ContactPoint, Layout, PointId};
+use crate::coupling::Drive;
 use crate::math::{Vec3, add_triple, triple};
 use crate::solve::ode::Controller;
 
@@ -38,6 +39,9 @@ pub struct State {
     /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
     /// unchanged until they are set anew. An input, not a part of what [`pack`](Self::pack) saves.
     pub applied: Vec<f64>,
+    /// Mass and increments of each articulation that a caller drives, by the number of the articulation; an input as
+    /// well. Those that robots of the scene drive are left as they are.
+    pub drives: Vec<Drive>,
 }
 
 /// A packed state does not fit the model.
@@ -71,6 +75,7 @@ impl State {
             contacts: Vec::new(),
             rest: Vec::new(),
             applied: Vec::new(),
+            drives: Vec::new(),
         }
     }
 
@@ -88,6 +93,7 @@ impl State {
         self.contacts.clone_from(&other.contacts);
         self.rest.clone_from(&other.rest);
         self.applied.clone_from(&other.applied);
+        self.drives.clone_from(&other.drives);
     }
 
     /// Adds a force \[N\] from outside at a point, until it is taken away by clearing [`applied`](Self::applied).

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use super::ObstacleItem;
 use super::build_affine_joints;
 use super::build_contact;
+use super::build_coupling;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
 use super::build_robot;
 use super::build_touch;
 use super::{
-    Arrangement, BuildError, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError, Velocities,
+    Arrangement, BuildError, Culprits, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError,
+    Velocities,
 };
 use crate::bodies::{Generalized, Particles};
 use crate::filters::{Filters, Motion};
@@ -48,6 +50,8 @@ pub(super) struct Notes {
     pub(super) found: usize,
     /// Springs, filtered points and members of pair forces so far.
     elements: usize,
+    /// What intersects or touches at the start.
+    pub(super) culprits: Culprits,
     table: &'static str,
     index: usize,
     name: String,
@@ -67,6 +71,10 @@ impl Notes {
             self.error(key, format!("the scene grows beyond {MOST_ELEMENTS} springs and members of forces"));
         }
         fits
+    }
+
+    fn refusal(self) -> BuildError {
+        BuildError { errors: self.errors, culprits: self.culprits }
     }
 
     /// True if another mistake would not be told.
@@ -225,12 +233,18 @@ struct Points {
 pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     numbers(&scene, &mut notes);
+    // Robots of `ipc` become affine links.
+    let mut robots = Vec::new();
+    if matches!(scene.method, Method::Ipc(_)) {
+        robots = build_robot::robots(&mut scene, &mut notes);
+        build_coupling::expand_robots(&mut scene, &robots, &mut notes);
+    }
     build_contact::prepare(&mut scene, &mut notes);
     let touching = build_touch::joined(&scene);
     let expanded = build_deformable::expand(&mut scene, &mut notes);
     let mut points = match points(&mut scene, &expanded, &mut notes) {
         Some(points) => points,
-        None => return Err(BuildError { errors: notes.errors }),
+        None => return Err(notes.refusal()),
     };
     let filters = filters(&scene, &points, &mut notes);
     let mut affine = build_affine_joints::joints(
@@ -264,12 +278,26 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         &filters,
         &mut notes,
     );
+    let mut massless = Vec::new();
     if let Some(contact) = &mut contact {
         points.layout.turns += affine.joints.memory(affine.rows.len());
         affine.joints.inertia = affine_inertia(&points, &expanded, &contact.held);
+        let (articulations, without) = build_coupling::articulations(
+            &mut scene,
+            &expanded,
+            &points.blocks,
+            &affine,
+            &contact.held,
+            &mut notes,
+        );
+        massless = without;
+        contact.articulations = articulations;
         (contact.rows, contact.joints) = (affine.rows, affine.joints);
     }
-    let robots = build_robot::robots(&mut scene, &mut notes);
+    for (i, _) in massless.iter().enumerate().filter(|(_, none)| **none) {
+        points.masses[i] = 0.0;
+    }
+    robots.extend(build_robot::robots(&mut scene, &mut notes));
     points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
     let touch = touching.and_then(|joined| {
         let parts: Vec<_> = robots.iter().map(|(part, _)| part).collect();
@@ -289,7 +317,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let obstacles = scene.obstacle.iter().map(|o| (o.name.clone(), o.shape)).collect();
     let forces = forces(scene, &points, &surfaces, &expanded.forces, &mut notes);
     if !notes.errors.is_empty() {
-        return Err(BuildError { errors: notes.errors });
+        return Err(notes.refusal());
     }
 
     let Points { layout, blocks, masses, x, v, mappings, bodies, generalized, coordinates, .. } = points;
@@ -312,6 +340,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     }
     let mut particles = Particles::new(&masses, layout.particles, layout.points);
     particles.shared = expanded.shared_inertia(&blocks);
+    particles.shared.retain(|(i, ..)| !massless.get(*i as usize).copied().unwrap_or(false));
     let Bodies { rigid, shapes, .. } = bodies;
     let places = affine_places(&blocks);
     let model = Model {
@@ -351,7 +380,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     }
     expectations(&expect, &model, &mut notes);
     if !notes.errors.is_empty() {
-        return Err(BuildError { errors: notes.errors });
+        return Err(notes.refusal());
     }
     let start_energy = model.energy(&state);
     Ok(Simulation {
@@ -913,6 +942,11 @@ fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
                     notes.error("signal", message);
                 }
             }
+            Motion::Ride(ride) => {
+                if let Some((key, message)) = ride.defect() {
+                    notes.error(key, message);
+                }
+            }
             Motion::Closure(_) => {}
         }
     }
@@ -939,10 +973,18 @@ fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
         if i < usize::MAX {
             // Affine bodies come last, four points each: their centres move as told, their columns stay.
             let affine = points.names.particles;
-            if i > affine && !(i - affine).is_multiple_of(4) {
-                filters.forbid(i, &[]);
-            } else {
-                filters.prescribe(i, points.x[i], scene.motion[k].motion.clone());
+            let column = i > affine && !(i - affine).is_multiple_of(4);
+            match &scene.motion[k].motion {
+                Motion::Ride(ride) => {
+                    let first = if i >= affine { i - (i - affine) % 4 } else { i };
+                    let own = if i >= affine { points.x[first] } else { Vec3::zeros() };
+                    let arm = if column { points.x[i] } else { points.x[i] - ride.center.unwrap_or(own) };
+                    let ride = ride.clone();
+                    let motion = Motion::Closure(Arc::new(move |t| ride.at(t, &arm, !column)));
+                    filters.prescribe(i, points.x[i], motion);
+                }
+                _ if column => filters.forbid(i, &[]),
+                motion => filters.prescribe(i, points.x[i], motion.clone()),
             }
         }
     }
@@ -1040,6 +1082,13 @@ fn forces(
         notes.finite3("force", &set.force);
         if let Some(message) = set.signal.defect() {
             notes.error("signal", message);
+        }
+        if set.torque != Vec3::zeros() && !matches!(scene.method, Method::Ipc(_)) {
+            let method = scene.method.name();
+            notes.error("torque", format!("the method `{method}` does not take torques; `ipc` does"));
+        }
+        if set.torque != Vec3::zeros() && set.force == Vec3::zeros() {
+            continue;
         }
         let on = chosen(points, notes, &set.on, &set.inside);
         let force = if set.total { set.force / on.len().max(1) as f64 } else { set.force };

@@ -79,6 +79,8 @@ pub(super) struct Joined {
     pub rows: Vec<LinearRow>,
     /// Everything else.
     pub joints: AffineJoints,
+    /// Kind and sides of each joint, in the order of `joints.joints`.
+    pub sides: Vec<(JointType, [String; 2])>,
 }
 
 /// What a joint needs to know about the scene.
@@ -350,6 +352,7 @@ impl Shop<'_> {
         let all = first..self.out.joints.terms.len();
         let rows = first_row..self.out.rows.len();
         self.out.joints.joints.push(AffineJoint { name: name.into(), rows, own, all, angle, position });
+        self.out.sides.push((joint.kind, joint.between.clone()));
     }
 
     fn coordinate(&mut self, measures: Vec<(f64, Measure)>) -> u32 {
@@ -457,6 +460,7 @@ impl Shop<'_> {
             own,
             ..AffineJoint::default()
         });
+        self.out.sides.push((JointType::Ball, gear.joints.clone()));
     }
 
     /// A body, a particle or the world by its name.

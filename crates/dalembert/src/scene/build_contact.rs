@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::build::Notes;
 use super::build_deformable::Expanded;
-use super::{AffineBody, BodyMass, Scene};
+use super::{AffineBody, BodyMass, Scene, sanity};
 use crate::bodies::{AffineMass, MassProperties};
-use crate::collide::{BodyGeometry, Groups, HalfPlane, Surface, VertexMap, exact};
+use crate::collide::{BodyGeometry, Groups, HalfPlane, Surface, VertexMap};
 use crate::filters::Filters;
 use crate::forces::nary::AffineEnergy;
 use crate::math::{Mat3, Vec3};
-use crate::model::{Block, BlockKind, ContactModel};
+use crate::model::{Block, BlockKind, ContactModel, Torque};
 use crate::step::{Ipc, Method, Scheme};
 
 /// The collision surface of one set of particles.
@@ -161,6 +161,7 @@ pub(super) fn contact_model(
             None => notes.error("normal", "is no direction"),
         }
     }
+    out.torques = torques(scene, blocks, notes);
     let flat: Vec<f64> = x[..particles].iter().flat_map(|p| [p.x, p.y, p.z]).collect();
     let mut vertices = Vec::new();
     out.positions(&flat, &mut vertices);
@@ -172,9 +173,29 @@ pub(super) fn contact_model(
         .collect();
     out.gap = settings.gap.unwrap_or_else(|| default_gap(&out.surface, &vertices));
     if out.can_touch() {
-        sanity(&out, &vertices, notes);
+        sanity::check(&out, &vertices, notes);
     }
     Some(out)
+}
+
+fn torques(scene: &Scene, blocks: &[Block], notes: &mut Notes) -> Vec<Torque> {
+    let mut out = Vec::new();
+    for (k, set) in scene.push.iter().enumerate().filter(|(_, set)| set.torque != Vec3::zeros()) {
+        notes.at("push", k, &set.name);
+        notes.finite3("torque", &set.torque);
+        for name in &set.on {
+            let own = name.split('[').next().unwrap_or_default();
+            match blocks.iter().find(|b| b.name == own && b.kind == BlockKind::Affine) {
+                Some(b) => out.push(Torque {
+                    first: b.points.start as u32,
+                    torque: set.torque,
+                    signal: set.signal.clone(),
+                }),
+                None => notes.error("on", format!("`{name}` is no rigid or affine body: it takes no torque")),
+            }
+        }
+    }
+    out
 }
 
 fn classes(scene: &Scene, blocks: &[Block], notes: &mut Notes) -> Classes {
@@ -286,44 +307,4 @@ fn default_gap(surface: &Surface, x: &[Vec3]) -> f64 {
         }
     }
     gap
-}
-
-/// Refuses what touches or intersects at the start.
-fn sanity(contact: &ContactModel, x: &[Vec3], notes: &mut Notes) {
-    let surface = &contact.surface;
-    notes.at("", 0, "");
-    let name = |body: u32| contact.names[body as usize].as_str();
-    for &(edge, triangle) in exact::intersections(surface, x).iter().take(5) {
-        let (a, b) = (surface.edge_body[edge as usize], surface.triangle_body[triangle as usize]);
-        let (e, t) = (
-            edge - surface.bodies[a as usize].edges.start,
-            triangle - surface.bodies[b as usize].triangles.start,
-        );
-        let message = format!(
-            "`{}` and `{}` intersect at the start: edge {e} of the first meets triangle {t} of the second",
-            name(a),
-            name(b)
-        );
-        notes.error("", message);
-    }
-    for (k, plane) in surface.half_planes.iter().enumerate() {
-        for (body, b) in surface.bodies.iter().enumerate() {
-            if b.prescribed() || !surface.groups.touch(b.group, plane.group) {
-                continue;
-            }
-            let range = b.vertices.start as usize..b.vertices.end as usize;
-            let lowest = x[range].iter().map(|x| plane.height(x) - b.radius).enumerate();
-            let (vertex, height) = lowest.fold((0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a });
-            if height <= 0.0 {
-                let message = format!(
-                    "vertex {vertex} of `{}` is {:.3e} m inside `{}` at the start; it must be outside, beyond its radius of {} m",
-                    name(body as u32),
-                    -height,
-                    contact.plane_names[k],
-                    b.radius
-                );
-                notes.error("", message);
-            }
-        }
-    }
 }

@@ -6,6 +6,7 @@
 //! with μ d² = ρ J ℓ for the distance d. So the rod has the mass, the centre of mass and the spin of the real one.
 
 use super::build::Notes;
+use super::build_contact::Skin;
 use super::build_deformable::{Expanded, Origin, force_on, needs_implicit, refuse, shifted};
 use super::deformable::Rod;
 use super::{Arrangement, CustomForce, Fix, Masses, ParticleSet, Scene, Velocities};
@@ -62,6 +63,15 @@ pub(super) fn rod(body: &Rod, origin: Origin, scene: &mut Scene, notes: &mut Not
     let (n, set) = (body.points.len(), scene.particles.len());
     scene.particles.push(particles(&body.name, body.points.clone(), masses, body.velocity));
     out.origins.push(origin);
+    let segments = (1..n as u32).map(|i| [i - 1, i]).collect();
+    out.skins.push(Skin {
+        set,
+        material: None,
+        triangles: Vec::new(),
+        segments,
+        radius: r,
+        reach: Vec3::zeros(),
+    });
     out.lines.push((set, (1..n as u32).map(|i| [i - 1, i]).collect(), r));
     let chain = move |first: usize| (first..first + n).map(|i| PointId(i as u32)).collect::<Vec<_>>();
 

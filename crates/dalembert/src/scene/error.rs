@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::math::Vec3;
+use crate::model::ContactModel;
+
 /// Where in a scene: the `index`-th entry of `table`, its key `key`. A reader of files turns it into a line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
@@ -39,10 +42,35 @@ pub struct SceneError {
 }
 
 /// All mistakes found in a scene.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct BuildError {
     /// At least one.
     pub errors: Vec<SceneError>,
+    /// What intersects or touches at the start, if that is what is wrong.
+    pub culprits: Culprits,
+}
+
+/// Primitives of collision surfaces, to look at.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Culprits {
+    /// Vertices \[m\].
+    pub points: Vec<Vec3>,
+    /// Corners of triangles.
+    pub triangles: Vec<[u32; 3]>,
+    /// Ends of edges.
+    pub segments: Vec<[u32; 2]>,
+}
+
+impl Culprits {
+    /// What intersects at the places `x` of all vertices of a contact model \[m\], by an exact test.
+    pub fn of(contact: &ContactModel, x: &[Vec3]) -> Self {
+        super::sanity::culprits(contact, x)
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
 }
 
 impl fmt::Display for BuildError {

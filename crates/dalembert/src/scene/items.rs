@@ -1,6 +1,7 @@
 //! What a scene can hold. Text fields that name points take `NAME`, `NAME[i]` or `NAME[i:j]`.
 
 use super::arrange::{Arrangement, Edges};
+use super::build_coupling::ArticulationItem;
 use super::build_robot::RobotItem;
 use super::contact::{ContactRule, Ground};
 use super::deformable::{AffineBody, Cloth, ObstacleItem, PressureItem, Rod, SoftBody};
@@ -197,6 +198,9 @@ pub struct PushSet {
     pub force: Vec3,
     /// on all of them together, divided evenly.
     pub total: bool,
+    /// Torque on each of the bodies, world axes \[N·m\]: for affine bodies and the method `ipc`, which takes it with the
+    /// pose at the start of each step.
+    pub torque: Vec3,
     /// Factor over time.
     pub signal: Signal,
 }
@@ -209,6 +213,7 @@ impl Default for PushSet {
             inside: Region::All,
             force: Vec3::zeros(),
             total: false,
+            torque: Vec3::zeros(),
             signal: Signal::Constant,
         }
     }
@@ -404,6 +409,7 @@ pub enum Item {
     Custom(CustomForce),
     Ground(Ground),
     Contact(ContactRule),
+    Articulation(ArticulationItem),
     Fix(Fix),
     Motion(MotionSet),
     Expect(Expectation),
@@ -443,6 +449,7 @@ items! {
     Custom: CustomForce,
     Ground: Ground,
     Contact: ContactRule,
+    Articulation: ArticulationItem,
     Fix: Fix,
     Motion: MotionSet,
     Expect: Expectation,

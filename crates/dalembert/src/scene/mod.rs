@@ -23,6 +23,7 @@ mod arrange;
 mod build;
 mod build_affine_joints;
 mod build_contact;
+mod build_coupling;
 mod build_deformable;
 mod build_mechanism;
 mod build_robot;
@@ -33,14 +34,16 @@ mod deformable;
 mod error;
 mod items;
 mod mechanism;
+mod sanity;
 pub use crate::bodies::articulated::robot;
 
 pub use arrange::{Arrangement, Edges};
+pub use build_coupling::{ArticulationItem, ArticulationJoint};
 pub use contact::{ContactRule, Ground};
 pub use deformable::{
     AffineBody, Bending, Cloth, Elements, Membrane, ObstacleItem, PressureItem, Rod, Sheet, SoftBody, Solid,
 };
-pub use error::{BuildError, Place, SceneError};
+pub use error::{BuildError, Culprits, Place, SceneError};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
     MotionSet, PairForce, ParticleSet, PushSet, Reach, SpringSet, Velocities,
@@ -125,6 +128,8 @@ pub struct Scene {
     pub ground: Vec<Ground>,
     /// Friction and exceptions of contact, for the methods `ipc` and `impulse`.
     pub contact: Vec<ContactRule>,
+    /// Bodies whose joint-space dynamics are computed elsewhere, for the method `ipc`.
+    pub articulation: Vec<ArticulationItem>,
     /// Directions that may not move.
     pub fix: Vec<Fix>,
     /// Prescribed motion.
@@ -168,6 +173,7 @@ impl Default for Scene {
             custom: Vec::new(),
             ground: Vec::new(),
             contact: Vec::new(),
+            articulation: Vec::new(),
             fix: Vec::new(),
             motion: Vec::new(),
             expect: Vec::new(),
@@ -207,6 +213,7 @@ impl Scene {
             Item::PairForce(x) => self.pair_force.push(x),
             Item::Custom(x) => self.custom.push(x),
             Item::Ground(x) => self.ground.push(x),
+            Item::Articulation(x) => self.articulation.push(x),
             Item::Contact(x) => self.contact.push(x),
             Item::Fix(x) => self.fix.push(x),
             Item::Motion(x) => self.motion.push(x),

@@ -24,6 +24,7 @@ pub use system::{RowCount, gaps, independent_rows, worst_gap};
 
 use std::sync::Arc;
 
+use crate::coupling::{Articulation, Drive, DriveError, DriveReport, Driver};
 use crate::model::{Energy, Model, State};
 use crate::solve::cg::CgStop;
 use crate::solve::linear::LinearReport;
@@ -143,6 +144,9 @@ pub enum StepError {
         /// Time before the step \[s\].
         time: f64,
     },
+    /// What drives an articulation gave no sense.
+    #[error(transparent)]
+    Drive(#[from] crate::coupling::DriveError),
     /// The caller asked for a step that is none.
     #[error("the step size must be a positive, finite number of seconds, but is {0}")]
     BadStepSize(f64),
@@ -227,7 +231,11 @@ impl Method {
             return Err(StepError::BadStepSize(h));
         }
         // Under contact a robot is solved together with what it touches.
-        let together = matches!(self, Method::Impulse(_)) && model.touch.is_some();
+        let together = match self {
+            Method::Impulse(_) => model.touch.is_some(),
+            Method::Ipc(_) => true,
+            _ => false,
+        };
         if model.robots.is_empty() || together {
             return self.step_bodies(model, state, h, work);
         }
@@ -324,6 +332,36 @@ impl Simulation {
     pub fn step(&mut self) -> Result<StepReport, StepError> {
         self.report = self.method.step(&self.model, &mut self.state, self.dt, &mut self.workspace)?;
         Ok(self.report)
+    }
+
+    /// Asks `driver` for mass and increments of every articulation that no robot of the scene drives, then advances by one
+    /// step. If the driver fails, or what it says has no sense, the state stays as it is.
+    pub fn step_driven(
+        &mut self,
+        mut driver: impl FnMut(&Articulation, &State) -> Result<Drive, String>,
+    ) -> Result<StepReport, StepError> {
+        let Some(contact) = &self.model.contact else { return self.step() };
+        let mut drives = Vec::with_capacity(contact.articulations.len());
+        for a in &contact.articulations {
+            drives.push(if a.driver == Driver::External {
+                driver(a, &self.state)
+                    .map_err(|message| DriveError::Driver { articulation: a.name.clone(), message })?
+            } else {
+                Drive::default()
+            });
+        }
+        let before = std::mem::replace(&mut self.state.drives, drives);
+        let done = self.step();
+        if done.is_err() {
+            self.state.drives = before;
+        }
+        done
+    }
+
+    /// What the last step made of an articulation; none before the first step.
+    pub fn articulation(&self, name: &str) -> Option<&DriveReport> {
+        let list = &self.model.contact.as_ref()?.articulations;
+        self.workspace.ipc.coupling.reports.get(list.iter().position(|a| a.name == name)?)
     }
 
     /// Takes as many steps as fit into `duration` seconds (rounded to the nearest whole number).

@@ -2,6 +2,7 @@
 //!
 //! | method | scheme of a robot |
 //! |---|---|
+//! | `ipc` | the same without contact, then [coupled](crate::coupling) to affine links |
 //! | `impulse` | loops, limits and friction at the velocity level; dampers and servos implicit |
 //! | `lagrange`, `explicit` with `rk4` | Runge-Kutta, loops at the acceleration level |
 //! | both with `midpoint` | implicit midpoint |
@@ -17,7 +18,7 @@ pub const ROBOT_INTEGRATORS: &str = "`rk4`, `midpoint` or (`explicit` only) `sym
 /// The scheme of robots under a method; none if it does not take robots.
 pub fn robot_scheme(method: &Method) -> Option<MachineScheme> {
     match (method, method.integrator()) {
-        (Method::Impulse(_), _) => Some(MachineScheme::Implicit),
+        (Method::Impulse(_) | Method::Ipc(_), _) => Some(MachineScheme::Implicit),
         (Method::Explicit(_), Some(Integrator::SymplecticEuler)) => Some(MachineScheme::SemiImplicit),
         (_, Some(Integrator::Rk4)) => Some(MachineScheme::RungeKutta4),
         (_, Some(Integrator::Midpoint)) => Some(MachineScheme::Midpoint),

@@ -279,6 +279,7 @@ fn separable(model: &Model, contact: &ContactModel) -> bool {
     model.forces.iter().all(|f| !pairs.contains(&f.force.kind()))
         && contact.rows.is_empty()
         && contact.joints.terms.is_empty()
+        && contact.articulations.is_empty()
         && model.constraints.is_empty()
         && model.robots.is_empty()
         && model.layout.rigid == 0

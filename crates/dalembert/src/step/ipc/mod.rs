@@ -116,8 +116,23 @@ impl Ipc {
             report.time = state.time;
             return Ok(report);
         }
-        self.minimise(model, state, h, w, &mut report)?;
+        w.drive(model, state, h)?;
+        let torques = model.contact.as_ref().map_or(&[][..], |c| &c.torques);
+        if torques.is_empty() {
+            self.minimise(model, state, h, w, &mut report)?;
+        } else {
+            // Taken with the pose at the start of the step, so that they have a potential within it.
+            next.applied.resize(model.layout.len_v(), 0.0);
+            let t = state.time_after(h);
+            torques.iter().for_each(|torque| torque.add(t, &state.q, &mut next.applied));
+            let given = std::mem::replace(&mut state.applied, std::mem::take(&mut next.applied));
+            let done = self.minimise(model, state, h, w, &mut report);
+            next.applied.clone_from(&given);
+            state.applied = given;
+            done?;
+        }
         w.finish(model, next, self.scheme);
+        w.finish_drives(model, h, next);
         w.fall_asleep(self, model, h, next);
         crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
         if !all_finite(&next.q) || !all_finite(&next.v) {

@@ -9,6 +9,7 @@ use super::potential::Potential;
 use super::search::{Steps, crowded};
 use super::system::{Equations, ITERATE};
 use super::touch::Touch;
+use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
 use crate::math::{set_triple, triple};
 use crate::model::{Model, State};
 use crate::step::Scheme;
@@ -29,6 +30,7 @@ pub(crate) struct IpcWork {
     pub(super) potential: Potential,
     pub(super) touch: Touch,
     pub(super) joints: JointWork,
+    pub(crate) coupling: CouplingWork,
     pub(super) islands: Islands,
     /// The system of everything, and those of islands.
     pub(super) equations: Equations,
@@ -178,6 +180,7 @@ impl IpcWork {
                 self.potential.curvature(model, 0.0, &mut self.equations.list);
                 diagonal = self.equations.mean_diagonal(model);
             }
+            self.coupling.begin(&contact.articulations, &self.q, h);
             self.joints.begin(contact, state, &self.potential.start, d);
             let (islands, asleep) = (&self.islands, &self.asleep);
             self.touch.leave_out(contact, |b| {
@@ -207,6 +210,8 @@ impl IpcWork {
             self.touch.add_curvature(&mut self.equations.list);
             self.joints.slope(contact, &self.q, &mut self.b);
             self.joints.curvature(contact, &self.q, &mut self.equations.list);
+            self.coupling.slope(&self.q, &mut self.b);
+            self.coupling.curvature(&self.q, &mut self.equations.list);
         }
     }
 
@@ -344,6 +349,35 @@ impl IpcWork {
         let (point, distance) = worst.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
         let (object, _) = model.owner(model.layout.points_v() + 3 * point);
         StepError::Blocked { object, distance, time: state.time }
+    }
+
+    /// Takes the drives of all articulations: of robots by their own dynamics, of others from the state.
+    pub(super) fn drive(&mut self, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
+        let Some(contact) = &model.contact else { return Ok(()) };
+        self.coupling.drives.clear();
+        for (k, a) in contact.articulations.iter().enumerate() {
+            let drive = match a.driver {
+                Driver::Robot(robot) => self.coupling.drivers.drive(model, a, robot, state, h)?,
+                Driver::External => match state.drives.get(k) {
+                    Some(drive) => drive.clone(),
+                    None => return Err(DriveError::Missing { articulation: a.name.clone() }.into()),
+                },
+            };
+            drive.check(a)?;
+            self.coupling.drives.push(drive);
+        }
+        Ok(())
+    }
+
+    /// What articulations did, and the robots' coordinates.
+    pub(super) fn finish_drives(&mut self, model: &Model, h: f64, next: &mut State) {
+        let Some(contact) = model.contact.as_ref().filter(|_| !self.coupling.is_empty()) else { return };
+        self.b.fill(0.0);
+        self.touch.energy(contact, false);
+        self.touch.slope(contact, &mut self.b);
+        self.coupling.finish(&contact.articulations, &self.q, &self.b);
+        let CouplingWork { reports, drivers, .. } = &mut self.coupling;
+        take_back(model, &contact.articulations, reports, drivers, h, next);
     }
 
     /// The state after the step.

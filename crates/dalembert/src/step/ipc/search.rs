@@ -80,8 +80,9 @@ impl IpcWork {
         }
         let mut turned = false;
         for &first in &contact.affine {
-            let group = islands.group(first as usize);
-            if group == NONE || contact.held[first as usize] || !steps.changed[group as usize] {
+            // The centre may be held while the columns are free, and the other way round.
+            let group = islands.group(first as usize + 1);
+            if group == NONE || contact.held[first as usize + 1] || !steps.changed[group as usize] {
                 continue;
             }
             let angle = bend(q, delta, steps.part[group as usize], first as usize + 1, way);
@@ -209,7 +210,7 @@ impl IpcWork {
 
     /// Energies of groups and the sizes of their terms, at the trial (`ahead`) or at q.
     fn take_energies(&mut self, model: &Model, state: &State, ahead: bool) {
-        let Self { islands, steps, potential, touch, joints, q, trial, here, .. } = self;
+        let Self { islands, steps, potential, touch, joints, coupling, q, trial, here, .. } = self;
         let mut of_unit = vec![[0.0; 2]; islands.units];
         let at: &[f64] = if ahead { trial } else { q };
         potential.energies(model, state, [at, q], islands, &mut of_unit);
@@ -219,11 +220,12 @@ impl IpcWork {
             steps.energies[g as usize][0] += e[0];
             steps.energies[g as usize][1] += e[1];
         }
-        if let Some(contact) = model.contact.as_ref().filter(|_| !joints.is_empty()) {
-            // A model with joints is one unit.
+        if let Some(contact) = model.contact.as_ref().filter(|_| !islands.several()) {
+            // A model with joints or articulations is one unit.
             let (energy, size) = joints.energy(contact, at);
-            steps.energies[0][0] += energy;
-            steps.energies[0][1] += size;
+            let coupled = coupling.energy(at);
+            steps.energies[0][0] += energy + coupled;
+            steps.energies[0][1] += size + coupled;
         }
         let touching = if ahead { &touch.share } else { here };
         for (e, &g) in touching.iter().zip(&islands.group_of_body) {

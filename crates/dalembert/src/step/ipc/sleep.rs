@@ -104,5 +104,6 @@ fn may_sleep(settings: &Ipc, model: &Model, several: bool) -> bool {
     settings.sleep_after.is_finite()
         && several
         && settings.scheme != crate::step::Scheme::Static
+        && model.contact.as_ref().is_some_and(|c| c.torques.is_empty())
         && model.forces.iter().all(|f| STEADY.contains(&f.force.kind()))
 }

@@ -99,7 +99,7 @@ impl RowSet {
     }
 
     /// Entries of a row: dofs and numbers.
-    fn row(&self, i: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+    pub(super) fn row(&self, i: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let range = self.start[i]..self.start[i + 1];
         self.dof[range.clone()].iter().map(|d| *d as usize).zip(self.value[range].iter().copied())
     }

@@ -269,6 +269,40 @@ impl Machine {
         }
     }
 
+    /// Effective mass M + hB + h²K of an implicit step from `state`, dense and row by row: armature, dampers, springs and
+    /// servos included, those on tendons as h(hkp + kd)aaᵀ, but for servos at the bounds of their force in `after`. After
+    /// that step, with the buffers that it used.
+    pub fn effective_mass(
+        &self,
+        state: &MachineState,
+        after: &MachineState,
+        h: f64,
+        work: &mut MachineWork,
+        mass: &mut [f64],
+    ) {
+        let m = self.tree.freedoms();
+        self.tree.kinematics(&state.q, &mut work.tree);
+        self.tree.mass_matrix(&mut work.tree).to_dense(&self.tree, mass);
+        for (d, x) in work.u.iter().enumerate() {
+            mass[d * m + d] += x;
+        }
+        work.rows.clear();
+        work.dense.fill(0.0);
+        self.add_servo_rows(state, h, work);
+        for i in 0..work.rows.len() {
+            let bounds = work.rows.bounds[i];
+            let force = work.rows.drive[i].map_or(0.0, |k| after.force[k]);
+            if force > bounds.low && force < bounds.high {
+                let row: Vec<(usize, f64)> = work.rows.row(i).collect();
+                for &(d, a) in &row {
+                    for &(e, b) in &row {
+                        mass[d * m + e] += h / work.rows.softness[i] * a * b;
+                    }
+                }
+            }
+        }
+    }
+
     /// v⁺ by rows at the velocity level, then drift and projection.
     fn velocity_step(
         &self,

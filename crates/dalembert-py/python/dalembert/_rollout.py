@@ -1,0 +1,115 @@
+"""Batches: many states under one model, on all threads, without the interpreter's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._simulation import State
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RobotRollout:
+    """A robot along rollouts; views of shape (rows, frames, …)."""
+
+    q: Array
+    """Coordinates [rad or m]."""
+    v: Array
+    """Velocities [rad/s or m/s]."""
+    control: Array
+    """Controls."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What `rollout` returns."""
+
+    model: _native.Model
+    packed: Array
+    """Packed states, shape (rows, frames, layout["packed"]); the arrays below are views of it."""
+    errors: list[tuple[int, int, str]]
+    """Row, step and message of those that failed; their frames repeat the last good state."""
+
+    @property
+    def time(self) -> Array:
+        """Times [s], shape (rows, frames)."""
+        return self.packed[:, :, 0]
+
+    @property
+    def q(self) -> Array:
+        """Free coordinates, shape (rows, frames, nq)."""
+        first = self.model.layout["packed_q"]
+        return self.packed[:, :, first : first + self.model.layout["nq"]]
+
+    @property
+    def v(self) -> Array:
+        """Free velocities, shape (rows, frames, nv)."""
+        first = self.model.layout["packed_v"]
+        return self.packed[:, :, first : first + self.model.layout["nv"]]
+
+    def robot(self, name: str | None = None) -> RobotRollout:
+        """The numbers of a robot; of the only one if no name is given."""
+        first = self.model.layout["packed_robots"]
+        q, v, _, control, *_ = self.model.robot(name).places
+        q_, v_, c_ = (self.packed[:, :, first + a : first + b] for a, b in (q, v, control))
+        return RobotRollout(q_, v_, c_)
+
+    def state(self, row: int, frame: int = -1) -> State:
+        """One of the states."""
+        return State(self.model, self.packed[row, frame])
+
+
+def rollout(
+    model: _native.Model,
+    states: State | Sequence[State] | npt.ArrayLike | None = None,
+    controls: npt.ArrayLike | None = None,
+    *,
+    steps: int | None = None,
+    every: int = 1,
+    threads: int | None = None,
+    on_error: Literal["raise", "keep"] = "raise",
+) -> Rollout:
+    """Steps many states under one model, on all threads, without the interpreter's lock.
+
+    The results do not depend on the number of threads, bit for bit.
+
+    Args:
+        model: The model; its method and dt are used.
+        states: States, or packed states of shape (rows, packed) or (packed,); the start of the model if absent.
+        controls: Controls of all actuators, robot after robot, shape (rows, steps, nu) or (steps, nu) for all rows.
+        steps: Number of steps; that of `controls` if absent.
+        every: A frame is kept after every so many steps.
+        threads: Number of threads; all if absent.
+        on_error: "raise" a `StepError` if a row fails, or "keep" going with the others.
+    """
+    if states is None or isinstance(states, State):
+        states = [State(model) if states is None else states]
+    if isinstance(states, Sequence) and states and isinstance(states[0], State):
+        packed = np.stack([state.packed for state in states if isinstance(state, State)])
+    else:
+        packed = np.atleast_2d(np.asarray(states, dtype=np.float64))
+    given: Array | None = None
+    if controls is not None:
+        given = np.asarray(controls, dtype=np.float64)
+        if given.ndim == 3 and len(packed) == 1:
+            packed = np.repeat(packed, len(given), axis=0)
+        if given.ndim == 2:
+            given = np.broadcast_to(given, (len(packed), *given.shape))
+        if given.ndim != 3:
+            raise ValueError(f"controls must have the shape (rows, steps, nu) or (steps, nu), not {given.shape}")
+    if steps is None:
+        if given is None:
+            raise ValueError("say how many `steps`")
+        steps = given.shape[1]
+    out, errors = _native.rollout(model, np.ascontiguousarray(packed), given, steps, every, threads)
+    if errors and on_error == "raise":
+        row, step, message = errors[0]
+        raise _native.StepError(f"row {row}, step {step}: {message}")
+    return Rollout(model, out, errors)

@@ -1,0 +1,69 @@
+//! The Python package `dalembert`: the parts of it that touch the engine.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `scene` | tables and Python functions → a model, through the door of scene files |
+//! | `model`, `robot` | what does not change |
+//! | `simulation` | live arrays, steps without the interpreter's lock |
+//! | `callbacks` | Python functions inside a step |
+//! | `rollout` | many states on all threads |
+//! | `recording`, `viewer` | files, pictures, the browser |
+//!
+//! What needs no engine is Python, in `python/dalembert`. Nothing here is `unsafe`: arrays are copied between NumPy and
+//! the engine at the ends of a step (see `simulation`).
+
+mod callbacks;
+mod errors;
+mod model;
+mod recording;
+mod report;
+mod robot;
+mod rollout;
+mod scene;
+mod simulation;
+mod viewer;
+
+use pyo3::prelude::*;
+
+/// Runs the program `dalembert` with these arguments, its own name first; returns its exit code.
+#[pyfunction]
+fn run_program(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+    py.detach(|| dalembert_cli::run(arguments))
+}
+
+/// Names and texts of the scenes and robots that come with the program.
+#[pyfunction]
+fn examples() -> Vec<(&'static str, &'static str)> {
+    dalembert_cli::examples().to_vec()
+}
+
+/// The JSON Schema of scenes.
+#[pyfunction]
+fn schema() -> String {
+    dalembert_formats::scene::json_schema()
+}
+
+/// The engine behind the package; use what `dalembert` offers.
+#[pymodule(gil_used = true)]
+mod _native {
+    #[pymodule_export]
+    use super::{examples, run_program, schema};
+    #[pymodule_export]
+    use crate::errors::{BusyError, Error, RecordingError, SceneError, StepError};
+    #[pymodule_export]
+    use crate::model::PyModel;
+    #[pymodule_export]
+    use crate::recording::{PyRecorder, PyRecording};
+    #[pymodule_export]
+    use crate::report::{Energy, Report};
+    #[pymodule_export]
+    use crate::robot::Robot;
+    #[pymodule_export]
+    use crate::rollout::rollout;
+    #[pymodule_export]
+    use crate::scene::{build, check_text, robot_scene};
+    #[pymodule_export]
+    use crate::simulation::PySimulation;
+    #[pymodule_export]
+    use crate::viewer::{PyViewer, picture, pixels};
+}

@@ -1,0 +1,118 @@
+//! From tables and functions to a model, through the same door as scene files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dalembert::filters::Motion;
+use dalembert::scene::{CustomConstraint, CustomForce, MotionSet};
+use dalembert_formats::describe::read;
+use dalembert_formats::scene::{ROOT, SceneFile, load, load_text};
+use dalembert_formats::source::{Includes, Source};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::callbacks::{Callback, PythonConstraint, PythonForce, Slot, motion};
+use crate::errors;
+use crate::model::PyModel;
+
+/// name, on, function(t, x, v, m), energy(t, x), coupled.
+type ForceRow = (String, Vec<String>, Py<PyAny>, Option<Py<PyAny>>, bool);
+/// name, points, rows, function(t, x), jacobian(t, x).
+type ConstraintRow = (String, Vec<(String, [f64; 3])>, usize, Py<PyAny>, Option<Py<PyAny>>);
+/// on, function(t).
+type MotionRow = (Vec<String>, Py<PyAny>);
+
+/// Holds a text of tables against what scenes may contain; raises what the program would print.
+#[pyfunction]
+pub(crate) fn check_text(name: &str, text: &str, directory: PathBuf) -> PyResult<()> {
+    let source =
+        Source::from_text_with(name, text, Includes::Directory(&directory)).map_err(errors::scene)?;
+    read(&ROOT, &source.root, &source.files).map(drop).map_err(errors::scene)
+}
+
+/// The scene with nothing but the robot of a file, as text.
+#[pyfunction]
+pub(crate) fn robot_scene(path: PathBuf) -> PyResult<String> {
+    dalembert_formats::scene::scene_around(&path).map_err(errors::scene)
+}
+
+/// Builds a model from a file, or from a text whose files are looked for in `directory`.
+#[pyfunction]
+#[pyo3(signature = (path, name, text, directory, forces, constraints, motions))]
+pub(crate) fn build(
+    py: Python<'_>,
+    path: Option<PathBuf>,
+    name: &str,
+    text: &str,
+    directory: PathBuf,
+    forces: Vec<ForceRow>,
+    constraints: Vec<ConstraintRow>,
+    motions: Vec<MotionRow>,
+) -> PyResult<PyModel> {
+    let slot = Slot::default();
+    let has_callbacks = !(forces.is_empty() && constraints.is_empty() && motions.is_empty());
+    let built = py.detach(|| {
+        let mut file = match &path {
+            Some(path) => load(path),
+            None => load_text(name, text, Includes::Directory(&directory)),
+        }
+        .map_err(errors::scene)?;
+        add_functions(&mut file, &slot, forces, constraints, motions)?;
+        file.build().map_err(errors::scene)
+    });
+    slot.check(())?;
+    let built = built?;
+    let sim = built.simulation;
+    Ok(PyModel {
+        dt: sim.dt,
+        duration: built.duration,
+        json: built.json,
+        seed: built.seed,
+        warnings: built.warnings.iter().map(ToString::to_string).collect(),
+        method: sim.method,
+        start: sim.state,
+        model: sim.model,
+        slot,
+        has_callbacks,
+    })
+}
+
+fn add_functions(
+    file: &mut SceneFile,
+    slot: &Slot,
+    forces: Vec<ForceRow>,
+    constraints: Vec<ConstraintRow>,
+    motions: Vec<MotionRow>,
+) -> PyResult<()> {
+    let callback =
+        |what, name: &str, function| Callback { what, name: name.to_owned(), function, slot: slot.clone() };
+    for (name, on, function, energy, coupled) in forces {
+        let force = callback("force", &name, function);
+        let energy = energy.map(|f| callback("energy of the force", &name, f));
+        let make = move |points: Vec<usize>| -> Box<dyn dalembert::forces::Force> {
+            Box::new(PythonForce { callback: force, energy, points, coupled })
+        };
+        file.scene.add(CustomForce { name, on, most: usize::MAX, make: Box::new(make) });
+    }
+    for (name, points, rows, function, jacobian) in constraints {
+        if !(1..=6).contains(&rows) || !(1..=4).contains(&points.len()) {
+            let message = format!(
+                "the constraint `{name}` has {rows} rows on {} points; it may have 1 to 6 on 1 to 4",
+                points.len()
+            );
+            return Err(PyValueError::new_err(message));
+        }
+        let equations = callback("constraint", &name, function);
+        let slopes = jacobian.map(|f| callback("jacobian of the constraint", &name, f));
+        let points = points.into_iter().map(|(body, place)| (body, place.into())).collect();
+        let make: dalembert::scene::MakeConstraint =
+            Box::new(move |ends| Box::new(PythonConstraint::new(equations, slopes, rows, ends)));
+        file.scene.add(CustomConstraint { name, points, make });
+    }
+    for (on, function) in motions {
+        let told = callback("motion", &on.join(", "), function);
+        let motion = Motion::Closure(Arc::new(move |t| motion(&told, t)));
+        file.scene.add(MotionSet { on, inside: dalembert::mesh::Region::All, motion });
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+"""Scenes from Python say the same as scene files, and their mistakes are told in the same words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dalembert as da
+from dalembert import _native
+
+
+def test_a_free_fall_is_a_parabola(stone: da.Simulation) -> None:
+    stone.run(1.0)
+    # Symplectic Euler: z = z0 - g h² n (n + 1) / 2.
+    assert stone.quantity("stone.z") == pytest.approx(10 - 9.81 * 1e-4 * 100 * 101 / 2, rel=1e-12)
+    assert stone.time == pytest.approx(1.0)
+    assert stone.steps == 100
+
+
+def test_a_scene_from_python_moves_like_its_file(scenes: Path, tmp_path: Path) -> None:
+    scene = da.Scene(method="impulse", dt=0.005, duration=0.5)
+    scene.add_rigid("door", shape={"box": [0.8, 0.05, 2.0]}, density=600, position=(0.4, 0, 1.0))
+    scene.add_joint("hinge", kind="hinge", between=["world", "door"], anchor=(0, 0, 1), axis=(0, 0, 1), damping=0.2)
+    scene.add_push("hand", on="grip", force=(0, 3, 0))
+    scene.add_points("grip", of="door", at=[(0.4, 0, 0)])
+    sim = scene.build()
+    sim.run(0.5)
+    path = tmp_path / "door.toml"
+    scene.save(path)
+    other = da.load(path)
+    other.run(0.5)
+    assert np.array_equal(sim.q, other.q)
+    assert sim.quantity("hinge.angle") > 0.001
+
+
+def test_every_table_of_the_format_has_a_method() -> None:
+    schema = json.loads(_native.schema())
+    for key, about in schema["properties"].items():
+        if about.get("type") == "array" and "$ref" in about.get("items", {}):
+            assert hasattr(da.Scene, f"add_{key}"), key
+            assert da.Scene.__dict__.get("x") is None
+            doc = getattr(da.Scene, f"add_{key}").__doc__
+            for field in schema["$defs"][about["items"]["$ref"].split("/")[-1]]["properties"]:
+                assert f"{field}" in doc, (key, field)
+
+
+def test_a_misspelt_key_is_told_where_it_is_written() -> None:
+    scene = da.Scene()
+    with pytest.raises(TypeError, match="mas"):
+        scene.add_particles("a", mas=2)  # type: ignore[call-arg]
+    with pytest.raises(da.SceneError, match="did you mean `mass`"):
+        da.Scene.parse("[[particles]]\nname = 'a'\nmas = 2")
+    with pytest.raises(da.SceneError, match="greater than 0"):
+        scene.add_particles("a", mass=-1)
+    with pytest.raises(da.SceneError):
+        scene.add_particles("a", mass=float("nan"))
+    with pytest.raises(TypeError, match="cannot hold"):
+        scene.add_particles("a", mass=object())  # type: ignore[arg-type]
+    with pytest.raises(da.SceneError, match="dt"):
+        da.Scene(dt=-1.0)
+    with pytest.raises(da.SceneError, match="did you mean `method`"):
+        scene.set(metod="ipc")
+
+
+def test_errors_are_those_of_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text("[[springs]]\nname = 's'\npairs = [['a', 'b']]\nstiffness = 1\n[[particles]]\nname = 'a'\n")
+    with pytest.raises(da.SceneError) as error:
+        da.load(path)
+    told = subprocess.run([sys.executable, "-m", "dalembert", "check", str(path)], capture_output=True, text=True)
+    assert told.returncode == 3
+    assert str(error.value).strip() in told.stderr
+    assert "bad.toml:3" in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(da.SceneError, match="nothing.toml"):
+        da.load("nothing.toml")
+    with pytest.raises(da.SceneError, match="nothing.urdf"):
+        da.Scene().add_robot("arm", file=tmp_path / "nothing.urdf")
+
+
+def test_settings_replace_those_of_a_file(scenes: Path) -> None:
+    scene = da.Scene.load(scenes / "pendulum.toml", dt=0.002)
+    assert scene.model().dt == 0.002
+    assert da.Scene.load(scenes / "pendulum.toml").model().dt != 0.002
+    robot = da.Scene.load(scenes / "robots" / "arm.urdf", method="explicit", explicit={"integrator": "rk4"})
+    assert robot.build().model.method == "explicit"
+
+
+def test_a_file_can_be_extended(scenes: Path) -> None:
+    scene = da.Scene.load(scenes / "hello.toml")
+    ball = scene.add_particles("another_ball", position=(0, 0, 5))
+    sim = scene.build()
+    sim.step()
+    assert ball.x.shape == (1, 3)
+    assert "another_ball" in sim.names
+
+
+def test_handles_speak_once_built() -> None:
+    scene = da.Scene()
+    ball = scene.add_rigid("ball", shape={"sphere": 0.1}, mass=1)
+    with pytest.raises(da.Error, match="before the scene is built"):
+        _ = ball.position
+    first = scene.build()
+    assert np.shares_memory(ball.position, first.q)
+    scene.build()
+    with pytest.raises(da.Error, match="built 2 times"):
+        _ = ball.position
+
+
+@pytest.mark.parametrize("name", ["hello", "double_pendulum", "robot_pd", "soft_block", "ipc_stack", "hanging_cloth"])
+def test_scenes_run_from_python(scenes: Path, name: str) -> None:
+    sim = da.load(scenes / f"{name}.toml")
+    sim.step(3)
+    assert sim.steps == 3
+    assert np.all(np.isfinite(sim.q))
+    assert np.isfinite(sim.energy.total)

@@ -1,0 +1,268 @@
+//! The kinetic term of articulations in the incremental potential.
+
+use super::{Articulation, Drive, DriveReport, Freedom, RobotDrivers};
+use crate::joints::affine::{BlockVector, Measure};
+use crate::math::rotation::{exp, log, matrix, unwrap_angle};
+use crate::math::{Blocks, Mat3, Quat, Vec3, add_triple, triple};
+
+/// One freedom in this step: r = Σ factor · measure − target.
+#[derive(Debug, Clone)]
+struct Residual {
+    parts: Vec<(f64, Measure)>,
+    target: f64,
+}
+
+impl Residual {
+    fn value(&self, z: &[f64]) -> f64 {
+        let part = |(factor, m): &(f64, Measure)| {
+            let value = m.value(z);
+            // The increment of an angle, in (−π, π] about its target.
+            factor * if m.turns() { unwrap_angle(self.target, value) } else { value }
+        };
+        self.parts.iter().map(part).sum::<f64>() - self.target
+    }
+}
+
+/// One articulation in this step.
+#[derive(Debug, Default)]
+struct Part {
+    residuals: Vec<Residual>,
+    mass: Vec<f64>,
+    delta: Vec<f64>,
+    /// Rotation of balls and turns of free joints at the reference, by the number of the joint.
+    before: Vec<Mat3>,
+    r: Vec<f64>,
+    g: Vec<f64>,
+    /// Blocks that it touches, ascending, and the slope of each freedom over them.
+    blocks: Vec<u32>,
+    jacobian: Vec<Vec3>,
+}
+
+/// Buffers of all articulations.
+#[derive(Debug, Default)]
+pub(crate) struct CouplingWork {
+    parts: Vec<Part>,
+    /// 1/h².
+    scale: f64,
+    list: Vec<(u32, Vec3)>,
+    /// Drives of this step.
+    pub drives: Vec<Drive>,
+    pub drivers: RobotDrivers,
+    /// What came out of the last step.
+    pub reports: Vec<DriveReport>,
+}
+
+/// Nearest rotation.
+fn rotation(A: &Mat3) -> Mat3 {
+    matrix(&Quat::from_rotation_matrix(&nalgebra::Rotation3::from_matrix(A)))
+}
+
+fn columns(axes: &[BlockVector; 3], z: &[f64]) -> Mat3 {
+    Mat3::from_columns(&[axes[0].at(z), axes[1].at(z), axes[2].at(z)])
+}
+
+/// Axes of the world.
+fn world() -> [BlockVector; 3] {
+    [0, 1, 2].map(|k| BlockVector::fixed(Vec3::ith(k, 1.0)))
+}
+
+impl Part {
+    fn new(a: &Articulation, drive: &Drive, z: &[f64]) -> Self {
+        let mut part = Part { mass: drive.mass.clone(), delta: drive.delta.clone(), ..Part::default() };
+        let mut reference = z.to_vec();
+        if !drive.reference.is_empty() {
+            for (link, dof) in a.links.iter().zip(drive.reference.chunks_exact(12)) {
+                link.set_dof(dof, &mut reference);
+            }
+        }
+        let mut at = 0;
+        for (_, joint) in &a.joints {
+            let n = joint.count();
+            let delta = &drive.delta[at..at + n];
+            at += n;
+            let mut before = Mat3::identity();
+            match joint {
+                Freedom::Single(m) => {
+                    let target = m.value(&reference) + delta[0];
+                    part.residuals.push(Residual { parts: vec![(1.0, m.clone())], target });
+                }
+                Freedom::Ball { parent, child } => {
+                    before =
+                        rotation(&(columns(parent, &reference).transpose() * columns(child, &reference)));
+                    part.turn(parent, child, &before, delta);
+                }
+                Freedom::Free { point, child } => {
+                    let place = point.at(&reference);
+                    for k in 0..3 {
+                        let axis = BlockVector::fixed(Vec3::ith(k, 1.0));
+                        let parts = vec![(1.0, Measure::Dot([point.clone(), axis]))];
+                        part.residuals.push(Residual { parts, target: place[k] + delta[k] });
+                    }
+                    before = rotation(&columns(child, &reference));
+                    part.turn(&world(), child, &before, &delta[3..]);
+                }
+            }
+            part.before.push(before);
+        }
+        let m = part.residuals.len();
+        (part.r, part.g) = (vec![0.0; m], vec![0.0; m]);
+        let all = part.residuals.iter().flat_map(|r| &r.parts).flat_map(|(_, m)| m.vectors());
+        part.blocks = all.flat_map(|v| v.terms.iter().map(|t| t.0)).collect();
+        part.blocks.sort_unstable();
+        part.blocks.dedup();
+        part
+    }
+
+    /// Three turns: r_k = ½(e*_b·e_a − e*_a·e_b).
+    fn turn(&mut self, parent: &[BlockVector; 3], child: &[BlockVector; 3], before: &Mat3, delta: &[f64]) {
+        let aim = before * matrix(&exp(&Vec3::new(delta[0], delta[1], delta[2])));
+        let wanted: [BlockVector; 3] = [0, 1, 2].map(|k| {
+            let sum = parent[0].combined(aim[(0, k)], &parent[1], aim[(1, k)]);
+            sum.combined(1.0, &parent[2], aim[(2, k)])
+        });
+        for k in 0..3 {
+            let (a, b) = ((k + 1) % 3, (k + 2) % 3);
+            let dot = |i: usize, j: usize| Measure::Dot([wanted[i].clone(), child[j].clone()]);
+            let parts = vec![(0.5, dot(b, a)), (-0.5, dot(a, b))];
+            self.residuals.push(Residual { parts, target: 0.0 });
+        }
+    }
+
+    /// r and g = M r.
+    fn evaluate(&mut self, z: &[f64]) {
+        let m = self.r.len();
+        for (r, residual) in self.r.iter_mut().zip(&self.residuals) {
+            *r = residual.value(z);
+        }
+        for i in 0..m {
+            self.g[i] = (0..m).map(|j| self.mass[i * m + j] * self.r[j]).sum();
+        }
+    }
+
+    fn differentiate(&mut self, z: &[f64], list: &mut Vec<(u32, Vec3)>) {
+        let n = self.blocks.len();
+        self.jacobian.clear();
+        self.jacobian.resize(n * self.r.len(), Vec3::zeros());
+        for (i, residual) in self.residuals.iter().enumerate() {
+            list.clear();
+            residual.parts.iter().for_each(|(factor, m)| m.add_slope(z, *factor, list));
+            for (block, g) in list.iter() {
+                let k = self.blocks.partition_point(|b| b < block);
+                self.jacobian[i * n + k] += g;
+            }
+        }
+    }
+
+    /// δθ at z \[rad or m\]: residual and prediction, turns by their logarithm.
+    fn increments(&self, a: &Articulation, z: &[f64]) -> Vec<f64> {
+        let mut out: Vec<f64> = self.residuals.iter().zip(&self.delta).map(|(r, d)| r.value(z) + d).collect();
+        let mut at = 0;
+        for ((_, joint), before) in a.joints.iter().zip(&self.before) {
+            let turned = match joint {
+                Freedom::Single(_) => None,
+                Freedom::Ball { parent, child } => {
+                    Some((at, columns(parent, z).transpose() * columns(child, z)))
+                }
+                Freedom::Free { child, .. } => Some((at + 3, columns(child, z))),
+            };
+            if let Some((first, Q)) = turned {
+                let relative = nalgebra::Rotation3::from_matrix_unchecked(before.transpose() * rotation(&Q));
+                let turn = log(&Quat::from_rotation_matrix(&relative));
+                out[first..first + 3].copy_from_slice(turn.as_slice());
+            }
+            at += joint.count();
+        }
+        out
+    }
+}
+
+impl CouplingWork {
+    /// Begins a step of h seconds from the flat blocks z with the drives at hand, which are checked.
+    pub(crate) fn begin(&mut self, articulations: &[Articulation], z: &[f64], h: f64) {
+        self.scale = 1.0 / (h * h);
+        self.parts = articulations.iter().zip(&self.drives).map(|(a, d)| Part::new(a, d, z)).collect();
+    }
+
+    /// True if there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Energy \[J\].
+    pub(crate) fn energy(&mut self, z: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for part in &mut self.parts {
+            part.evaluate(z);
+            sum += part.r.iter().zip(&part.g).map(|(r, g)| r * g).sum::<f64>();
+        }
+        0.5 * self.scale * sum
+    }
+
+    /// b −= ∇.
+    pub(crate) fn slope(&mut self, z: &[f64], b: &mut [f64]) {
+        for part in &mut self.parts {
+            part.evaluate(z);
+            part.differentiate(z, &mut self.list);
+            let n = part.blocks.len();
+            for (i, g) in part.g.iter().enumerate() {
+                for (k, block) in part.blocks.iter().enumerate() {
+                    add_triple(b, *block as usize, &(-self.scale * g * part.jacobian[i * n + k]));
+                }
+            }
+        }
+    }
+
+    /// Adds the curvature where the slope was taken last: JᵀMJ, and the positive part of what the bending of θ adds.
+    pub(crate) fn curvature(&self, z: &[f64], out: &mut Blocks) {
+        for part in &self.parts {
+            let (m, n) = (part.r.len(), part.blocks.len());
+            // (M J) row by row.
+            let mut product = vec![Vec3::zeros(); m * n];
+            for i in 0..m {
+                for j in 0..m {
+                    let weight = self.scale * part.mass[i * m + j];
+                    if weight != 0.0 {
+                        for k in 0..n {
+                            product[i * n + k] += weight * part.jacobian[j * n + k];
+                        }
+                    }
+                }
+            }
+            for k in 0..n {
+                for l in 0..n {
+                    let mut block = Mat3::zeros();
+                    for i in 0..m {
+                        let g = part.jacobian[i * n + k];
+                        if g != Vec3::zeros() {
+                            block += g * product[i * n + l].transpose();
+                        }
+                    }
+                    out.add(part.blocks[k] as usize, part.blocks[l] as usize, block);
+                }
+            }
+            for (residual, g) in part.residuals.iter().zip(&part.g) {
+                for (factor, measure) in &residual.parts {
+                    measure.add_curvature(z, self.scale * factor * g, true, out);
+                }
+            }
+        }
+    }
+
+    /// What came out at z, with the contact forces `f` on the blocks.
+    pub(crate) fn finish(&mut self, articulations: &[Articulation], z: &[f64], f: &[f64]) {
+        self.reports.clear();
+        for (a, part) in articulations.iter().zip(&mut self.parts) {
+            part.evaluate(z);
+            let wrench = |first: u32| {
+                let at = first as usize;
+                let turn = |k: usize| triple(z, at + k).cross(&triple(f, at + k));
+                (triple(f, at), (1..4).map(turn).sum())
+            };
+            self.reports.push(DriveReport {
+                delta: part.increments(a, z),
+                force: part.g.iter().map(|g| self.scale * g).collect(),
+                wrenches: a.links.iter().map(|l| wrench(l.first)).collect(),
+            });
+        }
+    }
+}
