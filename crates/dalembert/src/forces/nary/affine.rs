@@ -54,7 +54,7 @@ pub struct AffineBodies {
 type Hessian = [[Mat3; 3]; 3];
 
 /// A = U diag(σ) Qᵀ with rotations U and Q, σ falling, the last one negative if A turns space inside out.
-fn signed_svd(A: &Mat3) -> (Mat3, Vec3, Mat3) {
+pub(crate) fn signed_svd(A: &Mat3) -> (Mat3, Vec3, Mat3) {
     let (values, vectors) = symmetric_eigen(&(A.transpose() * A));
     let mut order = [0, 1, 2];
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));

@@ -202,7 +202,7 @@ impl Islands {
 
     /// Units in contact with each other share a group. A group with a unit that is not done is not done; true if that
     /// concerns a unit that was.
-    pub(super) fn by_contacts(&mut self, contacts: &[Contact]) -> bool {
+    pub(super) fn by_contacts<'a>(&mut self, contacts: impl Iterator<Item = &'a Contact>) -> bool {
         let parent = &mut self.parent;
         parent.clear();
         parent.extend(0..self.units as u32);
@@ -259,7 +259,7 @@ impl Islands {
     }
 
     /// Groups that touch each other, and for each group the lowest number of those it is joined with.
-    pub(super) fn joined(&self, contacts: &[Contact]) -> Vec<u32> {
+    pub(super) fn joined<'a>(&self, contacts: impl Iterator<Item = &'a Contact>) -> Vec<u32> {
         let mut parent: Vec<u32> = (0..self.groups as u32).collect();
         for c in contacts {
             let [a, b] = c.bodies.map(|b| if b == NONE { NONE } else { self.group_of_body[b as usize] });

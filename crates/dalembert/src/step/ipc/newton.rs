@@ -242,12 +242,12 @@ impl IpcWork {
         if pending {
             self.islands.done.fill(false);
         }
-        let woke = self.islands.by_contacts(&self.touch.set.contacts);
+        let woke = self.islands.by_contacts(self.touch.ties());
         if self.touch.leaves_out() && (woke || pending) {
             self.touch.leave_out(contact, |_| false);
             self.touch.energy(contact, false);
             self.here.clone_from(&self.touch.share);
-            self.islands.by_contacts(&self.touch.set.contacts);
+            self.islands.by_contacts(self.touch.ties());
         }
         let Self { islands, touch, asleep, .. } = self;
         asleep.iter_mut().zip(&islands.done).for_each(|(a, d)| *a &= d);

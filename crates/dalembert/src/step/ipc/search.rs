@@ -254,7 +254,7 @@ impl IpcWork {
         self.settle(model, state, GUESS_REST)?;
         if self.steps.part.iter().all(|p| *p >= 1.0) {
             self.steps.known = true;
-            self.islands.by_contacts(&self.touch.set.contacts);
+            self.islands.by_contacts(self.touch.ties());
             return Ok(false);
         }
         self.look(model, state);
@@ -264,7 +264,7 @@ impl IpcWork {
         } else if let Some(contact) = &model.contact {
             self.touch.energy(contact, false);
         }
-        self.islands.by_contacts(&self.touch.set.contacts);
+        self.islands.by_contacts(self.touch.ties());
         Ok(finite)
     }
 
@@ -311,7 +311,7 @@ impl IpcWork {
             self.steps.changed.fill(false);
             if any {
                 // Groups that meet at the trial count together.
-                let root = self.islands.joined(&self.touch.set.contacts);
+                let root = self.islands.joined(self.touch.ties());
                 let mut sum = vec![0.0; groups];
                 (0..groups).for_each(|g| sum[root[g] as usize] += lack(self, g));
                 for g in 0..groups {

@@ -61,7 +61,7 @@ impl IpcWork {
             return;
         };
         next.rest.resize(contact.surface.bodies.len(), 0.0);
-        self.islands.by_contacts(&self.touch.set.contacts);
+        self.islands.by_contacts(self.touch.ties());
         let islands = &self.islands;
         let mut speed = vec![0.0f64; islands.units];
         for i in 0..model.layout.particles {

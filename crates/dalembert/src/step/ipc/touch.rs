@@ -116,7 +116,7 @@ impl Touch {
             list.resize(bodies, 0.0);
         }
         self.load.clear();
-        self.rub.contacts.clear();
+        self.rub = ContactSet::default();
         self.quiet.clear();
     }
 
@@ -404,7 +404,7 @@ impl Touch {
         }
         self.compare(&loads);
         if loads.iter().all(|l| *l == 0.0) {
-            self.rub.contacts.clear();
+            self.rub = ContactSet::default();
             self.load.clear();
         } else {
             self.rub = self.set.clone();
@@ -440,6 +440,11 @@ impl Touch {
         for (change, largest) in self.change.iter_mut().zip(&largest) {
             *change = if *largest > 0.0 { *change / largest } else { 0.0 };
         }
+    }
+
+    /// Contacts that push or rub: all that ties bodies together.
+    pub(super) fn ties(&self) -> impl Iterator<Item = &Contact> {
+        self.set.contacts.iter().chain(&self.rub.contacts)
     }
 
     /// True if there is friction.
