@@ -131,7 +131,7 @@ def test_bad_batches_are_told(arm: da.Simulation) -> None:
 def test_a_failing_row_is_told_and_the_others_go_on() -> None:
     scene = da.Scene(dt=1.0, gravity=(0, 0, 0))
     scene.add_particles("ball", position=(1, 0, 0))
-    scene.add_attractor("far", on="ball", center=(0, 0, 0), spring={"stiffness": 1e300})
+    scene.add_attractor("far", on="ball", center=(0, 0, 0), stiffness=1e300)
     model = scene.model()
     calm = da.State(model)
     calm.q[:] = 0

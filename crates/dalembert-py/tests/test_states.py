@@ -86,7 +86,7 @@ def test_views_of_a_state_write_into_it(sim: da.Simulation) -> None:
 def test_a_failed_step_leaves_the_state() -> None:
     scene = da.Scene(dt=1.0)
     scene.add_particles("ball", position=(1, 0, 0))
-    scene.add_attractor("far", on="ball", center=(0, 0, 0), spring={"stiffness": 1e300})
+    scene.add_attractor("far", on="ball", center=(0, 0, 0), stiffness=1e300)
     sim = scene.build()
     with pytest.raises(da.StepError, match="`ball`"):
         sim.step(100)

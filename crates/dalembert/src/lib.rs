@@ -87,7 +87,7 @@ pub mod prelude {
         RigidBody, RobotItem, Scene, SpringSet, Stiffness, Velocities,
     };
     pub use crate::step::{
-        Explicit, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme, Simulation,
-        StepError, StepReport, Workspace, worst_gap,
+        Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme,
+        Simulation, StepError, StepReport, Workspace, worst_gap,
     };
 }

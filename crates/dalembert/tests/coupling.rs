@@ -72,7 +72,7 @@ fn without_contact_the_freedoms_go_where_they_are_told() {
         let mut sim = scene.build().unwrap();
         let mut random = Random::new(n as u64);
         let mut sum = vec![0.0; n];
-        let (steps, most) = if n > 10 { (3, 0.05) } else { (40, 0.4) };
+        let (steps, most) = if n > 10 { (2, 0.05) } else { (40, 0.4) };
         for step in 0..steps {
             let mass = random_mass(&mut random, n);
             // Mostly one way, so that angles pass ±π and go on.

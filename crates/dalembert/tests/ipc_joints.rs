@@ -284,3 +284,31 @@ fn joints_that_do_not_fit_are_refused_by_name() {
     let wrong = build(&|j| j.anchors = dalembert::scene::Anchors::Local([Vec3::zeros(), Vec3::zeros()]));
     assert!(wrong.contains("gapes by 2.000e-1"), "{wrong}");
 }
+
+#[test]
+fn a_joint_follows_a_body_that_moves_as_told() {
+    let mut scene = ipc(0.01);
+    scene.add(block("cart", [0.0, 0.0, 1.0]));
+    scene.add(block("load", [0.0, 0.5, 0.7]));
+    scene.add(
+        JointItem::new("hook", JointType::Hinge, "cart", "load")
+            .anchor([0.0, 0.25, 1.0])
+            .axis([0.0, 1.0, 0.0]),
+    );
+    scene.add(
+        JointItem::new("rail", JointType::Slider, "cart", "rider")
+            .anchor([0.0, -0.5, 1.0])
+            .axis([1.0, 0.0, 0.0]),
+    );
+    scene.add(block("rider", [0.0, -0.5, 1.0]));
+    scene.add(MotionSet::new("cart", Motion::Velocity(Vec3::new(1.0, 0.0, 0.0))));
+    let mut sim = scene.build().unwrap();
+    let mut swung = 0.0f64;
+    for k in 0..60 {
+        let report = sim.step().unwrap();
+        assert!(!report.unfinished, "step {k}: {report:?}");
+        assert!(read(&sim, "joints.gap") < 1e-8, "step {k}: {}", read(&sim, "joints.gap"));
+        swung = swung.max(read(&sim, "hook.angle").abs());
+    }
+    assert!(swung > 0.1, "{swung}");
+}

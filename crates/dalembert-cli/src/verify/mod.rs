@@ -9,6 +9,8 @@ mod accuracy;
 mod closed_forms;
 mod contact;
 mod contact_solvers;
+mod impacts;
+mod impulse_contact;
 mod ipc_joints;
 mod ipc_motion;
 mod joints;
@@ -233,6 +235,68 @@ const CASES: &[Case] = &[
         run: ipc_motion::equilibria,
     },
     Case { name: "ipc_told", about: "bodies that move and turn as told", run: ipc_motion::told },
+    Case {
+        name: "raisim_rolling",
+        about: "a box that slips under balls that roll, pushed in three directions",
+        run: impulse_contact::rolling,
+    },
+    Case {
+        name: "raisim_bouncing",
+        about: "forty-nine balls that bounce for ever",
+        run: impulse_contact::bouncing,
+    },
+    Case {
+        name: "raisim_666",
+        about: "a cube of balls that falls apart: overlap",
+        run: impulse_contact::cube,
+    },
+    Case {
+        name: "sliding_to_rolling_sphere",
+        about: "a ball that slides until it rolls",
+        run: impulse_contact::sliding,
+    },
+    Case {
+        name: "ball_on_turntable",
+        about: "a ball on a turning table: a circle at 2/7 of its rate",
+        run: impulse_contact::turntable,
+    },
+    Case {
+        name: "incline_by_impulses",
+        about: "a block that sticks or slides on a slope, `impulse`",
+        run: impulse_contact::incline,
+    },
+    Case {
+        name: "cards_by_impulses",
+        about: "two cards that lean on each other, `impulse`",
+        run: impulse_contact::cards,
+    },
+    Case {
+        name: "arch_by_impulses",
+        about: "an arch that stands or falls, `impulse`",
+        run: impulse_contact::masonry,
+    },
+    Case {
+        name: "stack_by_impulses",
+        about: "heavy on light: 1 : 1 : 10^6, `impulse`",
+        run: impulse_contact::stack,
+    },
+    Case {
+        name: "collision_by_impulses",
+        about: "momenta and energy of two boxes that meet, `impulse`",
+        run: impulse_contact::collision,
+    },
+    Case { name: "rod_impact_baraff", about: "a rod that falls on its end", run: impacts::rod },
+    Case {
+        name: "point_mass_one_contact",
+        about: "a point that slides and stops, or not",
+        run: impacts::point_mass,
+    },
+    Case { name: "bouncing_ball", about: "bounces that come to an end", run: impacts::bouncing_ball },
+    Case {
+        name: "newtons_cradle",
+        about: "one ball on four, by three rules of simultaneous impacts",
+        run: impacts::cradle,
+    },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },
     Case {

@@ -77,6 +77,7 @@ impl DiffReport {
             self.first_time_mismatch.get_or_insert(frame);
             self.first_different_frame.get_or_insert(frame);
         }
+        self.bit_equal &= a.state.len() == b.state.len();
         for (index, (&x, &y)) in a.state.iter().zip(&b.state).enumerate() {
             if x.to_bits() == y.to_bits() {
                 continue;

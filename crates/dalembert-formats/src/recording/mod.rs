@@ -9,7 +9,8 @@
 //! | chunks (LZ4, checksummed) | channels `state` and `scalars` |
 //! | summary, footer | indexes for other tools; not needed to read the file back |
 //!
-//! A message on `state` is little-endian: time (f64, s), step number (u64), then `state_len` numbers (f64).
+//! A message on `state` is little-endian: time (f64, s), step number (u64), then `state_len` numbers (f64) or more: what contacts
+//! remember stands behind.
 //! A message on `scalars` is a JSON object `{"time": …, "kinetic": …}` that plotting tools read directly;
 //! a number that is not finite is written as `null`.
 //!

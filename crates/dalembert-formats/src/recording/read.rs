@@ -505,7 +505,8 @@ impl Messages {
             return Err("a message is shorter than its header".into());
         };
         let list = if Some(channel) == channels.state {
-            if Some(data.len() as u64) != frame_bytes(state_len) {
+            let whole = data.len() % 8 == 0;
+            if !whole || frame_bytes(state_len).is_none_or(|least| (data.len() as u64) < least) {
                 return Err(format!(
                     "frame {sequence} has {} bytes, a state of {state_len} numbers has others",
                     data.len()

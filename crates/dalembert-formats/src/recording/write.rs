@@ -24,7 +24,7 @@ const STATE_SCHEMA: &str = "\
 Little-endian, without padding:
   time   f64  seconds
   step   u64  number of the step that ended at this time
-  state  f64  repeated; the length is state_len in the attachment header.json
+  state  f64  repeated; at least state_len (attachment header.json) of them, contacts behind
 ";
 
 /// Writes a recording.
@@ -170,9 +170,10 @@ impl Writer {
         &self.part
     }
 
-    /// Appends a state at `time` \[s\] after step number `step`.
+    /// Appends a state at `time` \[s\] after step number `step`. Behind the `state_len` numbers that every frame has there
+    /// may be more: contacts come and go.
     pub fn write_frame(&mut self, time: f64, step: u64, state: &[f64]) -> Result<(), RecordingError> {
-        self.check_length("the state", state.len(), self.state_len)?;
+        self.check_length("the state", state.len().min(self.state_len), self.state_len)?;
         self.buffer.clear();
         self.buffer.extend_from_slice(&time.to_le_bytes());
         self.buffer.extend_from_slice(&step.to_le_bytes());

@@ -101,7 +101,7 @@ pub(super) static IPC: Table = Table::new(
 
 pub(super) static GROUND: Table = Table::new(
     "ground",
-    "A solid half-space that does not move, for the method `ipc`.",
+    "A solid half-space that does not move, for the methods `ipc` and `impulse`.",
     &[
         Field::default("name", Kind::Name, Literal::Text("ground"), "", "Name."),
         Field::default("point", Kind::VEC3, ORIGIN, "m", "A point of its surface."),
@@ -112,20 +112,63 @@ pub(super) static GROUND: Table = Table::new(
             "",
             "Direction out of the solid, of any length.",
         ),
+        Field::default(
+            "belt",
+            Kind::VEC3,
+            ORIGIN,
+            "m/s",
+            "Velocity of its surface, as of a conveyor belt; what points across the plane is left out (`impulse` only).",
+        ),
     ],
 );
 
 pub(super) static CONTACT: Table = Table::new(
     "contact",
-    "What holds between two things that touch, for the method `ipc`; later rules go before earlier ones.",
+    "What holds between two things that touch, for the methods `ipc` and `impulse`; later rules go before earlier ones. Under `impulse` bodies touch if there is a ground or a rule.",
     &[
         Field::required(
             "between",
             Kind::List { item: &Kind::Text, min: 2, max: 2 },
             "",
-            "Two names of bodies, soft things, sets of particles or grounds; `*` for anything.",
+            "Two names of bodies, soft things, sets of particles, grounds, robots or their bodies (`robot/body`); `*` for anything.",
         ),
-        Field::optional("friction", NOT_NEGATIVE, "", "Coefficient of friction; that of `ipc` if absent."),
+        Field::optional(
+            "friction",
+            NOT_NEGATIVE,
+            "",
+            "Coefficient of friction; that of the method's settings if absent.",
+        ),
+        Field::optional(
+            "restitution",
+            NOT_NEGATIVE,
+            "",
+            "Speed after a bounce over speed before (`impulse` only); that of `impulse` if absent.",
+        ),
+        Field::optional(
+            "torsional_friction",
+            NOT_NEGATIVE,
+            "m",
+            "Friction against turning about the normal, as torque over normal force (`impulse` only).",
+        ),
+        Field::optional(
+            "rolling_friction",
+            NOT_NEGATIVE,
+            "m",
+            "Friction against rolling, as torque over normal force (`impulse` only).",
+        ),
+        Field::optional(
+            "stiffness",
+            POSITIVE,
+            "N/m",
+            "Stiffness of soft contact at each point (`impulse` only); hard if absent.",
+        ),
+        Field::default(
+            "damping",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "N·s/m",
+            "Damping of soft contact (`impulse` only).",
+        ),
         Field::default(
             "enabled",
             Kind::Bool,

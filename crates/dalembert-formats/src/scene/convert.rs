@@ -9,7 +9,9 @@ use dalembert::scene::{
     Masses, MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
 };
 use dalembert::solve::linear::{LinearSolver, Preconditioner};
-use dalembert::step::{Explicit, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme};
+use dalembert::step::{
+    Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme,
+};
 
 use super::convert_deformable::{affine, inside, points, soft_bodies};
 use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
@@ -72,15 +74,19 @@ pub(super) fn scene(
             name: name(t),
             point: t.vec3("point").into(),
             normal: t.vec3("normal").into(),
-            ..Ground::default()
+            belt: t.vec3("belt").into(),
         }),
         contact: each(root, "contact", |t| {
             let between = texts(t, "between");
             ContactRule {
                 between: [0, 1].map(|k| between.get(k).cloned().unwrap_or_default()),
                 friction: t.maybe_number("friction"),
+                restitution: t.maybe_number("restitution"),
+                torsional_friction: t.maybe_number("torsional_friction"),
+                rolling_friction: t.maybe_number("rolling_friction"),
+                stiffness: t.maybe_number("stiffness"),
+                damping: t.number("damping"),
                 enabled: t.bool("enabled"),
-                ..ContactRule::default()
             }
         }),
         fix: root.tables("fix").iter().map(|t| fix(t, files, &mut problems)).collect(),
@@ -145,6 +151,9 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
         lagrange.integrator = integrator(&t, lagrange.integrator, files, problems);
         (lagrange.tolerance, lagrange.min_step) = (t.number("tolerance"), t.number("min_step"));
         (lagrange.projection, lagrange.baumgarte) = (t.bool("projection"), t.number("baumgarte"));
+        (lagrange.friction, lagrange.restitution) = (t.number("friction"), t.number("restitution"));
+        lagrange.impacts = Impacts::from_name(t.text("impacts")).unwrap_or_default();
+        lagrange.rest_speed = t.number("rest_speed");
     }
     let mut impulse = Impulse::default();
     if let Some(t) = root.table("impulse") {
@@ -154,6 +163,9 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
             _ => RowSolver::Direct,
         };
         (impulse.substeps, impulse.projection) = (whole("substeps"), t.bool("projection"));
+        (impulse.friction, impulse.restitution) = (t.number("friction"), t.number("restitution"));
+        (impulse.bounce_speed, impulse.push_speed) = (t.number("bounce_speed"), t.number("push_speed"));
+        (impulse.tolerance, impulse.most_sweeps) = (t.number("tolerance"), whole("contact_sweeps"));
         if t.has("sweeps") && impulse.solver == RowSolver::Direct {
             let message = "`sweeps` has no effect: the solver `direct` does not sweep";
             problems.push(files.warning(t.key_span("sweeps"), message));

@@ -80,6 +80,12 @@ pub(super) static SOLVERS: [Word; 2] = [
     Word::new("pgs", "Projected Gauss–Seidel with `sweeps` sweeps, for comparison."),
 ];
 
+static IMPACTS: [Word; 3] = [
+    Word::new("sequential", "One contact after the other, in turn, until none approaches."),
+    Word::new("simultaneous", "All at once, by a linear complementarity problem."),
+    Word::new("chain", "Always the contact that approaches fastest, until none does."),
+];
+
 pub(super) static INTEGRATORS: [Word; 7] = [
     Word::new("euler", "Explicit Euler, order 1; gains energy."),
     Word::new("symplectic_euler", "Kick, then drift: order 1, symplectic; the fastest."),
@@ -163,6 +169,34 @@ static LAGRANGE: Table = Table::new(
             "1/s",
             "Baumgarte's rate α: joints obey C̈ = −2α Ċ − α² C.",
         ),
+        Field::default(
+            "friction",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "",
+            "Coefficient of friction of contacts where no rule says otherwise.",
+        ),
+        Field::default(
+            "restitution",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "",
+            "Coefficient of restitution where no rule says otherwise.",
+        ),
+        Field::default(
+            "impacts",
+            Kind::Word(&IMPACTS),
+            Literal::Text("sequential"),
+            "",
+            "Rule for impacts at the same moment.",
+        ),
+        Field::default(
+            "rest_speed",
+            POSITIVE,
+            Literal::Number(1e-5),
+            "m/s",
+            "Bounces slower than this come to rest, and what slides slower sticks.",
+        ),
     ],
 );
 
@@ -191,6 +225,48 @@ static IMPULSE: Table = Table::new(
             Literal::Bool(true),
             "",
             "Project positions onto exact joints after each inner step.",
+        ),
+        Field::default(
+            "friction",
+            NOT_NEGATIVE,
+            Literal::Number(0.5),
+            "",
+            "Coefficient of friction where no rule and no material says otherwise.",
+        ),
+        Field::default(
+            "restitution",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "",
+            "Coefficient of restitution where no rule and no material says otherwise.",
+        ),
+        Field::default(
+            "bounce_speed",
+            NOT_NEGATIVE,
+            Literal::Number(0.02),
+            "m/s",
+            "Impacts slower than this do not bounce.",
+        ),
+        Field::default(
+            "push_speed",
+            POSITIVE,
+            Literal::Number(2.0),
+            "m/s",
+            "Things that overlap are parted no faster than this.",
+        ),
+        Field::default(
+            "tolerance",
+            POSITIVE,
+            Literal::Number(1e-6),
+            "",
+            "Contacts are solved until a sweep moves no relative velocity by more than this part of the fastest change of the step.",
+        ),
+        Field::default(
+            "contact_sweeps",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            Literal::Integer(200),
+            "",
+            "Most sweeps over the contacts.",
         ),
     ],
 );

@@ -89,7 +89,7 @@ class Recording(_native.Recording):
     def simulation(self, index: int = -1) -> Simulation:
         """A simulation that goes on from a frame."""
         simulation = Simulation(self.rebuilt)
-        simulation.state = self.state(index)  # type: ignore[assignment]
+        simulation.state = self.state(index)
         return simulation
 
 

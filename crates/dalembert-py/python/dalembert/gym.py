@@ -32,8 +32,8 @@ Array: TypeAlias = npt.NDArray[np.float64]
 Info: TypeAlias = dict[str, Any]
 
 
-def _unbounded(n: int) -> spaces.Box:
-    return spaces.Box(-np.inf, np.inf, (n,), np.float64)
+def _box(bound: float, n: int) -> Any:
+    return spaces.Box(-bound, bound, (n,), np.float64)
 
 
 class _Env(gymnasium.Env[Array, Array]):
@@ -95,7 +95,8 @@ class _ArmTask:
         """The next joint targets [rad]."""
         new = control.copy()
         new[..., :ARM_JOINTS] += ARM_STRIDE * np.clip(action, -1, 1)
-        return np.clip(new, self.low, self.high)
+        clipped: Array = np.clip(new, self.low, self.high)
+        return clipped
 
 
 class ArmReach(_Env):
@@ -109,8 +110,8 @@ class ArmReach(_Env):
     def __init__(self, render_mode: str | None = None) -> None:
         super().__init__(arm_scene(), render_mode)
         self._task = _ArmTask(self.simulation)
-        self.action_space = spaces.Box(-1.0, 1.0, (ARM_JOINTS,), np.float64)
-        self.observation_space = _unbounded(2 * ARM_JOINTS + 6)
+        self.action_space = _box(1.0, ARM_JOINTS)
+        self.observation_space = _box(np.inf, 2 * ARM_JOINTS + 6)
         self._target = np.zeros(3)
 
     def _observe(self) -> Array:
@@ -136,7 +137,7 @@ class ArmReach(_Env):
         return observation, reward, reached, False, {"distance": distance}
 
 
-class ArmReachVector(VectorEnv[Array, Array, Array]):
+class ArmReachVector(VectorEnv[Any, Any, Any]):
     """Many arms that reach, stepped as one batch on all threads. As `ArmReach`; finished ones start anew in the next step."""
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
@@ -144,8 +145,8 @@ class ArmReachVector(VectorEnv[Array, Array, Array]):
     def __init__(self, num_envs: int = 16, *, threads: int | None = None, max_episode_steps: int = 200) -> None:
         self.num_envs = num_envs
         self.render_mode = None
-        self.single_action_space = spaces.Box(-1.0, 1.0, (ARM_JOINTS,), np.float64)
-        self.single_observation_space = _unbounded(2 * ARM_JOINTS + 6)
+        self.single_action_space = _box(1.0, ARM_JOINTS)
+        self.single_observation_space = _box(np.inf, 2 * ARM_JOINTS + 6)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         simulation = arm_scene().build()
@@ -172,13 +173,13 @@ class ArmReachVector(VectorEnv[Array, Array, Array]):
         rows = zip(self._packed[:, self._q], self._packed[:, self._v], self._targets, strict=True)
         return np.stack([self._task.observation(*row) for row in rows])
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, Info]:  # type: ignore[override]
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, Info]:
         """All arms to the home configuration with new targets."""
         super().reset(seed=seed)
         self._renew(np.ones(self.num_envs, dtype=np.bool_))
         return self._observe(), {}
 
-    def step(self, actions: Array) -> tuple[Array, Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_], Info]:
+    def step(self, actions: Array) -> tuple[Any, Any, Any, Any, Info]:
         """Ten steps of 2 ms of all arms; those that had finished start anew instead."""
         fresh = self._done.copy()
         controls = self._task.controls(self._packed[:, self._c], np.asarray(actions, dtype=np.float64))
@@ -231,8 +232,8 @@ class ClothFold(_Env):
         super().__init__(cloth_scene(), render_mode)
         n = CLOTH_CELLS + 1
         self._led, self._goal = np.array([n - 1, n * n - 1]), np.array([0, n * (n - 1)])
-        self.action_space = spaces.Box(-1.0, 1.0, (3,), np.float64)
-        self.observation_space = _unbounded(6 * n * n + 3)
+        self.action_space = _box(1.0, 3)
+        self.observation_space = _box(np.inf, 6 * n * n + 3)
         self._hand = np.zeros(3)
 
     def _observe(self) -> Array:
@@ -310,8 +311,8 @@ class Quadruped(_Env):
         super().__init__(quadruped_scene(), render_mode)
         dog = self.simulation.robot("dog")
         self._stance = dog.model.keyframe("stand")[2]
-        self.action_space = spaces.Box(-1.0, 1.0, (dog.model.nu,), np.float64)
-        self.observation_space = _unbounded(dog.model.nq + dog.model.nv)
+        self.action_space = _box(1.0, dog.model.nu)
+        self.observation_space = _box(np.inf, dog.model.nq + dog.model.nv)
         self.simulation.add_controller(ground_forces)
 
     def _observe(self) -> Array:

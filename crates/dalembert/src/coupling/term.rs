@@ -214,6 +214,10 @@ impl CouplingWork {
 
     /// Adds the curvature where the slope was taken last: JᵀMJ, and the positive part of what the bending of θ adds.
     pub(crate) fn curvature(&self, z: &[f64], out: &mut Blocks) {
+        self.add_curvature(z, true, out);
+    }
+
+    fn add_curvature(&self, z: &[f64], positive: bool, out: &mut Blocks) {
         for part in &self.parts {
             let (m, n) = (part.r.len(), part.blocks.len());
             // (M J) row by row.
@@ -242,7 +246,7 @@ impl CouplingWork {
             }
             for (residual, g) in part.residuals.iter().zip(&part.g) {
                 for (factor, measure) in &residual.parts {
-                    measure.add_curvature(z, self.scale * factor * g, true, out);
+                    measure.add_curvature(z, self.scale * factor * g, positive, out);
                 }
             }
         }
@@ -263,6 +267,87 @@ impl CouplingWork {
                 force: part.g.iter().map(|g| self.scale * g).collect(),
                 wrenches: a.links.iter().map(|l| wrench(l.first)).collect(),
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Driver, Link};
+    use super::*;
+    use crate::math::Random;
+
+    /// Bodies at blocks 0, 4, 8 and 12: free, hinge, slider, ball.
+    fn sample(random: &mut Random) -> (Vec<f64>, Articulation, Drive) {
+        let mut vector = |size: f64| Vec3::from_fn(|_, _| random.between(-size, size));
+        let mut z = Vec::new();
+        for _ in 0..4 {
+            z.extend_from_slice(vector(1.0).as_slice());
+            let stretch = Mat3::from_columns(&[0; 3].map(|_| vector(0.05)));
+            z.extend_from_slice((matrix(&exp(&vector(2.0))) * (Mat3::identity() + stretch)).as_slice());
+        }
+        let mut frame = |first: u32| {
+            let R = matrix(&exp(&vector(2.0)));
+            [0, 1, 2].map(|k| BlockVector::direction(first, &R.column(k).into_owned()))
+        };
+        let [[_, n0, b0], [_, n1, b1], [t1, ..], [t2, ..]] = [frame(0), frame(4), frame(4), frame(8)];
+        let (ball, arm) = (frame(8), frame(12));
+        let child = frame(0);
+        let d = BlockVector::point(8, &vector(0.3)).minus(&BlockVector::point(4, &vector(0.3)));
+        let point = BlockVector::point(0, &vector(0.3));
+        let joints = vec![
+            ("base".into(), Freedom::Free { point, child: Box::new(child) }),
+            ("hinge".into(), Freedom::Single(Measure::Angle([n0, b0, n1, b1]))),
+            ("slider".into(), Freedom::Single(Measure::Dot([d, t1.combined(0.5, &t2, 0.5)]))),
+            ("ball".into(), Freedom::Ball { parent: Box::new(ball), child: Box::new(arm) }),
+        ];
+        let links =
+            (0..4).map(|k| Link { name: format!("link{k}"), first: 4 * k, center: Vec3::zeros() }).collect();
+        let a = Articulation { name: "arm".into(), joints, links, driver: Driver::External };
+        let m = a.freedoms();
+        let L: Vec<f64> = (0..m * m).map(|_| random.between(-1.0, 1.0)).collect();
+        let product = |i: usize, j: usize| (0..m).map(|k| L[i * m + k] * L[j * m + k]).sum::<f64>();
+        let mass = (0..m * m).map(|e| product(e / m, e % m)).collect();
+        let delta = (0..m).map(|_| random.between(-0.5, 0.5)).collect();
+        (z, a, Drive { mass, delta, reference: Vec::new() })
+    }
+
+    #[test]
+    fn slope_and_curvature_of_the_term_are_derivatives() {
+        let mut random = Random::new(21);
+        for _ in 0..10 {
+            let (start, a, drive) = sample(&mut random);
+            let mut work = CouplingWork { drives: vec![drive], ..CouplingWork::default() };
+            work.begin(std::slice::from_ref(&a), &start, 1.0);
+            let z: Vec<f64> = start.iter().map(|z| z + random.between(-0.1, 0.1)).collect();
+            let y: Vec<f64> = z.iter().map(|_| random.between(-1.0, 1.0)).collect();
+            let e = 1e-3;
+            let at = |k: f64| z.iter().zip(&y).map(|(z, y)| z + k * e * y).collect::<Vec<f64>>();
+            let four = |f: [f64; 4]| (f[0] - 8.0 * f[1] + 8.0 * f[2] - f[3]) / (12.0 * e);
+            let steps = [-2.0, -1.0, 1.0, 2.0];
+            let mut slope = |z: &[f64]| {
+                let mut b = vec![0.0; z.len()];
+                work.slope(z, &mut b);
+                b.iter().map(|b| -b).collect::<Vec<f64>>()
+            };
+            let slopes = steps.map(|k| slope(&at(k)));
+            let along: f64 = slope(&z).iter().zip(&y).map(|(g, y)| g * y).sum();
+            let wanted = four(steps.map(|k| work.energy(&at(k))));
+            assert!((along - wanted).abs() < 1e-9 * (1.0 + wanted.abs()), "{along} {wanted}");
+            let (mut blocks, mut found) = (Blocks::default(), vec![0.0; z.len()]);
+            work.slope(&z, &mut vec![0.0; z.len()]);
+            work.add_curvature(&z, false, &mut blocks);
+            blocks.add_times(&y, &mut found);
+            let size = found.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+            for (i, found) in found.iter().enumerate() {
+                let wanted = four([0, 1, 2, 3].map(|k| slopes[k][i]));
+                assert!((found - wanted).abs() < 1e-9 * size, "{found} {wanted}");
+            }
+            // The curvature that Newton takes is not negative.
+            let (mut blocks, mut found) = (Blocks::default(), vec![0.0; z.len()]);
+            work.curvature(&z, &mut blocks);
+            blocks.add_times(&y, &mut found);
+            assert!(found.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>() > 0.0);
         }
     }
 }

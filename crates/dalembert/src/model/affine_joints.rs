@@ -101,6 +101,15 @@ pub enum JointRole {
 }
 
 impl JointRole {
+    /// Stiffness of a term that stores energy \[N·m/rad or N/m\]; else 0.
+    fn stiffness(&self) -> f64 {
+        match *self {
+            JointRole::Spring { kp, .. } => kp,
+            JointRole::Lower { kp, .. } | JointRole::Upper { kp, .. } if kp.is_finite() => kp,
+            _ => 0.0,
+        }
+    }
+
     /// True if its λ is found by the method of multipliers.
     pub fn is_exact(&self) -> bool {
         match self {
@@ -240,6 +249,31 @@ impl Model {
                 j.own.clone().map(off).fold(rows, f64::max)
             }
         }
+    }
+
+    /// True if terms of affine joints store energy.
+    pub(super) fn has_joint_springs(&self) -> bool {
+        self.contact.as_ref().is_some_and(|c| c.joints.terms.iter().any(|t| t.role.stiffness() > 0.0))
+    }
+
+    /// Energy in servos, soft limits and soft rows of affine joints \[J\]; soft linear rows are forces of their own.
+    pub(super) fn affine_joint_energy(&self, state: &State) -> f64 {
+        let Some(contact) = &self.contact else { return 0.0 };
+        let energy = |t: &JointTerm| {
+            let kp = t.role.stiffness();
+            if kp == 0.0 {
+                return 0.0;
+            }
+            let x = contact.joints.value(t.coordinate, &state.q, &state.turns);
+            let off = match t.role {
+                JointRole::Lower { low, .. } => (x - low).min(0.0),
+                JointRole::Upper { high, .. } => (x - high).max(0.0),
+                JointRole::Spring { target, .. } => x - target,
+                _ => 0.0,
+            };
+            0.5 * kp * off * off
+        };
+        contact.joints.terms.iter().map(energy).sum()
     }
 
     /// Worst violation of all joints of affine bodies that hold exactly \[m or rad\].

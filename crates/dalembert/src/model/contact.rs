@@ -101,6 +101,12 @@ impl ContactModel {
         bodies > 1 || (bodies > 0 && (planes || self.surface.bodies.iter().any(|b| b.self_contact)))
     }
 
+    /// True if joints or articulations tie blocks beyond what forces and contacts do: rows, terms and articulations act on
+    /// the whole scene at once.
+    pub fn has_joints(&self) -> bool {
+        !(self.rows.is_empty() && self.joints.terms.is_empty() && self.articulations.is_empty())
+    }
+
     /// Coefficient of friction between two contact groups.
     pub fn friction(&self, a: u32, b: u32) -> f64 {
         self.friction[a as usize * self.groups + b as usize]

@@ -201,7 +201,9 @@ impl Model {
             kinetic: self.particles.kinetic(&state.v[self.layout.points_v()..])
                 + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n])
                 + robots.0,
-            potential: self.potential_at(state.time, &state.q, &state.v, state) + robots.1,
+            potential: self.potential_at(state.time, &state.q, &state.v, state)
+                + self.affine_joint_energy(state)
+                + robots.1,
         }
     }
 
@@ -221,7 +223,7 @@ impl Model {
 
     /// Energy stored in soft joints, servos and soft limits \[J\].
     pub fn joint_energy(&self, state: &State) -> f64 {
-        self.joint_energy_at(state.time, &state.q, &state.v, state)
+        self.joint_energy_at(state.time, &state.q, &state.v, state) + self.affine_joint_energy(state)
     }
 
     fn joint_energy_at(&self, time: f64, q: &[f64], v: &[f64], memory: &State) -> f64 {
@@ -246,7 +248,7 @@ impl Model {
         if self.layout.rigid > 0 && !names.contains(&"gravity") {
             names.push("gravity");
         }
-        if self.constraints.iter().any(|c| !c.is_exact()) {
+        if self.constraints.iter().any(|c| !c.is_exact()) || self.has_joint_springs() {
             names.push("joints");
         }
         if !self.robots.is_empty() {
@@ -267,7 +269,7 @@ impl Model {
                 None => terms.push(("gravity", weight)),
             }
         }
-        if self.constraints.iter().any(|c| !c.is_exact()) {
+        if self.constraints.iter().any(|c| !c.is_exact()) || self.has_joint_springs() {
             terms.push(("joints", self.joint_energy(state)));
         }
         if !self.robots.is_empty() {

@@ -32,8 +32,8 @@ pub struct State {
     pub robots: Vec<f64>,
     /// Points of contact of the last step of `impulse`, sorted by colliders.
     pub contacts: Vec<ContactPoint>,
-    /// For how long each body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps. Under `impulse`
-    /// rigid bodies, under `ipc` those of the [`ContactModel`](super::ContactModel). Whoever moves a sleeping body by hand
+    /// For how long each body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps. The bodies
+    /// are those of the [`ContactModel`](super::ContactModel); empty if none may sleep. Whoever moves a sleeping body by hand
     /// sets its number to 0.
     pub rest: Vec<f64>,
     /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
@@ -152,7 +152,7 @@ impl State {
     }
 
     /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, free q, free v,
-    /// λ, turns, broken joints, robots; the step before if the layout looks back; contacts if there are any.
+    /// λ, turns, broken joints, robots; the step before if the layout looks back; times at rest and contacts if there are any.
     pub fn pack(&self, layout: &Layout, out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(&[

@@ -118,6 +118,8 @@ pub struct TouchModel {
     pub classes: usize,
     /// By pairs of classes, row by row.
     pub rules: Vec<TouchRule>,
+    /// What descriptions of robots say about pairs of colliders, smaller number first, sorted.
+    pub pairs: Vec<((u32, u32), TouchRule)>,
     /// What holds where neither rules nor materials say anything.
     pub friction: f64,
     /// The same.
@@ -135,26 +137,43 @@ fn combined(a: Option<f64>, b: Option<f64>, [pa, pb]: [i32; 2]) -> Option<f64> {
 }
 
 impl TouchModel {
-    /// How two colliders touch: rules first, then materials, then settings.
+    /// How two colliders touch: rules first, then pairs of a robot's description, then materials, then settings.
     pub fn law(&self, a: u32, b: u32) -> TouchLaw {
+        let said =
+            self.pairs.binary_search_by_key(&(a.min(b), a.max(b)), |p| p.0).ok().map(|i| self.pairs[i].1);
         let [a, b] = [a, b].map(|i| &self.materials[self.colliders[i as usize].material as usize]);
         let rule = &self.rules[a.class as usize * self.classes + b.class as usize];
         let p = [a.priority, b.priority];
         let meet = a.kinds[0] & b.kinds[1] != 0 || b.kinds[0] & a.kinds[1] != 0;
-        let pick = |rule: Option<f64>, x: Option<f64>, y: Option<f64>| rule.or_else(|| combined(x, y, p));
+        let pick = |rule: Option<f64>, said: Option<f64>, x: Option<f64>, y: Option<f64>| {
+            rule.or(said).or_else(|| combined(x, y, p))
+        };
+        let meet = meet || said.is_some();
+        let said = said.unwrap_or_default();
         let soft = match (a.compliance, b.compliance) {
             (Some(_), Some(y)) if p[1] > p[0] => Some(y),
             (x, y) => x.or(y),
         };
         TouchLaw {
             enabled: meet && !rule.off,
-            friction: pick(rule.friction, a.friction, b.friction).unwrap_or(self.friction),
-            restitution: pick(rule.restitution, a.restitution, b.restitution).unwrap_or(self.restitution),
-            torsional_friction: pick(rule.torsional_friction, a.torsional_friction, b.torsional_friction)
-                .unwrap_or(0.0),
-            rolling_friction: pick(rule.rolling_friction, a.rolling_friction, b.rolling_friction)
-                .unwrap_or(0.0),
-            compliance: rule.compliance.or(soft),
+            friction: pick(rule.friction, said.friction, a.friction, b.friction).unwrap_or(self.friction),
+            restitution: pick(rule.restitution, said.restitution, a.restitution, b.restitution)
+                .unwrap_or(self.restitution),
+            torsional_friction: pick(
+                rule.torsional_friction,
+                said.torsional_friction,
+                a.torsional_friction,
+                b.torsional_friction,
+            )
+            .unwrap_or(0.0),
+            rolling_friction: pick(
+                rule.rolling_friction,
+                said.rolling_friction,
+                a.rolling_friction,
+                b.rolling_friction,
+            )
+            .unwrap_or(0.0),
+            compliance: rule.compliance.or(said.compliance).or(soft),
         }
     }
 

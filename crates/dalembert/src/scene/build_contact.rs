@@ -36,14 +36,16 @@ pub(super) fn moment_reach(mass: &AffineMass) -> Vec3 {
 /// Checks settings and turns rigid bodies into affine ones.
 pub(super) fn prepare(scene: &mut Scene, notes: &mut Notes) {
     let Method::Ipc(settings) = scene.method else {
-        if matches!(scene.method, Method::Impulse(_)) {
+        if matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_)) {
             return;
         }
         for (k, g) in scene.ground.iter().enumerate() {
             notes.at("ground", k, &g.name);
             let method = scene.method.name();
-            notes
-                .error("", format!("the method `{method}` does not know the ground; `ipc` and `impulse` do"));
+            notes.error(
+                "",
+                format!("the method `{method}` does not know the ground; `ipc`, `impulse` and `lagrange` do"),
+            );
         }
         return;
     };

@@ -99,7 +99,7 @@ pub(super) fn robots(scene: &mut Scene, notes: &mut Notes) -> Vec<(RobotPart, Ma
             notes.error(
                 "",
                 format!(
-                    "the method `{method}` with its integrator does not take robots; use `impulse`, or `lagrange` or `explicit` with {ROBOT_INTEGRATORS}"
+                    "the method `{method}` with its integrator does not take robots; use `impulse` or `ipc`, or `lagrange` or `explicit` with {ROBOT_INTEGRATORS}"
                 ),
             );
             continue;

@@ -25,8 +25,8 @@ pub(super) struct Joined {
 
 /// Looks at the joints of a scene whose bodies touch.
 pub(super) fn joined(scene: &Scene) -> Option<Joined> {
-    let touch =
-        matches!(scene.method, Method::Impulse(_)) && !(scene.ground.is_empty() && scene.contact.is_empty());
+    let method = matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_));
+    let touch = method && !(scene.ground.is_empty() && scene.contact.is_empty());
     if !touch {
         return None;
     }
@@ -141,6 +141,7 @@ impl<'a> Maker<'a> {
         }
         out.excluded.sort_unstable();
         out.excluded.dedup();
+        out.pairs.sort_by_key(|p| p.0);
         self.out
     }
 }
@@ -175,10 +176,14 @@ pub(super) fn touch_model(
     robots: &[&RobotPart],
     notes: &mut Notes,
 ) -> Option<TouchModel> {
-    let Method::Impulse(settings) = &scene.method else { return None };
+    let settings = match &scene.method {
+        Method::Impulse(m) => (m.friction, m.restitution),
+        Method::Lagrange(m) => (m.friction, m.restitution),
+        _ => return None,
+    };
     check(scene, blocks, robots, notes);
     let mut maker = Maker::new(scene);
-    (maker.out.friction, maker.out.restitution) = (settings.friction, settings.restitution);
+    (maker.out.friction, maker.out.restitution) = settings;
     let mut part_of: BTreeMap<&str, u32> = BTreeMap::new();
     for (k, block) in blocks.iter().filter(|b| b.kind == BlockKind::Rigid).enumerate() {
         notes.at("rigid", k, &block.name);
@@ -207,6 +212,10 @@ pub(super) fn touch_model(
         let material = maker.material(Material { class, belt, kinds: [1, 1], ..Material::default() });
         let place = Pose::new(g.point, upright(&normal));
         maker.add(&g.name, Collider { material, ..Collider::new(WORLD, Geometry::HalfSpace).at(place) });
+    }
+    for (k, robot) in robots.iter().enumerate() {
+        notes.at("robot", k, &robot.name);
+        super::build_touch_robot::add_robot(k as u32, robot, &mut maker, notes);
     }
     for [a, b] in &joined.apart {
         let part = |name: &str| match name {

@@ -29,6 +29,7 @@ mod build_mechanism;
 mod build_robot;
 mod build_rod;
 mod build_touch;
+mod build_touch_robot;
 mod contact;
 mod deformable;
 mod error;

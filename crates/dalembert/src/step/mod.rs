@@ -18,7 +18,7 @@ pub use explicit::{Explicit, Integrator};
 pub use implicit::{Implicit, Scheme};
 pub use impulse::{Impulse, RowSolver};
 pub use ipc::{Ipc, Touching};
-pub use lagrange::{Lagrange, assemble};
+pub use lagrange::{Impacts, Lagrange, assemble};
 pub use robots::{ROBOT_INTEGRATORS, robot_scheme};
 pub use system::{RowCount, gaps, independent_rows, worst_gap};
 
@@ -114,7 +114,7 @@ pub enum StepError {
     #[error(transparent)]
     Robot(#[from] crate::bodies::articulated::machine::MachineStepError),
     /// The method or its integrator does not take robots.
-    #[error("`{0}` does not step robots; use `impulse`, or `lagrange` or `explicit` with {1}")]
+    #[error("`{0}` does not step robots; use `impulse` or `ipc`, or `lagrange` or `explicit` with {1}")]
     NoRobots(String, &'static str),
     /// A body that moves as told has no room.
     #[error(
@@ -147,6 +147,18 @@ pub enum StepError {
     /// What drives an articulation gave no sense.
     #[error(transparent)]
     Drive(#[from] crate::coupling::DriveError),
+    /// Friction and rigid bodies contradict each other.
+    #[error(
+        "no forces of contact between `{a}` and `{b}` agree with rigid bodies and Coulomb friction at t = {time} s (as for a rod sliding on its tip, Painlevé 1895); less friction, or the method `impulse`, would help"
+    )]
+    NoContactForce {
+        /// Name of one thing.
+        a: String,
+        /// Name of the other.
+        b: String,
+        /// Time before the step \[s\].
+        time: f64,
+    },
     /// The caller asked for a step that is none.
     #[error("the step size must be a positive, finite number of seconds, but is {0}")]
     BadStepSize(f64),
@@ -275,6 +287,7 @@ pub struct Workspace {
     /// The state that a step builds before it becomes the state, or the one before a step that may fail.
     pub(crate) next: State,
     pub(crate) lagrange: System,
+    pub(crate) lagrange_touch: lagrange::TouchWork,
     pub(crate) impulse: ImpulseWork,
     pub(crate) implicit: ImplicitWork,
     pub(crate) robots: robots::RobotsWork,

@@ -63,10 +63,6 @@ pub struct Impulse {
     pub tolerance: f64,
     /// Most sweeps over the contacts.
     pub most_sweeps: u32,
-    /// Bodies that have been at rest for this long fall asleep \[s\]; never if infinite.
-    pub sleep_after: f64,
-    /// What is slower than this is at rest \[m/s\], turning counted at the rim of the body.
-    pub sleep_speed: f64,
 }
 
 impl Default for Impulse {
@@ -81,8 +77,6 @@ impl Default for Impulse {
             push_speed: 2.0,
             tolerance: 1e-6,
             most_sweeps: 200,
-            sleep_after: f64::INFINITY,
-            sleep_speed: 1e-3,
         }
     }
 }

@@ -225,3 +225,88 @@ impl JointWork {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::joints::affine::{BlockVector, Measure};
+    use crate::math::rotation::{exp, matrix};
+    use crate::math::{Random, Vec3};
+    use crate::model::{JointCoordinate, JointTerm};
+
+    #[test]
+    fn every_term_has_the_slope_of_its_energy_and_the_stiffness_of_its_slope() {
+        let mut random = Random::new(2);
+        let inf = f64::INFINITY;
+        let roles = [
+            JointRole::Hold { target: 0.1 },
+            JointRole::Lower { low: 0.2, kp: inf, kd: 0.0 },
+            JointRole::Upper { high: -0.2, kp: inf, kd: 0.0 },
+            JointRole::Lower { low: 0.5, kp: 20.0, kd: 0.3 },
+            JointRole::Upper { high: -0.5, kp: 20.0, kd: 0.3 },
+            JointRole::Spring { target: 0.4, kp: 5.0, kd: 0.2, max: inf },
+            JointRole::Spring { target: 2.0, kp: 50.0, kd: 0.2, max: 3.0 },
+            JointRole::Rate { rate: 1.0, max: 0.01 },
+            JointRole::Rate { rate: 1.0, max: inf },
+            JointRole::Effort(1.5),
+            JointRole::Armature(0.4),
+        ];
+        for role in roles {
+            for kind in 0..3 {
+                let mut vector = |size: f64| Vec3::from_fn(|_, _| random.between(-size, size));
+                let mut z = Vec::new();
+                for _ in 0..2 {
+                    z.extend_from_slice(vector(0.5).as_slice());
+                    z.extend_from_slice(matrix(&exp(&vector(0.2))).as_slice());
+                }
+                let axis = |first: u32, k: usize| BlockVector::direction(first, &Vec3::ith(k, 1.0));
+                let d = BlockVector::point(4, &vector(0.3)).minus(&BlockVector::point(0, &vector(0.3)));
+                let measure = match kind {
+                    0 => Measure::Angle([axis(0, 0), axis(0, 1), axis(4, 0), axis(4, 1)]),
+                    1 => Measure::Dot([d, axis(0, 2).combined(0.5, &axis(4, 2), 0.5)]),
+                    _ => Measure::Length([d]),
+                };
+                let joints = AffineJoints {
+                    measures: vec![measure],
+                    coordinates: vec![JointCoordinate { parts: vec![(1.3, 0)] }],
+                    terms: vec![JointTerm { name: "j".into(), coordinate: 0, role }],
+                    joints: Vec::new(),
+                    inertia: vec![1.0; 8],
+                };
+                let contact = ContactModel { joints, ..ContactModel::default() };
+                let state =
+                    State { turns: vec![0.0, 0.0], v: vec![0.1; 24], q: z.clone(), ..State::default() };
+                let mut work = JointWork::default();
+                work.begin(&contact, &state, &z, 0.1);
+                let y: Vec<f64> = z.iter().map(|_| random.between(-1.0, 1.0)).collect();
+                let e = 1e-4;
+                let at = |k: f64| z.iter().zip(&y).map(|(z, y)| z + k * e * y).collect::<Vec<f64>>();
+                let four = |f: [f64; 4]| (f[0] - 8.0 * f[1] + 8.0 * f[2] - f[3]) / (12.0 * e);
+                let steps = [-2.0, -1.0, 1.0, 2.0];
+                let mut along = |z: &[f64]| {
+                    let mut b = vec![0.0; z.len()];
+                    work.slope(&contact, z, &mut b);
+                    -b.iter().zip(&y).map(|(b, y)| b * y).sum::<f64>()
+                };
+                let here = along(&z);
+                let bent = four(steps.map(|k| along(&at(k))));
+                let wanted = four(steps.map(|k| work.energy(&contact, &at(k)).0));
+                assert!(
+                    (here - wanted).abs() < 1e-7 * (1.0 + wanted.abs()),
+                    "{role:?} {kind}: {here} {wanted}"
+                );
+                // yᵀHy with the curvature of the coordinate itself left as it is.
+                let a = work.active[0];
+                let x = work.value(&contact.joints, &a, &z);
+                let mut blocks = Blocks::default();
+                contact.joints.measures[0].add_curvature(&z, 1.3 * a.force(x), false, &mut blocks);
+                let mut product = vec![0.0; z.len()];
+                blocks.add_times(&y, &mut product);
+                let rate = contact.joints.rate(0, &z, &y);
+                let found =
+                    product.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>() + a.stiffness(x) * rate * rate;
+                assert!((found - bent).abs() < 1e-6 * (1.0 + bent.abs()), "{role:?} {kind}: {found} {bent}");
+            }
+        }
+    }
+}

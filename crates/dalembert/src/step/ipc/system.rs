@@ -35,6 +35,8 @@ pub(super) struct Equations {
     lambda: Vec<Vec3>,
     rest: Vec<f64>,
     started: bool,
+    /// What held blocks move in this iteration; empty if they do not.
+    told: Vec<f64>,
     /// Force of each exact row on its first side in the last solution \[N\].
     pub row_forces: Vec<Vec3>,
 }
@@ -56,6 +58,7 @@ impl Equations {
     /// An empty matrix.
     pub(super) fn start(&mut self, model: &Model) {
         self.list.entries.clear();
+        self.told.clear();
         let n = model.layout.particles;
         if self.row.len() == n {
             return;
@@ -85,7 +88,8 @@ impl Equations {
     }
 
     /// b −= H δ over the held blocks of δ.
-    pub(super) fn follow(&self, delta: &[f64], b: &mut [f64]) {
+    pub(super) fn follow(&mut self, delta: &[f64], b: &mut [f64]) {
+        self.told.extend_from_slice(delta);
         for (i, j, block) in &self.list.entries {
             if self.row[*j as usize] == HELD && self.row[*i as usize] != HELD {
                 add_triple(b, *i as usize, &-(block * triple(delta, *j as usize)));
@@ -227,7 +231,12 @@ impl Equations {
             let met: f64 = row.terms.iter().map(|&(i, w)| w * w * diagonal[i as usize]).sum();
             let rho = 10.0 * met;
             self.penalty.push(rho);
-            self.lack.push(row.value - sum(&row.terms, z));
+            let mut lack = row.lack(z);
+            if !self.told.is_empty() {
+                // What moves as told takes its joints with it.
+                lack -= sum(&row.terms, &self.told);
+            }
+            self.lack.push(lack);
             for &(i, a) in &row.terms {
                 for &(j, b) in &row.terms {
                     self.list.add(i as usize, j as usize, Mat3::from_diagonal_element(rho * a * b));
@@ -278,7 +287,9 @@ impl Equations {
         let mut off = 0.0f64;
         let kept = self.lack.clone();
         for (k, row) in contact.rows.iter().enumerate() {
-            self.lack[k] = part * kept[k] - sum(&row.terms, way);
+            let free = row.terms.iter().filter(|(i, _)| self.row[*i as usize] != HELD);
+            let moved: Vec3 = free.map(|&(i, w)| w * triple(way, i as usize)).sum();
+            self.lack[k] = part * kept[k] - moved;
             off = off.max(self.lack[k].amax());
         }
         if off > 0.0 {

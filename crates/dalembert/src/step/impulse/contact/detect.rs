@@ -18,6 +18,8 @@ const MARGIN: f64 = 0.01;
 const FLOOR: f64 = 1e-11;
 /// Sweeps before they are mixed.
 const PLAIN: u32 = 6;
+/// Sweeps before Newton's method is tried.
+const PATIENCE: u32 = 16;
 
 impl ContactWork {
     /// Velocities at the start and without contacts, and inverse inertias, of bodies by themselves; poses and reach of all.
@@ -81,15 +83,7 @@ impl ContactWork {
     }
 
     /// Contacts of this step with the impulses of the one before.
-    pub(super) fn detect(
-        &mut self,
-        settings: &Impulse,
-        touch: &TouchModel,
-        model: &Model,
-        state: &State,
-        h: f64,
-    ) {
-        let _ = settings;
+    pub(super) fn detect(&mut self, touch: &TouchModel, state: &State, h: f64) {
         self.detector.update(&touch.colliders, &self.poses, &self.reach);
         self.contacts.clear();
         self.info.clear();
@@ -114,7 +108,8 @@ impl ContactWork {
                 continue;
             }
             let turning = law.torsional_friction > 0.0 || law.rolling_friction > 0.0;
-            let belt = touch.belt(manifold.a) - touch.belt(manifold.b);
+            // Surfaces that stick have v_a + belt_a = v_b + belt_b.
+            let belt = touch.belt(manifold.b) - touch.belt(manifold.a);
             for p in manifold.points() {
                 let last = known.iter().find(|c| c.feature == p.feature);
                 let sides = nodes.map(|n| self.side(n));
@@ -165,7 +160,6 @@ impl ContactWork {
             }
         }
         self.detector = detector;
-        let _ = model;
         self.sort_by_island();
     }
 
@@ -224,14 +218,20 @@ impl ContactWork {
         }
         let one = self.info.iter().map(|i| top(if i.nodes[0] == NONE { i.nodes[1] } else { i.nodes[0] }));
         self.islands.number(one);
-        // A stable sort: contacts of an island keep the order of detection.
+        // Contacts of an island keep the order of detection.
         if self.islands.len() > 1 {
-            let of = &self.islands.of;
-            self.info.sort_by_key(|i| of[i.place as usize]);
-            let contacts = std::mem::take(&mut self.contacts);
             self.sorted.clear();
-            self.sorted.extend(self.info.iter().map(|i| contacts[i.place as usize]));
-            self.contacts = std::mem::replace(&mut self.sorted, contacts);
+            self.sorted.extend_from_slice(&self.contacts);
+            self.sorted_info.clear();
+            self.sorted_info.extend_from_slice(&self.info);
+            self.cursor.clear();
+            self.cursor.extend_from_slice(&self.islands.first);
+            for (k, &island) in self.islands.of.iter().enumerate() {
+                let place = self.cursor[island as usize] as usize;
+                self.cursor[island as usize] += 1;
+                self.contacts[place] = self.sorted[k];
+                self.info[place] = self.sorted_info[k];
+            }
         }
     }
 
@@ -312,7 +312,17 @@ impl ContactWork {
             let speed = |c: &Contact| (self.field.relative(&self.start, c) - c.target).norm();
             let scale = self.contacts[range.clone()].iter().map(speed);
             let scale = scale.fold(h * model.gravity.norm(), f64::max).max(1e-12);
-            let (sweeps, moved) = self.solve_island(range, settings.tolerance * scale, settings.most_sweeps);
+            let (tolerance, most) = (settings.tolerance * scale, settings.most_sweeps);
+            let (mut sweeps, mut moved) = self.solve_island(range.clone(), tolerance, most.min(PATIENCE));
+            if moved > tolerance && most > sweeps {
+                let left = self.solve_dense(range.clone(), moved, tolerance);
+                let left = left.or_else(|| self.solve_direct(range.clone(), moved, tolerance));
+                moved = left.unwrap_or(moved);
+            }
+            if moved > tolerance && most > sweeps {
+                let (more, left) = self.solve_island(range, tolerance, most - sweeps);
+                (sweeps, moved) = (sweeps + more, left);
+            }
             report.iterations = report.iterations.max(sweeps);
             report.residual = report.residual.max(moved / scale);
             report.unfinished |= moved > settings.tolerance * scale;

@@ -25,7 +25,9 @@
 //! Book: "Contact by impulses".
 
 mod clusters;
+mod dense;
 mod detect;
+mod direct;
 mod drift;
 mod islands;
 mod mix;
@@ -99,7 +101,11 @@ pub(super) struct ContactWork {
     free: Vec<f64>,
     contacts: Vec<Contact>,
     sorted: Vec<Contact>,
+    sorted_info: Vec<Info>,
+    cursor: Vec<u32>,
     mixer: mix::Mixer,
+    direct: direct::Direct,
+    dense: dense::Dense,
     change: Vec<Vec3>,
     info: Vec<Info>,
     spins: Vec<Spin>,
@@ -163,7 +169,7 @@ impl ContactWork {
         report: &mut StepReport,
     ) -> Result<(), StepError> {
         self.load(touch, model, state, f, h);
-        self.detect(settings, touch, model, state, h);
+        self.detect(touch, state, h);
         self.f_free.clear();
         self.f_free.extend_from_slice(f);
         let mut all = StepReport::default();
