@@ -9,6 +9,7 @@ mod accuracy;
 mod closed_forms;
 mod contact;
 mod contact_solvers;
+mod impacts;
 mod impulse_contact;
 mod ipc_joints;
 mod ipc_motion;
@@ -223,6 +224,18 @@ const CASES: &[Case] = &[
     Case { name: "masonry_arch_semicircle", about: "an arch that stands or falls", run: contact::masonry },
     Case { name: "mass_ratio_stack", about: "heavy on light: 1 : 1 : 10^6", run: contact::stack },
     Case { name: "isolated_collision", about: "momenta of two boxes that meet", run: contact::collision },
+    Case { name: "rod_impact_baraff", about: "a rod that falls on its end", run: impacts::rod },
+    Case {
+        name: "point_mass_one_contact",
+        about: "a point that slides and stops, or not",
+        run: impacts::point_mass,
+    },
+    Case { name: "bouncing_ball", about: "bounces that come to an end", run: impacts::bouncing_ball },
+    Case {
+        name: "newtons_cradle",
+        about: "one ball on four, by three rules of simultaneous impacts",
+        run: impacts::cradle,
+    },
     Case {
         name: "ipc_free_fall",
         about: "falls under `ipc`: the values of each scheme, step by step",
@@ -236,7 +249,7 @@ const CASES: &[Case] = &[
     Case { name: "ipc_told", about: "bodies that move and turn as told", run: ipc_motion::told },
     Case {
         name: "raisim_rolling",
-        about: "a box that slips under balls that roll, pushed in four directions",
+        about: "a box that slips under balls that roll, pushed in three directions",
         run: impulse_contact::rolling,
     },
     Case {

@@ -83,12 +83,25 @@ pub(super) static IPC: Table = Table::new(
             "Pa",
             "Stiffness of rigid bodies, which run as affine ones.",
         ),
+        Field::optional(
+            "sleep_after",
+            POSITIVE,
+            "s",
+            "Islands that have been at rest for this long fall asleep; never if absent.",
+        ),
+        Field::default(
+            "sleep_speed",
+            POSITIVE,
+            Literal::Number(1e-3),
+            "m/s",
+            "A body is at rest while no point of it is faster than this.",
+        ),
     ],
 );
 
 pub(super) static GROUND: Table = Table::new(
     "ground",
-    "A solid half-space that does not move, for the methods `ipc` and `impulse`.",
+    "A solid half-space that does not move, for the methods `ipc`, `impulse` and `lagrange`.",
     &[
         Field::default("name", Kind::Name, Literal::Text("ground"), "", "Name."),
         Field::default("point", Kind::VEC3, ORIGIN, "m", "A point of its surface."),
@@ -111,7 +124,7 @@ pub(super) static GROUND: Table = Table::new(
 
 pub(super) static CONTACT: Table = Table::new(
     "contact",
-    "What holds between two things that touch, for the methods `ipc` and `impulse`; later rules go before earlier ones. Under `impulse` bodies touch if there is a ground or a rule.",
+    "What holds between two things that touch, for the methods `ipc`, `impulse` and `lagrange`; later rules go before earlier ones. Under `impulse` and `lagrange` bodies touch if there is a ground or a rule.",
     &[
         Field::required(
             "between",
@@ -129,7 +142,7 @@ pub(super) static CONTACT: Table = Table::new(
             "restitution",
             NOT_NEGATIVE,
             "",
-            "Speed after a bounce over speed before (`impulse` only); that of `impulse` if absent.",
+            "Speed after a bounce over speed before (`impulse` and `lagrange`); that of the method's settings if absent.",
         ),
         Field::optional(
             "torsional_friction",

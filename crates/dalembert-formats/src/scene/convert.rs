@@ -9,7 +9,9 @@ use dalembert::scene::{
     Masses, MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
 };
 use dalembert::solve::linear::{LinearSolver, Preconditioner};
-use dalembert::step::{Explicit, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme};
+use dalembert::step::{
+    Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme,
+};
 
 use super::convert_deformable::{affine, inside, points, soft_bodies};
 use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
@@ -149,6 +151,9 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
         lagrange.integrator = integrator(&t, lagrange.integrator, files, problems);
         (lagrange.tolerance, lagrange.min_step) = (t.number("tolerance"), t.number("min_step"));
         (lagrange.projection, lagrange.baumgarte) = (t.bool("projection"), t.number("baumgarte"));
+        (lagrange.friction, lagrange.restitution) = (t.number("friction"), t.number("restitution"));
+        lagrange.impacts = Impacts::from_name(t.text("impacts")).unwrap_or_default();
+        lagrange.rest_speed = t.number("rest_speed");
     }
     let mut impulse = Impulse::default();
     if let Some(t) = root.table("impulse") {
@@ -186,6 +191,8 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
         ipc.friction_passes = u32::try_from(t.integer("friction_passes")).unwrap_or(1);
         ipc.contact_stiffness = t.number("contact_stiffness");
         ipc.rigid_stiffness = t.number("rigid_stiffness");
+        ipc.sleep_after = t.maybe_number("sleep_after").unwrap_or(f64::INFINITY);
+        ipc.sleep_speed = t.number("sleep_speed");
         let tolerance = t.number("linear_tolerance");
         ipc.solver = match t.text("solver") {
             "direct" => LinearSolver::Direct,

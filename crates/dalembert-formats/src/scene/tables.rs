@@ -42,7 +42,7 @@ pub(super) static METHODS: [Word; 5] = [
         "Explicit integration of M v̇ = f, joints as spring-dampers; its settings are in `explicit`.",
     ),
     Word::new("lagrange", "Joints exact, by multipliers at the acceleration level; settings in `lagrange`."),
-    Word::new("impulse", "Joints hard or soft, at the velocity level; settings in `impulse`."),
+    Word::new("impulse", "Joints hard or soft and contact with friction, at the velocity level; settings in `impulse`."),
     Word::new(
         "implicit",
         "Forces at the end of the step, for stiff and soft things, joints as spring-dampers; settings in `implicit`.",
@@ -78,6 +78,12 @@ pub(super) static PRECONDITIONERS: [Word; 4] = [
 pub(super) static SOLVERS: [Word; 2] = [
     Word::new("direct", "Sparse factorisation: exact, linear time for trees."),
     Word::new("pgs", "Projected Gauss–Seidel with `sweeps` sweeps, for comparison."),
+];
+
+static IMPACTS: [Word; 3] = [
+    Word::new("sequential", "One contact after the other, in turn, until none approaches."),
+    Word::new("simultaneous", "All at once, by a linear complementarity problem."),
+    Word::new("chain", "Always the contact that approaches fastest, until none does."),
 ];
 
 pub(super) static INTEGRATORS: [Word; 7] = [
@@ -162,6 +168,34 @@ static LAGRANGE: Table = Table::new(
             Literal::Number(0.0),
             "1/s",
             "Baumgarte's rate α: joints obey C̈ = −2α Ċ − α² C.",
+        ),
+        Field::default(
+            "friction",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "",
+            "Coefficient of friction of contacts where no rule says otherwise.",
+        ),
+        Field::default(
+            "restitution",
+            NOT_NEGATIVE,
+            Literal::Number(0.0),
+            "",
+            "Coefficient of restitution where no rule says otherwise.",
+        ),
+        Field::default(
+            "impacts",
+            Kind::Word(&IMPACTS),
+            Literal::Text("sequential"),
+            "",
+            "Rule for impacts at the same moment.",
+        ),
+        Field::default(
+            "rest_speed",
+            POSITIVE,
+            Literal::Number(1e-5),
+            "m/s",
+            "Bounces slower than this come to rest, and what slides slower sticks.",
         ),
     ],
 );

@@ -424,6 +424,9 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             notes.positive("tolerance", e.tolerance);
             notes.positive("min_step", e.min_step);
             notes.not_negative("baumgarte", e.baumgarte);
+            notes.not_negative("friction", e.friction);
+            notes.not_negative("restitution", e.restitution);
+            notes.positive("rest_speed", e.rest_speed);
             if matches!(e.integrator, Integrator::SymplecticEuler | Integrator::Verlet) {
                 let name = e.integrator.name();
                 notes.error(

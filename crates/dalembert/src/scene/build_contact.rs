@@ -36,14 +36,16 @@ pub(super) fn moment_reach(mass: &AffineMass) -> Vec3 {
 /// Checks settings and turns rigid bodies into affine ones.
 pub(super) fn prepare(scene: &mut Scene, notes: &mut Notes) {
     let Method::Ipc(settings) = scene.method else {
-        if matches!(scene.method, Method::Impulse(_)) {
+        if matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_)) {
             return;
         }
         for (k, g) in scene.ground.iter().enumerate() {
             notes.at("ground", k, &g.name);
             let method = scene.method.name();
-            notes
-                .error("", format!("the method `{method}` does not know the ground; `ipc` and `impulse` do"));
+            notes.error(
+                "",
+                format!("the method `{method}` does not know the ground; `ipc`, `impulse` and `lagrange` do"),
+            );
         }
         return;
     };
@@ -77,6 +79,10 @@ fn check(settings: &Ipc, notes: &mut Notes) {
     notes.positive("friction_speed", settings.friction_speed);
     notes.positive("contact_stiffness", settings.contact_stiffness);
     notes.positive("rigid_stiffness", settings.rigid_stiffness);
+    notes.positive("sleep_speed", settings.sleep_speed);
+    if !(settings.sleep_after > 0.0) {
+        notes.error("sleep_after", "must be above 0, or infinite for never");
+    }
     notes.not_negative("friction", settings.friction);
     if let Some(gap) = settings.gap {
         notes.positive("gap", gap);

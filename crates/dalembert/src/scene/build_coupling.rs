@@ -1,7 +1,7 @@
 //! Articulations of an `ipc` scene: those of a user, and those that robots of the scene become.
 //!
 //! Every body of a robot becomes an affine link `ROBOT/BODY` with the surfaces of its collision geoms, every joint an exact
-//! joint `ROBOT/JOINT` between links, and the whole an articulation that the robot's own reduced dynamics drive. Links of
+//! joint `ROBOT/joints/JOINT` between links, and the whole an articulation that the robot's own reduced dynamics drive. Links of
 //! one robot do not touch each other.
 
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn robot(
     let name = |i: usize| match i {
         0 => "world".to_string(),
         _ if robot.bodies[i].name.is_empty() => format!("{}/body{i}", part.name),
-        _ => format!("{}/{}", part.name, robot.bodies[i].name),
+        _ => format!("{}/{}", part.name, plain(&robot.bodies[i].name)),
     };
     let mut list: Vec<(usize, ArticulationJoint)> = Vec::new();
     for (i, body) in robot.bodies.iter().enumerate().skip(1) {
@@ -107,7 +107,7 @@ fn robot(
         };
         let anchor = joint.map_or(pose.position, |j| pose.point(&j.anchor));
         let axis = pose.rotation * joint.map_or(Vec3::z(), |j| j.axis);
-        let label = joint_label(part, i);
+        let label = joint_name(&part.name, joint.map_or("", |j| &j.name), i);
         let kind = match kind {
             JointKind::Hinge => JointType::Hinge,
             JointKind::Slide => JointType::Slider,
@@ -168,11 +168,26 @@ fn robot(
     scene.articulation.push(ArticulationItem { name: part.name.clone(), joints, robot: Some(k) });
 }
 
+/// `ROBOT/joints/JOINT`; bodies may have the same names as joints.
+fn joint_name(robot: &str, joint: &str, body: usize) -> String {
+    if joint.is_empty() {
+        format!("{robot}/joints/#{body}")
+    } else {
+        format!("{robot}/joints/{}", plain(joint))
+    }
+}
+
+/// A name without what quantities read otherwise.
+fn plain(name: &str) -> String {
+    name.trim().replace(['.', ':', '[', ']'], "_")
+}
+
 /// Joints that follow others become gears; other loops are refused.
 fn couplings(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) {
     let robot = &part.machine.robot;
     let label = |id: RobotJointId| {
-        robot.joints().nth(id.0).map(|(body, _)| joint_label(part, body.0)).unwrap_or_default()
+        let found = robot.joints().nth(id.0);
+        found.map_or(String::new(), |(body, joint)| joint_name(&part.name, &joint.name, body.0))
     };
     let mut pairs: Vec<(RobotJointId, RobotJointId, f64)> =
         robot.mimics.iter().map(|m| (m.joint, m.of, m.multiplier)).collect();
@@ -195,20 +210,6 @@ fn couplings(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) {
             stiffness: super::Stiffness::Hard,
         });
     }
-}
-
-/// What the joint of body i is called in the scene: `ROBOT/JOINT`, apart from its body if both have one name, and
-/// `ROBOT/BODY/joint` if it has none.
-fn joint_label(part: &RobotPart, i: usize) -> String {
-    let body = &part.machine.robot.bodies[i];
-    let joint = body.joints.first().map_or("", |j| j.name.as_str());
-    let label = match (joint.is_empty(), body.name.is_empty()) {
-        (true, true) => format!("{}/body{i}/joint", part.name),
-        (true, false) => format!("{}/{}/joint", part.name, body.name),
-        (false, _) if joint == body.name => format!("{}/{joint}_joint", part.name),
-        (false, _) => format!("{}/{joint}", part.name),
-    };
-    label.replace('.', "_")
 }
 
 /// First dof of the joint of body i.

@@ -25,8 +25,8 @@ pub(super) struct Joined {
 
 /// Looks at the joints of a scene whose bodies touch.
 pub(super) fn joined(scene: &Scene) -> Option<Joined> {
-    let touch =
-        matches!(scene.method, Method::Impulse(_)) && !(scene.ground.is_empty() && scene.contact.is_empty());
+    let method = matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_));
+    let touch = method && !(scene.ground.is_empty() && scene.contact.is_empty());
     if !touch {
         return None;
     }
@@ -176,10 +176,20 @@ pub(super) fn touch_model(
     robots: &[&RobotPart],
     notes: &mut Notes,
 ) -> Option<TouchModel> {
-    let Method::Impulse(settings) = &scene.method else { return None };
+    let settings = match &scene.method {
+        Method::Impulse(m) => (m.friction, m.restitution),
+        Method::Lagrange(m) => {
+            for (k, robot) in robots.iter().enumerate() {
+                notes.at("robot", k, &robot.name);
+                notes.error("", "robots touch nothing under `lagrange`; they do under `impulse`");
+            }
+            (m.friction, m.restitution)
+        }
+        _ => return None,
+    };
     check(scene, blocks, robots, notes);
     let mut maker = Maker::new(scene);
-    (maker.out.friction, maker.out.restitution) = (settings.friction, settings.restitution);
+    (maker.out.friction, maker.out.restitution) = settings;
     let mut part_of: BTreeMap<&str, u32> = BTreeMap::new();
     for (k, block) in blocks.iter().filter(|b| b.kind == BlockKind::Rigid).enumerate() {
         notes.at("rigid", k, &block.name);

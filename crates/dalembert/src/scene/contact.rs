@@ -1,4 +1,4 @@
-//! What a user says about touching, for the methods `ipc` and `impulse`.
+//! What a user says about touching, for the methods `ipc`, `impulse` and `lagrange`.
 
 use crate::math::Vec3;
 
@@ -31,7 +31,7 @@ pub struct ContactRule {
     pub between: [String; 2],
     /// Coefficient of friction μ ≥ 0; that of the method's settings if there is none.
     pub friction: Option<f64>,
-    /// Coefficient of restitution ≥ 0: speed after a bounce over speed before (`impulse` only).
+    /// Coefficient of restitution ≥ 0: speed after a bounce over speed before (`impulse` and `lagrange`).
     pub restitution: Option<f64>,
     /// Friction against turning about the normal, as a torque over the normal force \[m\] (`impulse` only).
     pub torsional_friction: Option<f64>,

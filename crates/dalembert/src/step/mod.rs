@@ -17,8 +17,8 @@ mod tangent;
 pub use explicit::{Explicit, Integrator};
 pub use implicit::{Implicit, Scheme};
 pub use impulse::{Impulse, RowSolver};
-pub use ipc::Ipc;
-pub use lagrange::{Lagrange, assemble};
+pub use ipc::{Ipc, Touching};
+pub use lagrange::{Impacts, Lagrange, assemble};
 pub use robots::{ROBOT_INTEGRATORS, robot_scheme};
 pub use system::{RowCount, gaps, independent_rows, worst_gap};
 
@@ -141,6 +141,18 @@ pub enum StepError {
     Crowded {
         /// What was found.
         message: String,
+        /// Time before the step \[s\].
+        time: f64,
+    },
+    /// Friction and rigid bodies contradict each other.
+    #[error(
+        "no forces of contact between `{a}` and `{b}` agree with rigid bodies and Coulomb friction at t = {time} s (as for a rod sliding on its tip, Painlevé 1895); less friction, or the method `impulse`, would help"
+    )]
+    NoContactForce {
+        /// Name of one thing.
+        a: String,
+        /// Name of the other.
+        b: String,
         /// Time before the step \[s\].
         time: f64,
     },
@@ -275,6 +287,7 @@ pub struct Workspace {
     /// The state that a step builds before it becomes the state, or the one before a step that may fail.
     pub(crate) next: State,
     pub(crate) lagrange: System,
+    pub(crate) lagrange_touch: lagrange::TouchWork,
     pub(crate) impulse: ImpulseWork,
     pub(crate) implicit: ImplicitWork,
     pub(crate) robots: robots::RobotsWork,
@@ -370,6 +383,15 @@ impl Simulation {
             self.step()?;
         }
         Ok(())
+    }
+
+    /// Contacts now and their forces: those of the last step under `impulse`, those at the present state under `ipc`;
+    /// none under other methods.
+    pub fn contacts(&self) -> Result<Vec<crate::model::ContactForce>, StepError> {
+        match &self.method {
+            Method::Ipc(ipc) => Ok(ipc.touching(&self.model, &self.state, self.dt)?.forces),
+            _ => Ok(self.model.contact_forces(&self.state).collect()),
+        }
     }
 
     /// Kinetic and potential energy now \[J\].

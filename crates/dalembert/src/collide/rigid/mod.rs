@@ -26,6 +26,7 @@ mod gjk;
 mod hull;
 mod mesh;
 mod narrow;
+mod query;
 mod separate;
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ pub use detector::Detector;
 pub use geometry::Geometry;
 pub use hull::{Hull, HullError};
 pub use mesh::{HeightField, Mesh, SurfaceError};
+pub use query::{Distance, Hit, distance, overlap, ray_cast, ray_cast_all};
 
 use crate::math::{Pose, Vec3};
 

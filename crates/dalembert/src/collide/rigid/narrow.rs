@@ -138,6 +138,7 @@ fn sphere_box(c: &Vec3, r: f64, B: &Frame, half: &Vec3, margin: f64) -> Option<M
     Some(points.manifold())
 }
 
+#[allow(clippy::large_enum_variant)] // made and taken apart at once
 enum Boxes {
     Apart,
     Touch(Manifold),

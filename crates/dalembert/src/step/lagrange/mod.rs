@@ -16,6 +16,20 @@
 //! quotient would be a spurious acceleration of order one. (On C = 0, as at a dead point, small singular values are
 //! real.) So a stage whose equations are left with a residual is evaluated at the nearest configuration with C = 0
 //! instead: another extension of the same motion off C = 0, so that the order stays. Book: "Lagrange".
+//!
+//! Rigid bodies that touch (scenes with a ground or a rule of contact) collide at moments found in time and rest on each
+//! other by forces that only push: `events` tells the order of things, `impact` and `resting` the laws. Book: "Rigid
+//! contact".
+
+mod complementarity;
+mod events;
+mod impact;
+mod resting;
+#[cfg(test)]
+mod tests;
+mod touch;
+
+pub(crate) use touch::TouchWork;
 
 use super::explicit::Integrator;
 use super::phase::{self, Scheme};
@@ -24,6 +38,29 @@ use super::{StepError, StepReport, Workspace};
 use crate::joints::Ask;
 use crate::math::{all_finite, norm, set_triple, triple};
 use crate::model::{Model, State};
+
+/// How several impacts at the same moment follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Impacts {
+    /// One contact after the other, in turn, until none approaches.
+    #[default]
+    Sequential,
+    /// All at once: no contact approaches more than ε times as fast as it did, and only those that would push.
+    Simultaneous,
+    /// Always the contact that approaches fastest, until none does.
+    Chain,
+}
+
+impl Impacts {
+    /// Names in scene files.
+    pub const NAMES: [&'static str; 3] = ["sequential", "simultaneous", "chain"];
+
+    /// The rule with a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Sequential, Self::Simultaneous, Self::Chain];
+        Self::NAMES.iter().position(|n| *n == name).map(|i| all[i])
+    }
+}
 
 /// Settings of the method `lagrange`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,6 +75,14 @@ pub struct Lagrange {
     pub projection: bool,
     /// Baumgarte rate α \[1/s\]; 0 for none.
     pub baumgarte: f64,
+    /// Coefficient of friction μ where no rule of contact says otherwise.
+    pub friction: f64,
+    /// Coefficient of restitution ε where no rule says otherwise.
+    pub restitution: f64,
+    /// Rule for impacts at the same moment.
+    pub impacts: Impacts,
+    /// Bounces slower than this come to rest, and what slides slower sticks \[m/s\].
+    pub rest_speed: f64,
 }
 
 impl Default for Lagrange {
@@ -48,6 +93,10 @@ impl Default for Lagrange {
             min_step: 1e-12,
             projection: true,
             baumgarte: 0.0,
+            friction: 0.0,
+            restitution: 0.0,
+            impacts: Impacts::Sequential,
+            rest_speed: 1e-5,
         }
     }
 }
@@ -72,6 +121,24 @@ impl Lagrange {
         before.copy_from(state);
         system.prepare(model);
         let mut worst = LagrangeReport::default();
+        if let Some(touch) = &model.touch {
+            let mut contact = std::mem::take(&mut work.lagrange_touch);
+            let done = self
+                .step_with_contact(model, touch, state, h, &mut system, &mut contact, work, &mut worst)
+                .and_then(|mut report| {
+                    (report.weak_rows, report.residual) = (worst.weak_rows, worst.residual);
+                    if !model.constraints.is_empty() {
+                        read_multipliers(model, state, &mut system, &mut work.f);
+                    }
+                    if all_finite(&state.q) && all_finite(&state.v) {
+                        return Ok(report);
+                    }
+                    Err(phase::not_finite(model, &before, h, &state.q, &state.v, "lagrange, contact"))
+                })
+                .inspect_err(|_| state.copy_from(&before));
+            (work.lagrange, work.next, work.lagrange_touch) = (system, before, contact);
+            return done;
+        }
         let scheme = Scheme {
             integrator: self.integrator,
             tolerance: self.tolerance,
