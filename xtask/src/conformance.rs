@@ -22,6 +22,7 @@ pub(crate) fn run() -> Outcome {
         ("dalembert-formats", "rigid_ipc_running"),
         ("dalembert-formats", "robots_dynamics"),
         ("dalembert-formats", "robots_running"),
+        ("dalembert-formats", "robots_contact"),
     ] {
         // Tables of models are part of the result, so nothing is captured.
         let tests = ["--package", package, "--features", "conformance", "--test", test, "--", "--nocapture"];

@@ -6,6 +6,7 @@
 //! | `model`, `robot` | what does not change |
 //! | `simulation` | live arrays, steps without the interpreter's lock |
 //! | `callbacks` | Python functions inside a step |
+//! | `coupling` | articulations that Python drives |
 //! | `rollout` | many states on all threads |
 //! | `recording`, `viewer` | files, pictures, the browser |
 //!
@@ -13,6 +14,7 @@
 //! the engine at the ends of a step (see `simulation`).
 
 mod callbacks;
+mod coupling;
 mod errors;
 mod model;
 mod recording;
@@ -48,6 +50,8 @@ fn schema() -> String {
 mod _native {
     #[pymodule_export]
     use super::{examples, run_program, schema};
+    #[pymodule_export]
+    use crate::coupling::{articulations, drive_report, link_dofs, set_drive};
     #[pymodule_export]
     use crate::errors::{BusyError, Error, RecordingError, SceneError, StepError};
     #[pymodule_export]

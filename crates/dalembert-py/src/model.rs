@@ -190,7 +190,7 @@ impl PyModel {
         }
         let build = py.import("dalembert._native")?.getattr("build")?;
         let none = || PyList::empty(py);
-        let arguments = (py.None(), "scene.json", &self.json, ".", none(), none(), none());
+        let arguments = (py.None(), "scene.json", &self.json, ".", none(), none(), none(), none());
         Ok((build, arguments.into_pyobject(py)?.into_any()))
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dalembert::filters::Motion;
-use dalembert::scene::{CustomConstraint, CustomForce, MotionSet};
+use dalembert::scene::{ArticulationItem, CustomConstraint, CustomForce, MotionSet};
 use dalembert_formats::describe::read;
 use dalembert_formats::scene::{ROOT, SceneFile, load, load_text};
 use dalembert_formats::source::{Includes, Source};
@@ -19,6 +19,8 @@ use crate::model::PyModel;
 type ForceRow = (String, Vec<String>, Py<PyAny>, Option<Py<PyAny>>, bool);
 /// name, points, rows, function(t, x), jacobian(t, x).
 type ConstraintRow = (String, Vec<(String, [f64; 3])>, usize, Py<PyAny>, Option<Py<PyAny>>);
+/// name, joints in the order of the freedoms, a body that floats.
+type ArticulationRow = (String, Vec<String>, Option<String>);
 /// on, function(t).
 type MotionRow = (Vec<String>, Py<PyAny>);
 
@@ -38,7 +40,7 @@ pub(crate) fn robot_scene(path: PathBuf) -> PyResult<String> {
 
 /// Builds a model from a file, or from a text whose files are looked for in `directory`.
 #[pyfunction]
-#[pyo3(signature = (path, name, text, directory, forces, constraints, motions))]
+#[pyo3(signature = (path, name, text, directory, forces, constraints, motions, articulations))]
 pub(crate) fn build(
     py: Python<'_>,
     path: Option<PathBuf>,
@@ -48,6 +50,7 @@ pub(crate) fn build(
     forces: Vec<ForceRow>,
     constraints: Vec<ConstraintRow>,
     motions: Vec<MotionRow>,
+    articulations: Vec<ArticulationRow>,
 ) -> PyResult<PyModel> {
     let slot = Slot::default();
     let has_callbacks = !(forces.is_empty() && constraints.is_empty() && motions.is_empty());
@@ -58,6 +61,11 @@ pub(crate) fn build(
         }
         .map_err(errors::scene)?;
         add_functions(&mut file, &slot, forces, constraints, motions)?;
+        for (name, joints, floating) in articulations {
+            let joints: Vec<&str> = joints.iter().map(String::as_str).collect();
+            let item = ArticulationItem::new(name, &joints);
+            file.scene.add(floating.into_iter().fold(item, ArticulationItem::floating));
+        }
         file.build().map_err(errors::scene)
     });
     slot.check(())?;

@@ -406,6 +406,7 @@ impl PySimulation {
         let mut state = self.model.get().unpack(packed.as_slice()?)?;
         self.model.get().slot.check(())?;
         std::mem::swap(&mut state.applied, &mut sim.state.applied);
+        std::mem::swap(&mut state.drives, &mut sim.state.drives);
         sim.state = state;
         self.give_out(py, &sim)
     }
@@ -450,6 +451,16 @@ impl PySimulation {
     pub(crate) fn with<T>(&self, py: Python<'_>, look: impl FnOnce(&Simulation) -> T) -> PyResult<T> {
         let sim = self.current(py)?;
         Ok(look(&sim))
+    }
+
+    /// Changes the simulation as it is now.
+    pub(crate) fn with_mut<T>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut Simulation) -> T,
+    ) -> PyResult<T> {
+        let mut sim = self.current(py)?;
+        Ok(change(&mut sim))
     }
 
     pub(crate) fn the_model(&self) -> &PyModel {

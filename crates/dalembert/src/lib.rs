@@ -21,8 +21,10 @@
 //! With joints, `impulse` puts one move between: `step::system` solves for v⁺ and λ together, rows and bodies as one
 //! saddle-point system ([`solve::kkt`]), and after the drift projects positions back onto C = 0. `lagrange` solves the
 //! same system for accelerations at every stage of an integrator. `implicit` solves for the end of the step, and `ipc`
-//! minimises over it with contact ([`collide`]), never letting anything intersect. Robots ([`bodies::articulated`]) are
-//! stepped beside the other bodies in coordinates of their own.
+//! minimises over it with contact ([`collide`]), never letting anything intersect. Rigid shapes ([`collide::rigid`]) touch
+//! under `impulse` (Coulomb's law per contact, in turn) and `lagrange` (impacts in time, then complementarity). Robots
+//! ([`bodies::articulated`]) keep coordinates of their own: they answer contacts under `impulse`, and under `ipc` their
+//! dynamics, ours or another engine's, drives affine links ([`coupling`]).
 //!
 //! **Objects.** What a user writes is a [`scene::Scene`]. `build` checks it and returns a [`step::Simulation`]: a
 //! [`model::Model`] (constant, shared), a [`model::State`] (everything that changes), a [`step::Workspace`] (buffers
@@ -30,7 +32,8 @@
 //! [`model::Layout`] draws the map.
 //!
 //! **Where does a new thing go?** A force: a file in `forces/unary`, `forces/nary` or `forces/spatial`. A way to carry
-//! points: `mapping/`. A joint: `joints/`. Geometry of contact: `collide/`. A method: `step/`. Mathematics without physics: `solve/`. Each adds a line to
+//! points: `mapping/`. A joint: `joints/`. Geometry of contact: `collide/`, of rigid shapes `collide/rigid/`. A way to let
+//! another engine drive bodies: `coupling/`. A method: `step/`. Mathematics without physics: `solve/`. Each adds a line to
 //! [`check::samples`], and the law tests find it there. The list below is also the direction of `use`: a module uses
 //! those above it.
 //!

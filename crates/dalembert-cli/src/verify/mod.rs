@@ -249,7 +249,7 @@ const CASES: &[Case] = &[
     Case { name: "ipc_told", about: "bodies that move and turn as told", run: ipc_motion::told },
     Case {
         name: "raisim_rolling",
-        about: "a box that slips under balls that roll, pushed in four directions",
+        about: "a box that slips under balls that roll, pushed in three directions",
         run: impulse_contact::rolling,
     },
     Case {

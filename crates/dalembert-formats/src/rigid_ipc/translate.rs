@@ -313,7 +313,7 @@ mod tests {
         let mut sim = build(&body("true, false, true, true, true, true")).unwrap().simulation;
         sim.run(0.1).unwrap();
         let q = &sim.state.q;
-        assert!((q[0] - start[0]).abs() < 1e-12 && (q[3..] == start[3..]));
+        assert!((q[0] - start[0]).abs() < 1e-12 && (q[3..12] == start[3..12]));
         // Implicit Euler: y = v t − g t (t + h)/2.
         assert!((q[1] - start[1] - 0.2 + 4.9 * 0.1 * 0.11).abs() < 1e-6, "{}", q[1] - start[1]);
         let odd = build(&body("false, true, true, true, true, false")).unwrap_err();

@@ -83,6 +83,19 @@ pub(super) static IPC: Table = Table::new(
             "Pa",
             "Stiffness of rigid bodies, which run as affine ones.",
         ),
+        Field::optional(
+            "sleep_after",
+            POSITIVE,
+            "s",
+            "Islands that have been at rest for this long fall asleep; never if absent.",
+        ),
+        Field::default(
+            "sleep_speed",
+            POSITIVE,
+            Literal::Number(1e-3),
+            "m/s",
+            "A body is at rest while no point of it is faster than this.",
+        ),
     ],
 );
 

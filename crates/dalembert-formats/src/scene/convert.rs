@@ -191,6 +191,8 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
         ipc.friction_passes = u32::try_from(t.integer("friction_passes")).unwrap_or(1);
         ipc.contact_stiffness = t.number("contact_stiffness");
         ipc.rigid_stiffness = t.number("rigid_stiffness");
+        ipc.sleep_after = t.maybe_number("sleep_after").unwrap_or(f64::INFINITY);
+        ipc.sleep_speed = t.number("sleep_speed");
         let tolerance = t.number("linear_tolerance");
         ipc.solver = match t.text("solver") {
             "direct" => LinearSolver::Direct,

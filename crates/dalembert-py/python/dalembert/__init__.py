@@ -32,11 +32,12 @@ from ._native import (
 )
 from ._rollout import Rollout, rollout
 from ._scene import Scene
-from ._simulation import LiveState, Simulation, State
+from ._simulation import Articulation, LiveState, Simulation, State
 from ._views import Affine, Generalized, NamedArray, Points, Rigid, Robot
 
 __all__ = [
     "Affine",
+    "Articulation",
     "BusyError",
     "Energy",
     "Error",

@@ -51,6 +51,7 @@ class Scene(Tables):
         self._forces: list[Any] = []
         self._constraints: list[Any] = []
         self._motions: list[Any] = []
+        self._articulations: list[Any] = []
         self._controllers: list[Callable[[Simulation], object]] = []
         self.set(**settings)
 
@@ -156,6 +157,22 @@ class Scene(Tables):
         """Moves points as told: `function(t)` gives their displacement [m] from where they start, shape (3,)."""
         self._motions.append((_names(on), function))
 
+    def add_articulation(
+        self, name: str, joints: Sequence[str | Handle], *, floating: str | Handle | None = None
+    ) -> Handle:
+        """Adds bodies whose joint-space dynamics are computed elsewhere (method `ipc`); see `Simulation.articulation`.
+
+        Args:
+            name: Name, unique among articulations.
+            joints: Hinges, sliders and balls of the scene, in the order of the freedoms.
+            floating: A body whose six freedoms come first: shifts of its origin in world axes, turns in its own.
+
+        The bodies that the joints name lose inertia and weight: the mass matrix that drives them stands for both.
+        """
+        body = floating.name if isinstance(floating, Handle) else floating
+        self._articulations.append((name, _names(joints), body))
+        return Handle("articulation", name)
+
     def add_controller(self, function: Callable[[Simulation], object]) -> None:
         """Calls `function(simulation)` before every step of the simulation that `build` returns."""
         self._controllers.append(function)
@@ -190,6 +207,7 @@ class Scene(Tables):
             self._forces,
             self._constraints,
             self._motions,
+            self._articulations,
         )
 
     def build(self) -> Simulation:

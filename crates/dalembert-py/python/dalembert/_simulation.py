@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -147,6 +147,68 @@ class LiveState:
         return State(self._simulation.model, self._simulation.pack())
 
 
+class Articulation:
+    """Bodies whose joint-space dynamics are computed elsewhere, inside an `ipc` scene.
+
+    Before each step its driver gives the effective mass M (m, m) and the increments δθ̃ (m,) that the freedoms would make
+    without contact; the step minimises ½ (δθ − δθ̃)ᵀ M (δθ − δθ̃) / h² together with everything else.
+    """
+
+    __slots__ = ("_simulation", "name", "freedoms", "joints", "links", "external")
+
+    def __init__(self, simulation: Simulation, name: str) -> None:
+        rows = {row[0]: row for row in _native.articulations(simulation)}
+        if name not in rows:
+            raise KeyError(f"there is no articulation `{name}`; there are {', '.join(f'`{n}`' for n in rows)}")
+        self._simulation = simulation
+        self.name: str = name
+        _, self.freedoms, self.joints, self.links, self.external = rows[name]
+
+    def drive(self, mass: npt.ArrayLike, delta: npt.ArrayLike, reference: npt.ArrayLike | None = None) -> None:
+        """Gives what acts from the next step on, until it is given anew.
+
+        Args:
+            mass: Effective mass M, shape (m, m), symmetric and positive definite [kg·m², kg·m, kg].
+            delta: Increments of a step without contact, shape (m,) [rad or m].
+            reference: Where the links stand for the other engine, shape (links, 12): origin [m], rows of A. Increments
+                count from there, so that the two cannot drift apart; from the state here if absent.
+        """
+        _native.set_drive(self._simulation, self.name, mass, delta, reference)
+
+    def drive_by(self, function: Callable[[Simulation], tuple[Any, ...]]) -> None:
+        """Calls `function(simulation)` before every step; it returns (mass, delta) or (mass, delta, reference)."""
+        self._simulation.add_controller(lambda simulation: self.drive(*function(simulation)))
+
+    def _report(self) -> tuple[Array, Array, Array]:
+        report = _native.drive_report(self._simulation, self.name)
+        if report is None:
+            raise _native.Error(f"`{self.name}` has made no step yet")
+        return report
+
+    @property
+    def delta(self) -> Array:
+        """Increments δθ of the last step, shape (m,) [rad or m]."""
+        return self._report()[0]
+
+    @property
+    def force(self) -> Array:
+        """M (δθ − δθ̃) / h²: what contact did to the freedoms in the last step, shape (m,) [N·m or N]."""
+        return self._report()[1]
+
+    @property
+    def wrenches(self) -> Array:
+        """Force [N] and torque about its centre [N·m] of contact on each link, world axes, shape (links, 6)."""
+        return self._report()[2]
+
+    @property
+    def dofs(self) -> Array:
+        """Places of the links now, shape (links, 12): origin [m], rows of A. A copy."""
+        return _native.link_dofs(self._simulation, self.name)
+
+    def __repr__(self) -> str:
+        return f"<Articulation `{self.name}`: {self.freedoms} freedoms, {len(self.links)} links>"
+
+
 class Simulation(_native.Simulation):
     """A model, its state and a method, stepped together.
 
@@ -229,6 +291,10 @@ class Simulation(_native.Simulation):
         if not isinstance(view, Rigid):
             raise TypeError(f"`{name}` is no rigid body")
         return view
+
+    def articulation(self, name: str) -> Articulation:
+        """Bodies whose joint-space dynamics are computed elsewhere."""
+        return Articulation(self, name)
 
     def picture(self, width: int = 640, height: int = 480) -> bytes:
         """A picture of now, as PNG."""

@@ -742,9 +742,10 @@ class Tables:
         self,
         name: str | None = None,
         *,
-        force: ArrayLike,
         on: str | Sequence[str] | None = None,
         inside: Mapping[str, Any] | None = None,
+        force: ArrayLike | None = None,
+        torque: ArrayLike | None = None,
         total: bool | None = None,
         sine: Mapping[str, Any] | None = None,
         pulse: Mapping[str, Any] | None = None,
@@ -757,10 +758,13 @@ class Tables:
             on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.
             inside: Only those of the points that start in this region.
             force: Force on each point. [N]
+            torque: Torque on each body, world axes; for rigid and affine bodies under `ipc`. [N·m]
             total: Whether `force` is that on all the points together, divided evenly. Default: false.
             sine: Factor over time: a sine.
             pulse: Factor over time: on for a while.
             table: Factor over time: straight lines between points.
+
+        At least one of force, torque.
 
         At most one of sine, pulse, table.
         """
@@ -769,6 +773,7 @@ class Tables:
             "on": on,
             "inside": inside,
             "force": force,
+            "torque": torque,
             "total": total,
             "sine": sine,
             "pulse": pulse,
@@ -962,28 +967,59 @@ class Tables:
         on: str | Sequence[str],
         inside: Mapping[str, Any] | None = None,
         velocity: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+        center: ArrayLike | None = None,
+        from_: float | None = None,
+        until: float | None = None,
+        path: Mapping[str, Any] | None = None,
         amplitude: ArrayLike | None = None,
         sine: Mapping[str, Any] | None = None,
         table: Mapping[str, Any] | None = None,
     ) -> Handle:
-        """Points that move as told, from where they start.
+        """Points and bodies that move as told, from where they start.
 
         Args:
             on: The points.
             inside: Only those of the points that start in this region.
             velocity: Constant velocity. [m/s]
+            angular_velocity: Constant angular velocity, world axes; affine bodies, and rigid ones under `ipc`, turn with it. [rad/s]
+            center: What they turn about at the start; the centre of mass of a body, and the origin for points, if absent. [m]
+            from_: When velocities begin. [s]
+            until: When velocities end. [s]
+            path: Shifts of the centre over time, added to what velocities do.
             amplitude: Displacement where the factor of `sine` or `table` is 1. [m]
             sine: Factor over time: a sine.
             table: Factor over time: straight lines between points.
 
-        Exactly one of velocity, amplitude.
+        At least one of velocity, angular_velocity, path, amplitude.
 
-        Exactly one of velocity, sine, table.
+        At most one of velocity, amplitude.
+
+        At most one of angular_velocity, amplitude.
+
+        At most one of path, amplitude.
+
+        At most one of from, amplitude.
+
+        At most one of until, amplitude.
+
+        At most one of center, amplitude.
+
+        At most one of velocity, sine, table.
+
+        At most one of angular_velocity, sine, table.
+
+        At most one of path, sine, table.
         """
         return self._add("motion", {
             "on": on,
             "inside": inside,
             "velocity": velocity,
+            "angular_velocity": angular_velocity,
+            "center": center,
+            "from": from_,
+            "until": until,
+            "path": path,
             "amplitude": amplitude,
             "sine": sine,
             "table": table,

@@ -419,13 +419,10 @@ impl Candidates {
         longest: f64,
         options: &CcdOptions,
     ) -> f64 {
-        let mut step = longest;
         // A pair needs to be followed only as far as the others may go.
-        self.each_time(surface, x0, x1, options, |t| {
-            step = step.min(t);
-            step
-        });
-        step
+        let step = std::cell::Cell::new(longest);
+        self.each_time(surface, x0, x1, options, |_| step.get(), |_, t| step.set(step.get().min(t)));
+        step.get()
     }
 
     /// The same, and `times[k]` of every pair, in the order vertex-triangle, edge-edge, vertex-edge, vertex-vertex,
@@ -441,65 +438,98 @@ impl Candidates {
         times.clear();
         times.reserve(self.len());
         let mut step = 1.0f64;
-        self.each_time(surface, x0, x1, options, |t| {
-            times.push(t);
-            step = step.min(t);
-            1.0
-        });
+        self.each_time(
+            surface,
+            x0,
+            x1,
+            options,
+            |_| 1.0,
+            |_, t| {
+                times.push(t);
+                step = step.min(t);
+            },
+        );
         step
     }
 
-    /// Calls `take` with the time of every pair; its answer is how far the next ones need to be followed.
-    fn each_time(
+    /// Calls `take` with the bodies (`u32::MAX` for a half-plane) and the time of every pair. `longest` says how far a
+    /// pair of bodies needs to be followed; pairs with 0 are left out.
+    pub fn each_time(
         &self,
         surface: &Surface,
         x0: &[Vec3],
         x1: &[Vec3],
         options: &CcdOptions,
-        mut take: impl FnMut(f64) -> f64,
+        longest: impl Fn([u32; 2]) -> f64,
+        mut take: impl FnMut([u32; 2], f64),
     ) {
         let mut o = CcdOptions { longest: 1.0, ..*options };
         let radius = |body: u32| surface.bodies[body as usize].radius;
-        let vertex = |v: u32| radius(surface.vertex_body[v as usize]);
-        let edge = |e: u32| radius(surface.edge_body[e as usize]);
+        let vertex = |v: u32| surface.vertex_body[v as usize];
+        let edge = |e: u32| surface.edge_body[e as usize];
         for &[v, t] in &self.vertex_triangle {
             let [a, b, c] = surface.triangles[t as usize];
+            let bodies = [vertex(v), vertex(a)];
+            o.longest = longest(bodies);
+            if o.longest == 0.0 {
+                continue;
+            }
             let i = [v, a, b, c].map(|i| i as usize);
-            o.separation = options.separation + vertex(v) + vertex(a);
+            o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
             let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
-            if !distance::far_apart::<4, 1>(&y0, &y1, o.separation) {
-                o.longest = take(ccd::point_triangle(&y0, &y1, &o));
+            if distance::far_apart::<4, 1>(&y0, &y1, o.separation) {
+                take(bodies, o.longest);
             } else {
-                take(o.longest);
+                take(bodies, ccd::point_triangle(&y0, &y1, &o));
             }
         }
         for &[e, f] in &self.edge_edge {
+            let bodies = [edge(e), edge(f)];
+            o.longest = longest(bodies);
+            if o.longest == 0.0 {
+                continue;
+            }
             let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
             let i = [a, b, c, d].map(|i| i as usize);
-            o.separation = options.separation + edge(e) + edge(f);
+            o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
             let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
-            if !distance::far_apart::<4, 2>(&y0, &y1, o.separation) {
-                o.longest = take(ccd::edge_edge(&y0, &y1, &o));
+            if distance::far_apart::<4, 2>(&y0, &y1, o.separation) {
+                take(bodies, o.longest);
             } else {
-                take(o.longest);
+                take(bodies, ccd::edge_edge(&y0, &y1, &o));
             }
         }
         for &[v, e] in &self.vertex_edge {
+            let bodies = [vertex(v), edge(e)];
+            o.longest = longest(bodies);
+            if o.longest == 0.0 {
+                continue;
+            }
             let [a, b] = surface.edges[e as usize];
             let i = [v, a, b].map(|i| i as usize);
-            o.separation = options.separation + vertex(v) + edge(e);
-            o.longest = take(ccd::point_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+            o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
+            take(bodies, ccd::point_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
         }
         for &[v, w] in &self.vertex_vertex {
+            let bodies = [vertex(v), vertex(w)];
+            o.longest = longest(bodies);
+            if o.longest == 0.0 {
+                continue;
+            }
             let i = [v, w].map(|i| i as usize);
-            o.separation = options.separation + vertex(v) + vertex(w);
-            o.longest = take(ccd::point_point(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+            o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
+            take(bodies, ccd::point_point(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
         }
         for &[v, k] in &self.vertex_plane {
+            let bodies = [vertex(v), u32::MAX];
+            o.longest = longest(bodies);
+            if o.longest == 0.0 {
+                continue;
+            }
             let plane = &surface.half_planes[k as usize];
             let [h0, h1] = [x0, x1].map(|x| plane.height(&x[v as usize]));
-            o.separation = options.separation + vertex(v);
-            o.longest = take(ccd::point_plane(h0, h1, &o));
+            o.separation = options.separation + radius(bodies[0]);
+            take(bodies, ccd::point_plane(h0, h1, &o));
         }
     }
 }

@@ -70,6 +70,12 @@ pub trait Force: Send + Sync {
         0.0
     }
 
+    /// Hands out the stored energy by points: calls `add` with a point of each part of the batch and its energy \[J\]; the
+    /// calls sum to [`energy`](Self::energy). False, and no call, if the batch knows the sum only.
+    fn share_energy(&self, _points: &Points, _add: &mut dyn FnMut(usize, f64)) -> bool {
+        false
+    }
+
     /// f += −∂W/∂x + dissipative part \[N\].
     fn add_force(&self, points: &Points, f: &mut [f64]);
 

@@ -329,7 +329,7 @@ mod tests {
             let y: Vec<f64> = z.iter().map(|_| random.between(-1.0, 1.0)).collect();
             for m in measures {
                 // Fourth-order central differences along y.
-                let e = 1e-3;
+                let e = 2e-4;
                 let at = |k: f64| z.iter().zip(&y).map(|(z, y)| z + k * e * y).collect::<Vec<f64>>();
                 let derivative = |f: &dyn Fn(&[f64]) -> Vec<f64>| -> Vec<f64> {
                     let [a, b, c, d] = [-2.0, -1.0, 1.0, 2.0].map(|k| f(&at(k)));

@@ -11,6 +11,7 @@ mod quantity;
 mod robots;
 mod state;
 mod touch;
+mod touch_sensor;
 
 pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};

@@ -73,6 +73,8 @@ enum What {
     Broken(usize),
     /// Of a joint of affine bodies.
     Affine(JointPart),
+    /// Part of the pose or velocity of the affine body whose centre is this point, taken as a rigid one.
+    Pose(usize, usize),
     WorstGap,
     /// Entry of the robots' numbers, and whether it is a rate.
     RobotNumber(usize, bool),
@@ -190,6 +192,10 @@ impl Quantity {
                     None => return Err(fail(part, "a rigid body has no such part", words(&KNOWN))),
                 }
             }
+            _ if model.block(name).is_some_and(|b| b.kind == BlockKind::Affine) && POSE.contains(&part) => {
+                let first = model.block(name).map_or(0, |b| b.points.start);
+                What::Pose(first, POSE.iter().position(|p| *p == part).unwrap_or(0))
+            }
             _ if generalized_part(model, name, part).is_some() => {
                 generalized_part(model, name, part).unwrap_or(What::Time)
             }
@@ -256,6 +262,7 @@ impl Quantity {
             What::JointGap(c) => model.joint_gap(state, *c),
             What::Broken(c) => f64::from(u8::from(state.broken[model.constraints[*c].joint])),
             What::Affine(part) => model.read_affine_joint(state, *part),
+            What::Pose(first, part) => affine_pose(x, v, *first)[*part],
             What::WorstGap => {
                 let exact = |c: &usize| {
                     let entry = &model.constraints[*c];
@@ -300,6 +307,10 @@ impl Quantity {
             What::RobotNumber(_, false) => "rad or m",
             What::RobotNumber(_, true) => "rad/s or m/s",
             What::RobotPlace(..) => "m",
+            What::Pose(_, 0..=2) => "m",
+            What::Pose(_, 3..=6) => "m/s",
+            What::Pose(_, 7..=9) => "rad/s",
+            What::Pose(..) => "1",
             What::Quaternion(..) | What::Coordinate(_) | What::CoordinateRate(_) | What::Broken(_) => "1",
         }
     }
@@ -434,6 +445,23 @@ impl Model {
         let first = block.points.start;
         index.within(block.points.len(), name).map(|r| first + r.start..first + r.end)
     }
+}
+
+/// Parts of an affine body that is read as a rigid one.
+const POSE: [&str; 14] = ["x", "y", "z", "vx", "vy", "vz", "speed", "wx", "wy", "wz", "qw", "qx", "qy", "qz"];
+
+/// Pose and velocity of an affine body in the order of [`POSE`]: its centre, and the rotation R nearest to its deformation
+/// A (A = R S with S symmetric); the angular velocity, in the axes of R, is the skew part of $R^T\dot A$ for the small S − 1 of
+/// a stiff body.
+fn affine_pose(x: &[f64], v: &[f64], first: usize) -> [f64; 14] {
+    let matrix = |a: &[f64]| crate::math::Mat3::from_columns(&[1, 2, 3].map(|k| triple(a, first + k)));
+    let (U, _, Q) = crate::forces::nary::signed_svd(&matrix(x));
+    let R = U * Q.transpose();
+    let q = crate::math::Quat::from_rotation_matrix(&nalgebra::Rotation3::from_matrix_unchecked(R));
+    let W = R.transpose() * matrix(v);
+    let w = [W[(2, 1)] - W[(1, 2)], W[(0, 2)] - W[(2, 0)], W[(1, 0)] - W[(0, 1)]].map(|w| 0.5 * w);
+    let (p, u): (Vec3, Vec3) = (triple(x, first), triple(v, first));
+    [p.x, p.y, p.z, u.x, u.y, u.z, u.norm(), w[0], w[1], w[2], q.w, q.i, q.j, q.k]
 }
 
 /// The bracket behind a name.

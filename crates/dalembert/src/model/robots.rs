@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A robot is stepped by itself with the scheme that belongs to the scene's method: nothing else pushes on it but what
-//! a user writes into its controls and forces.
+//! a user writes into its controls and forces. Under `impulse` with contact it is solved with what it touches.
 
 use std::ops::Range;
 

@@ -32,6 +32,10 @@ pub struct State {
     pub robots: Vec<f64>,
     /// Points of contact of the last step of `impulse`, sorted by colliders.
     pub contacts: Vec<ContactPoint>,
+    /// For how long each body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps. The bodies
+    /// are those of the [`ContactModel`](super::ContactModel); empty if none may sleep. Whoever moves a sleeping body by hand
+    /// sets its number to 0.
+    pub rest: Vec<f64>,
     /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
     /// unchanged until they are set anew. An input, not a part of what [`pack`](Self::pack) saves.
     pub applied: Vec<f64>,
@@ -69,6 +73,7 @@ impl State {
             before: Vec::new(),
             robots: vec![0.0; layout.robots],
             contacts: Vec::new(),
+            rest: Vec::new(),
             applied: Vec::new(),
             drives: Vec::new(),
         }
@@ -86,6 +91,7 @@ impl State {
         self.before.clone_from(&other.before);
         self.robots.clone_from(&other.robots);
         self.contacts.clone_from(&other.contacts);
+        self.rest.clone_from(&other.rest);
         self.applied.clone_from(&other.applied);
         self.drives.clone_from(&other.drives);
     }
@@ -146,7 +152,7 @@ impl State {
     }
 
     /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, free q, free v,
-    /// λ, turns, broken joints, robots; the step before if the layout looks back; contacts if there are any.
+    /// λ, turns, broken joints, robots; the step before if the layout looks back; times at rest and contacts if there are any.
     pub fn pack(&self, layout: &Layout, out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(&[
@@ -166,7 +172,11 @@ impl State {
             out.extend_from_slice(&self.before);
             out.resize(Self::packed_len(layout), 0.0);
         }
-        self.contacts.iter().for_each(|c| c.pack(out));
+        if !self.contacts.is_empty() || !self.rest.is_empty() {
+            out.push(self.rest.len() as f64);
+            out.extend_from_slice(&self.rest);
+            self.contacts.iter().for_each(|c| c.pack(out));
+        }
     }
 
     /// Reads what [`pack`](Self::pack) wrote. Carried points are not in it:
@@ -199,11 +209,18 @@ impl State {
         if before.first().is_some_and(|h| *h > 0.0) {
             state.before.extend_from_slice(before);
         }
-        let (points, left) = contacts.as_chunks::<{ ContactPoint::NUMBERS }>();
-        if !left.is_empty() {
-            return Err(mismatch);
+        if let Some((&count, behind)) = contacts.split_first() {
+            let fits = count >= 0.0
+                && count <= behind.len() as f64
+                && count <= layout.rigid.max(layout.points) as f64;
+            let (rest, points) = behind.split_at(if fits { count as usize } else { 0 });
+            let (points, left) = points.as_chunks::<{ ContactPoint::NUMBERS }>();
+            if !fits || !left.is_empty() {
+                return Err(mismatch);
+            }
+            state.rest.extend_from_slice(rest);
+            state.contacts.extend(points.iter().map(ContactPoint::unpack));
         }
-        state.contacts.extend(points.iter().map(ContactPoint::unpack));
         Ok(state)
     }
 

@@ -79,6 +79,10 @@ fn check(settings: &Ipc, notes: &mut Notes) {
     notes.positive("friction_speed", settings.friction_speed);
     notes.positive("contact_stiffness", settings.contact_stiffness);
     notes.positive("rigid_stiffness", settings.rigid_stiffness);
+    notes.positive("sleep_speed", settings.sleep_speed);
+    if !(settings.sleep_after > 0.0) {
+        notes.error("sleep_after", "must be above 0, or infinite for never");
+    }
     notes.not_negative("friction", settings.friction);
     if let Some(gap) = settings.gap {
         notes.positive("gap", gap);

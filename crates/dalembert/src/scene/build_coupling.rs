@@ -1,7 +1,7 @@
 //! Articulations of an `ipc` scene: those of a user, and those that robots of the scene become.
 //!
 //! Every body of a robot becomes an affine link `ROBOT/BODY` with the surfaces of its collision geoms, every joint an exact
-//! joint `ROBOT/JOINT` between links, and the whole an articulation that the robot's own reduced dynamics drive. Links of
+//! joint `ROBOT/joints/JOINT` between links, and the whole an articulation that the robot's own reduced dynamics drive. Links of
 //! one robot do not touch each other.
 
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn robot(
     let name = |i: usize| match i {
         0 => "world".to_string(),
         _ if robot.bodies[i].name.is_empty() => format!("{}/body{i}", part.name),
-        _ => format!("{}/{}", part.name, robot.bodies[i].name),
+        _ => format!("{}/{}", part.name, plain(&robot.bodies[i].name)),
     };
     let mut list: Vec<(usize, ArticulationJoint)> = Vec::new();
     for (i, body) in robot.bodies.iter().enumerate().skip(1) {
@@ -107,10 +107,7 @@ fn robot(
         };
         let anchor = joint.map_or(pose.position, |j| pose.point(&j.anchor));
         let axis = pose.rotation * joint.map_or(Vec3::z(), |j| j.axis);
-        let label = match joint {
-            Some(joint) if !joint.name.is_empty() => format!("{}/{}", part.name, joint.name),
-            _ => format!("{}/joint{i}", part.name),
-        };
+        let label = joint_name(&part.name, joint.map_or("", |j| &j.name), i);
         let kind = match kind {
             JointKind::Hinge => JointType::Hinge,
             JointKind::Slide => JointType::Slider,
@@ -129,8 +126,6 @@ fn robot(
                 return;
             }
         };
-        let label = if label == name(i) { format!("{label}.joint") } else { label };
-        let label = label.replace('.', "_");
         let mut item =
             JointItem::new(label.clone(), kind, parent, name(i)).anchor(anchor.into()).axis(axis.into());
         if let (Some(joint), JointType::Hinge | JointType::Slider) = (joint, kind) {
@@ -173,12 +168,26 @@ fn robot(
     scene.articulation.push(ArticulationItem { name: part.name.clone(), joints, robot: Some(k) });
 }
 
+/// `ROBOT/joints/JOINT`; bodies may have the same names as joints.
+fn joint_name(robot: &str, joint: &str, body: usize) -> String {
+    if joint.is_empty() {
+        format!("{robot}/joints/#{body}")
+    } else {
+        format!("{robot}/joints/{}", plain(joint))
+    }
+}
+
+/// A name without what quantities read otherwise.
+fn plain(name: &str) -> String {
+    name.trim().replace(['.', ':', '[', ']'], "_")
+}
+
 /// Joints that follow others become gears; other loops are refused.
 fn couplings(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) {
     let robot = &part.machine.robot;
     let label = |id: RobotJointId| {
-        let name = robot.joints().nth(id.0).map(|(_, j)| j.name.clone()).unwrap_or_default();
-        format!("{}/{}", part.name, name).replace('.', "_")
+        let found = robot.joints().nth(id.0);
+        found.map_or(String::new(), |(body, joint)| joint_name(&part.name, &joint.name, body.0))
     };
     let mut pairs: Vec<(RobotJointId, RobotJointId, f64)> =
         robot.mimics.iter().map(|m| (m.joint, m.of, m.multiplier)).collect();

@@ -17,7 +17,7 @@ mod tangent;
 pub use explicit::{Explicit, Integrator};
 pub use implicit::{Implicit, Scheme};
 pub use impulse::{Impulse, RowSolver};
-pub use ipc::Ipc;
+pub use ipc::{Ipc, Touching};
 pub use lagrange::{Impacts, Lagrange, assemble};
 pub use robots::{ROBOT_INTEGRATORS, robot_scheme};
 pub use system::{RowCount, gaps, independent_rows, worst_gap};
@@ -383,6 +383,15 @@ impl Simulation {
             self.step()?;
         }
         Ok(())
+    }
+
+    /// Contacts now and their forces: those of the last step under `impulse`, those at the present state under `ipc`;
+    /// none under other methods.
+    pub fn contacts(&self) -> Result<Vec<crate::model::ContactForce>, StepError> {
+        match &self.method {
+            Method::Ipc(ipc) => Ok(ipc.touching(&self.model, &self.state, self.dt)?.forces),
+            _ => Ok(self.model.contact_forces(&self.state).collect()),
+        }
     }
 
     /// Kinetic and potential energy now \[J\].

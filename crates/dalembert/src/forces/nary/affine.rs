@@ -54,7 +54,7 @@ pub struct AffineBodies {
 type Hessian = [[Mat3; 3]; 3];
 
 /// A = U diag(σ) Qᵀ with rotations U and Q, σ falling, the last one negative if A turns space inside out.
-fn signed_svd(A: &Mat3) -> (Mat3, Vec3, Mat3) {
+pub(crate) fn signed_svd(A: &Mat3) -> (Mat3, Vec3, Mat3) {
     let (values, vectors) = symmetric_eigen(&(A.transpose() * A));
     let mut order = [0, 1, 2];
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
@@ -203,6 +203,11 @@ impl Force for AffineBodies {
 
     fn energy(&self, p: &Points) -> f64 {
         self.bodies.iter().map(|b| b.energy(&b.matrix(p))).sum()
+    }
+
+    fn share_energy(&self, p: &Points, add: &mut dyn FnMut(usize, f64)) -> bool {
+        self.bodies.iter().for_each(|b| add(b.columns[0].index(), b.energy(&b.matrix(p))));
+        true
     }
 
     fn add_force(&self, p: &Points, f: &mut [f64]) {

@@ -1,6 +1,7 @@
 //! Forces on fixed tuples of points.
 
 mod affine;
+pub(crate) use affine::signed_svd;
 mod angular_spring;
 mod bending;
 mod closure;

@@ -19,6 +19,11 @@ impl Force for Gravity {
         (0..p.len()).map(|i| -p.mass[i] * self.acceleration.dot(&p.position(i))).sum()
     }
 
+    fn share_energy(&self, p: &Points, add: &mut dyn FnMut(usize, f64)) -> bool {
+        (0..p.len()).for_each(|i| add(i, -p.mass[i] * self.acceleration.dot(&p.position(i))));
+        true
+    }
+
     fn add_force(&self, p: &Points, f: &mut [f64]) {
         let g = self.acceleration;
         each_point(f, p.mass, |f, m| *f = [f[0] + m * g.x, f[1] + m * g.y, f[2] + m * g.z]);

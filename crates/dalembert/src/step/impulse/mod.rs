@@ -9,7 +9,8 @@
 //! are rows whose force has bounds: an active-set iteration finds which of them stand at a bound. Then bodies drift:
 //! x by v⁺, rotations by the energy-momentum step, which keeps the spin's momentum and energy. A hard joint on a fast
 //! link then gapes by about r(ωh)²/2; a mass-weighted projection closes it. Swings of light links between heavy
-//! ones that are too fast for the step are damped (see `system::stiffen`). Book: "Impulse".
+//! ones that are too fast for the step are damped (see `system::stiffen`). Scenes whose things touch take the steps of
+//! `contact` instead. Book: "Impulse", "Contact by impulses".
 
 mod contact;
 mod project;

@@ -26,10 +26,15 @@
 //! faster than the tolerance, in metres per second. Book: "Intersection-free contact".
 
 mod bend;
+mod islands;
 mod joints;
 mod newton;
+mod part;
 mod potential;
+mod report;
 mod rigid_modes;
+mod search;
+mod sleep;
 mod system;
 mod touch;
 
@@ -39,6 +44,7 @@ use crate::model::{Model, State};
 use crate::solve::linear::LinearSolver;
 
 pub(crate) use newton::IpcWork;
+pub use report::Touching;
 
 /// Settings of the method `ipc`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,6 +71,10 @@ pub struct Ipc {
     pub contact_stiffness: f64,
     /// κ of rigid bodies \[Pa\], > 0.
     pub rigid_stiffness: f64,
+    /// Islands that have been at rest for this long fall asleep \[s\]; never if infinite.
+    pub sleep_after: f64,
+    /// A body is at rest while no point of it is faster than this \[m/s\].
+    pub sleep_speed: f64,
 }
 
 impl Default for Ipc {
@@ -80,6 +90,8 @@ impl Default for Ipc {
             friction_passes: 2,
             contact_stiffness: 1.0,
             rigid_stiffness: 1e9,
+            sleep_after: f64::INFINITY,
+            sleep_speed: 1e-3,
         }
     }
 }
@@ -95,6 +107,15 @@ impl Ipc {
         let Workspace { ipc: w, next, .. } = work;
         next.copy_from(state);
         let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
+        if w.find_sleepers(self, model, state, h) {
+            next.advance_time(h);
+            if self.scheme == Scheme::Bdf2 {
+                next.remember(&model.layout, &state.q, &state.v, h);
+            }
+            std::mem::swap(state, next);
+            report.time = state.time;
+            return Ok(report);
+        }
         w.drive(model, state, h)?;
         let torques = model.contact.as_ref().map_or(&[][..], |c| &c.torques);
         if torques.is_empty() {
@@ -112,6 +133,7 @@ impl Ipc {
         }
         w.finish(model, next, self.scheme);
         w.finish_drives(model, h, next);
+        w.fall_asleep(self, model, h, next);
         crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
         if !all_finite(&next.q) || !all_finite(&next.v) {
             return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));

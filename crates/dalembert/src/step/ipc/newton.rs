@@ -2,23 +2,19 @@
 
 use super::super::{StepError, StepReport};
 use super::Ipc;
-use super::bend::bend;
+use super::islands::{Islands, NONE};
 use super::joints::JointWork;
+use super::part::Part;
 use super::potential::Potential;
-use super::system::Equations;
+use super::search::{Steps, crowded};
+use super::system::{Equations, ITERATE};
 use super::touch::Touch;
-use crate::collide::TooMany;
 use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
-use crate::math::{dot, set_triple, triple};
+use crate::math::{set_triple, triple};
 use crate::model::{Model, State};
 use crate::step::Scheme;
+use rayon::prelude::*;
 
-/// Halvings of a step.
-const HALVINGS: u32 = 40;
-/// Part of the promised decrease that a step must keep (Armijo).
-const ARMIJO: f64 = 1e-4;
-/// Turns whose chord stretches a body by less than this are cut along the chord.
-const CHORD: f64 = 1e-7;
 /// Relative change of a friction load that asks for another pass.
 const LOAD_CHANGE: f64 = 0.05;
 /// Rounds in which prescribed bodies may come to where they are told to be.
@@ -31,24 +27,31 @@ const JOINT_ROUNDS: u32 = 30;
 /// Buffers of a step.
 #[derive(Debug, Default)]
 pub(crate) struct IpcWork {
-    potential: Potential,
+    pub(super) potential: Potential,
     pub(super) touch: Touch,
-    joints: JointWork,
+    pub(super) joints: JointWork,
     pub(crate) coupling: CouplingWork,
-    equations: Equations,
+    pub(super) islands: Islands,
+    /// The system of everything, and those of islands.
+    pub(super) equations: Equations,
+    parts: Vec<Part>,
+    row: Vec<u32>,
     /// The iterate with its carried points, and the next one.
-    q: Vec<f64>,
-    trial: Vec<f64>,
+    pub(super) q: Vec<f64>,
+    pub(super) trial: Vec<f64>,
     carried: Vec<f64>,
     /// −∇E, the Newton step, and the way to go.
-    b: Vec<f64>,
-    delta: Vec<f64>,
-    way: Vec<f64>,
+    pub(super) b: Vec<f64>,
+    pub(super) delta: Vec<f64>,
+    pub(super) way: Vec<f64>,
+    pub(super) steps: Steps,
     /// Held blocks and where they are told to be.
     told: Vec<(usize, crate::math::Vec3)>,
-    /// Energy of contact and friction at q, and at the trial \[J\].
-    here: f64,
-    ahead: f64,
+    /// Units that sleep, and whether a body moved as it was told in this step.
+    pub(super) asleep: Vec<bool>,
+    pub(super) moved: bool,
+    /// Energy of contact and friction at q by bodies \[J\].
+    pub(super) here: Vec<f64>,
 }
 
 impl Ipc {
@@ -63,8 +66,7 @@ impl Ipc {
         w.begin(self, model, state, h)?;
         for pass in 1..=self.friction_passes.max(1) {
             self.newton_held(model, state, h, w, report)?;
-            let change = w.touch_friction(model);
-            if change <= LOAD_CHANGE || pass == self.friction_passes {
+            if !w.touch_friction(model) || pass == self.friction_passes {
                 break;
             }
         }
@@ -107,18 +109,26 @@ impl Ipc {
     ) -> Result<(), StepError> {
         let limit = report.iterations + self.most_newton;
         let mut rounds = 0;
+        if !w.islands.several() {
+            w.islands.done.fill(false);
+        }
         loop {
             report.iterations += 1;
-            w.linearise(model, state, report);
             let pending = w.pending();
+            w.moved |= pending;
+            w.group(model, pending);
+            w.linearise(model, state, report);
             if pending {
                 w.follow(model);
             }
-            w.equations.solve(model, &w.q, &w.b, &mut w.delta, self.solver, report)?;
+            w.solve(self, model, report)?;
             w.tell();
-            let speed = w.speed(model) / h;
-            report.residual = speed;
-            let floor = w.search(model, state, pending, report)?;
+            let speeds = w.speeds(model, h);
+            report.residual = speeds.iter().copied().fold(0.0, f64::max);
+            if report.iterations == 1 && !pending && w.guess(model, state)? {
+                continue;
+            }
+            w.search(model, state, pending, report)?;
             if pending {
                 rounds += 1;
                 if w.pending() && (rounds >= ROUNDS || report.iterations >= limit) {
@@ -126,10 +136,7 @@ impl Ipc {
                 }
                 continue;
             }
-            // What sticks moves slower than the speed below which friction is smoothed: it must be resolved.
-            let rubs = w.touch.rubs();
-            let tolerance = if rubs { self.tolerance.min(0.1 * self.friction_speed) } else { self.tolerance };
-            if floor || speed <= tolerance {
+            if w.rest(self, model, &speeds) {
                 return Ok(());
             }
             if report.iterations >= limit {
@@ -141,10 +148,17 @@ impl Ipc {
 }
 
 impl IpcWork {
-    fn begin(&mut self, settings: &Ipc, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
+    pub(super) fn begin(
+        &mut self,
+        settings: &Ipc,
+        model: &Model,
+        state: &State,
+        h: f64,
+    ) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
-        (self.here, self.ahead) = (0.0, 0.0);
         self.q.clone_from(&state.q);
+        self.moved = false;
+        self.islands.done.clone_from(&self.asleep);
         self.trial.clone_from(&state.q);
         self.carried.resize(model.layout.len_v(), 0.0);
         self.told.clear();
@@ -168,13 +182,19 @@ impl IpcWork {
             }
             self.coupling.begin(&contact.articulations, &self.q, h);
             self.joints.begin(contact, state, &self.potential.start, d);
+            let (islands, asleep) = (&self.islands, &self.asleep);
+            self.touch.leave_out(contact, |b| {
+                let u = islands.unit_of_body[b as usize];
+                u == NONE || asleep[u as usize]
+            });
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
                 return Err(StepError::Touching { time: state.time });
             }
             self.touch.take_friction(contact);
-            self.here = self.touch.energy(contact, false);
+            self.touch.sum(contact, false);
+            self.here.clone_from(&self.touch.share);
         }
         Ok(())
     }
@@ -214,6 +234,83 @@ impl IpcWork {
         }
     }
 
+    /// Finds the islands at the iterate. What is done is left out of contact until something touches it.
+    fn group(&mut self, model: &Model, pending: bool) {
+        let Some(contact) = model.contact.as_ref().filter(|_| self.islands.several()) else {
+            return self.islands.together();
+        };
+        if pending {
+            self.islands.done.fill(false);
+        }
+        let woke = self.islands.by_contacts(self.touch.ties());
+        if self.touch.leaves_out() && (woke || pending) {
+            self.touch.leave_out(contact, |_| false);
+            self.touch.energy(contact, false);
+            self.here.clone_from(&self.touch.share);
+            self.islands.by_contacts(self.touch.ties());
+        }
+        let Self { islands, touch, asleep, .. } = self;
+        asleep.iter_mut().zip(&islands.done).for_each(|(a, d)| *a &= d);
+        touch.leave_out(contact, |b| {
+            let u = islands.unit_of_body[b as usize];
+            u == NONE || islands.done[u as usize]
+        });
+        if pending {
+            self.islands.together();
+        }
+    }
+
+    /// δ, all of it at once or island by island; zero for islands that are done.
+    fn solve(&mut self, settings: &Ipc, model: &Model, report: &mut StepReport) -> Result<(), StepError> {
+        let Some(contact) = model.contact.as_ref().filter(|_| !self.islands.whole) else {
+            return self.equations.solve(model, &self.q, &self.b, &mut self.delta, settings.solver, report);
+        };
+        let Self { islands, parts, row, equations, q, b, delta, .. } = self;
+        delta.clear();
+        delta.resize(model.layout.nv, 0.0);
+        row.clear();
+        row.resize(model.layout.particles, NONE);
+        let mut slot = vec![NONE; islands.groups];
+        let mut used = 0;
+        for (u, &g) in islands.group_of_unit.iter().enumerate() {
+            if islands.done[u] || slot[g as usize] != NONE {
+                continue;
+            }
+            slot[g as usize] = used as u32;
+            let blocks = &islands.blocks[g as usize];
+            blocks.iter().enumerate().for_each(|(r, &i)| row[i as usize] = r as u32);
+            if parts.len() <= used {
+                parts.push(Part::default());
+            }
+            parts[used].start(blocks, b);
+            used += 1;
+        }
+        for (i, j, block) in &equations.list.entries {
+            let (r, c) = (row[*i as usize], row[*j as usize]);
+            if r != NONE && c != NONE {
+                let part = &mut parts[slot[islands.group(*i as usize) as usize] as usize];
+                part.list.entries.push((r, c, *block));
+            }
+        }
+        let one = |part: &mut Part| part.solve(model, contact, q, settings.solver, ITERATE);
+        // Islands know nothing of each other: the bits are the same in any order and on any thread.
+        let failed = if used > 1 {
+            parts[..used].par_iter_mut().map(one).find_any(Result::is_err)
+        } else {
+            parts[..used].iter_mut().map(one).find(Result::is_err)
+        };
+        if let Some(Err(stop)) = failed {
+            return Err(StepError::Linear { stop, iterations: 0, residual: f64::NAN, time: report.time });
+        }
+        for part in &parts[..used] {
+            part.spread(delta);
+            report.linear_iterations += part.iterations;
+            report.fallbacks += part.fallbacks;
+            report.linear = part.report;
+        }
+        Ok(())
+    }
+
     /// δ of prescribed blocks ← what is left of their way.
     fn tell(&mut self) {
         for (i, place) in &self.told {
@@ -222,141 +319,28 @@ impl IpcWork {
         }
     }
 
-    /// How far the farthest point would move \[m\].
-    fn speed(&self, model: &Model) -> f64 {
-        let reach = |i: usize| model.contact.as_ref().map_or(1.0, |c| c.reach[i]);
-        let moves = self.delta.chunks_exact(3).enumerate();
-        moves.map(|(i, d)| reach(i) * (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()).fold(0.0, f64::max)
-    }
-
-    /// way ← `part` of δ, stiff bodies turned without stretch; the largest turn \[rad\].
-    fn bend(&mut self, model: &Model, part: f64) -> f64 {
-        self.way.clear();
-        self.way.extend(self.delta.iter().map(|d| part * d));
-        let mut largest = 0.0f64;
-        if let Some(contact) = &model.contact {
-            for &first in &contact.affine {
-                // The centre may be held while the columns are free, and the other way round.
-                if !contact.held[first as usize + 1] {
-                    let angle = bend(&self.q, &self.delta, part, first as usize + 1, &mut self.way);
-                    largest = largest.max(angle);
-                }
+    /// Takes friction anew; true if a load changed so much that its island is to be solved again.
+    fn touch_friction(&mut self, model: &Model) -> bool {
+        let Some(contact) = &model.contact else { return false };
+        let Self { islands, touch, asleep, .. } = self;
+        if touch.leaves_out() {
+            touch.leave_out(contact, |b| {
+                let u = islands.unit_of_body[b as usize];
+                u == NONE || asleep[u as usize]
+            });
+            touch.energy(contact, false);
+        }
+        let rubs = contact.friction.iter().any(|mu| *mu != 0.0);
+        if rubs {
+            touch.take_friction(contact);
+            touch.sum(contact, false);
+            islands.done.fill(true);
+            for (&u, change) in islands.unit_of_body.iter().zip(&touch.change).filter(|(u, _)| **u != NONE) {
+                islands.done[u as usize] &= *change <= LOAD_CHANGE;
             }
         }
-        largest
-    }
-
-    /// Finds a way that is free, at most `part` of δ; returns the part and whether it may be cut along the chord.
-    fn free_way(&mut self, model: &Model, state: &State, mut part: f64) -> Result<(f64, bool), StepError> {
-        let Some(contact) = &model.contact else {
-            self.way.clear();
-            self.way.extend(self.delta.iter().map(|d| part * d));
-            return Ok((part, true));
-        };
-        for attempt in 0.. {
-            let angle = self.bend(model, part);
-            if angle > 0.0 {
-                self.equations.correct(model, part, &mut self.way);
-            }
-            let straight = angle * angle < CHORD;
-            self.trial[..self.way.len()].copy_from_slice(&self.q[..self.way.len()]);
-            self.trial.iter_mut().zip(&self.way).for_each(|(z, d)| *z += d);
-            contact.positions(&self.trial, &mut self.touch.x1);
-            let free = self.touch.free_part(contact).map_err(|e| crowded(&e, state))?;
-            if free >= 1.0 {
-                return Ok((part, straight));
-            }
-            if straight || part < 1e-12 {
-                self.way.iter_mut().for_each(|d| *d *= free);
-                return Ok((part * free, true));
-            }
-            // A shorter way is another chord, which may meet something else.
-            part *= if attempt < 2 { free } else { 0.5 * free };
-        }
-        Ok((part, true))
-    }
-
-    /// trial ← q + way, with carried points and vertices; its energy and the size of its terms.
-    fn look(&mut self, model: &Model, state: &State) -> (f64, f64) {
-        let n = model.layout.nv;
-        for (k, z) in self.trial[..n].iter_mut().enumerate() {
-            *z = self.q[k] + self.way[k];
-        }
-        for m in &model.mappings {
-            m.carry(&mut self.trial);
-        }
-        let (mut energy, mut size) = self.potential.energy(model, state, &self.trial, &self.q);
-        if let Some(contact) = &model.contact {
-            contact.positions(&self.trial, &mut self.touch.x1);
-            let touch = self.touch.energy(contact, true);
-            self.ahead = touch;
-            let (joints, joints_size) = self.joints.energy(contact, &self.trial);
-            let coupled = self.coupling.energy(&self.trial);
-            energy += touch + joints + coupled;
-            size += touch.abs() + joints_size + coupled;
-        }
-        (energy, size)
-    }
-
-    /// Goes along δ as far as nothing stops it and the energy falls. True if nothing but rounding is left to gain.
-    fn search(
-        &mut self,
-        model: &Model,
-        state: &State,
-        pending: bool,
-        report: &mut StepReport,
-    ) -> Result<bool, StepError> {
-        // Energy where we stand, with the terms of this iteration.
-        let (mut here, mut size) = self.potential.energy(model, state, &self.q, &self.q);
-        here += self.here;
-        size += self.here;
-        if let Some(contact) = &model.contact {
-            let (joints, joints_size) = self.joints.energy(contact, &self.q);
-            let coupled = self.coupling.energy(&self.q);
-            here += joints + coupled;
-            size += joints_size + coupled;
-        }
-        let slope = -dot(&self.b, &self.delta);
-        let (mut part, mut straight) = self.free_way(model, state, 1.0)?;
-        let noise = 4.0 * f64::EPSILON * (size + self.potential.rounding + self.touch.rounding);
-        for halving in 0..=HALVINGS {
-            let (energy, _) = self.look(model, state);
-            report.evaluations += 1;
-            let enough = energy <= here + ARMIJO * part * slope + noise;
-            if energy.is_finite() && (enough || pending) {
-                self.here = self.ahead;
-                std::mem::swap(&mut self.q, &mut self.trial);
-                std::mem::swap(&mut self.touch.x, &mut self.touch.x1);
-                self.touch.cautious |= halving >= 2;
-                let floor = !pending && part >= 1.0 && -slope <= noise;
-                return Ok(floor);
-            }
-            if halving == HALVINGS {
-                break;
-            }
-            if straight {
-                self.way.iter_mut().for_each(|d| *d *= 0.5);
-                part *= 0.5;
-            } else {
-                (part, straight) = self.free_way(model, state, 0.5 * part)?;
-            }
-        }
-        // Nothing leads down: rounding, or a curvature that says nothing. Stay.
-        if let Some(contact) = &model.contact {
-            self.touch.energy(contact, false);
-        }
-        report.unfinished |= -slope > 1e-6 * size;
-        Ok(true)
-    }
-
-    fn touch_friction(&mut self, model: &Model) -> f64 {
-        let Some(contact) = &model.contact else { return 0.0 };
-        if contact.friction.iter().all(|mu| *mu == 0.0) {
-            return 0.0;
-        }
-        let change = self.touch.take_friction(contact);
-        self.here = self.touch.energy(contact, false);
-        change
+        self.here.clone_from(&touch.share);
+        rubs && !self.islands.done.iter().all(|d| *d)
     }
 
     fn blocked(&self, model: &Model, state: &State) -> StepError {
@@ -415,8 +399,4 @@ impl IpcWork {
             set_triple(&mut next.v, i, &velocity);
         }
     }
-}
-
-fn crowded(error: &TooMany, state: &State) -> StepError {
-    StepError::Crowded { message: error.to_string(), time: state.time }
 }

@@ -1,7 +1,8 @@
 //! The part of the incremental potential without contact: inertia and all forces.
 
 use super::super::tangent::{Factors, Linearization};
-use crate::forces::Tangent;
+use super::islands::{Islands, Sharing};
+use crate::forces::{Points, Tangent};
 use crate::math::{Blocks, dot};
 use crate::model::{Model, State};
 use crate::step::Scheme;
@@ -22,8 +23,8 @@ pub(super) struct Potential {
     dissipates: bool,
     /// What velocities add to the forces at the current z.
     drag: Vec<f64>,
-    /// Σ |f| |z| over all terms \[J\]: what rounding of z makes of the energy, in units of ε.
-    pub rounding: f64,
+    /// Σ |f| |z| of each block over all terms \[J\]: what rounding of z makes of the energy, in units of ε.
+    pub rounding: Vec<f64>,
     off: Vec<f64>,
     product: Vec<f64>,
     v: Vec<f64>,
@@ -106,6 +107,81 @@ impl Potential {
         (W + kinetic + lost, W.abs() + kinetic + lost.abs())
     }
 
+    /// The value \[J\] and the size of its terms, handed out to units: see [`energy`](Self::energy).
+    pub(super) fn energies(
+        &mut self,
+        model: &Model,
+        memory: &State,
+        [q, from]: [&[f64]; 2],
+        islands: &Islands,
+        out: &mut [[f64; 2]],
+    ) {
+        if !islands.several() {
+            let (energy, size) = self.energy(model, memory, q, from);
+            out[0][0] += energy;
+            out[0][1] += size;
+            return;
+        }
+        let n = model.layout.nv;
+        let mut add = |block: usize, energy: f64| {
+            if let Some(out) = out.get_mut(islands.unit_of_block[block] as usize) {
+                out[0] += energy;
+                out[1] += energy.abs();
+            }
+        };
+        let points = model.points(self.time, q, &self.v);
+        for (batch, sharing) in model.forces.iter().zip(&islands.sharing) {
+            match sharing {
+                Sharing::Own => {
+                    batch.force.share_energy(&points, &mut add);
+                }
+                Sharing::Local => {
+                    for i in 0..points.len() {
+                        let one = Points {
+                            time: points.time,
+                            first: i,
+                            x: &points.x[3 * i..3 * i + 3],
+                            v: &points.v[3 * i..3 * i + 3],
+                            mass: &points.mass[i..=i],
+                        };
+                        add(i, batch.force.energy(&one));
+                    }
+                }
+                Sharing::Unit(_) => {}
+            }
+        }
+        if !memory.applied.is_empty() {
+            (0..memory.applied.len()).for_each(|k| add(k / 3, -memory.applied[k] * q[k]));
+        }
+        if self.inertia > 0.0 {
+            self.off.clear();
+            self.off.extend(q[..n].iter().zip(&self.target).map(|(z, s)| z - s));
+            self.product.clear();
+            self.product.resize(n, 0.0);
+            self.here.add_mass_times(model, 0.5 * self.inertia, &self.off, &mut self.product);
+            (0..n).for_each(|k| add(k / 3, self.off[k] * self.product[k]));
+        }
+        if self.dissipates {
+            self.off.clear();
+            self.off.extend(q.iter().zip(from).map(|(a, b)| a - b));
+            self.product.clear();
+            self.product.resize(model.layout.len_v(), 0.0);
+            let points = model.points(self.time, from, &self.v);
+            for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {
+                batch.force.add_damping_times(&points, &self.off, &mut self.product);
+            }
+            let (half, off) = (0.5 / self.d, &self.off);
+            (0..off.len()).for_each(|k| add(k / 3, off[k] * (half * self.product[k] - self.drag[k])));
+        }
+        for (batch, sharing) in model.forces.iter().zip(&islands.sharing) {
+            if let Sharing::Unit(u) = sharing {
+                let energy = batch.force.energy(&points);
+                out[*u as usize][0] += energy;
+                out[*u as usize][1] += energy.abs();
+            }
+        }
+    }
+
     /// b ← −∇ at q, not filtered.
     pub(super) fn slope(&mut self, model: &Model, memory: &State, q: &[f64], b: &mut Vec<f64>) {
         let n = model.layout.nv;
@@ -133,9 +209,10 @@ impl Potential {
             self.off.extend(q[..n].iter().zip(&self.target).map(|(z, s)| s - z));
             self.here.add_mass_times(model, self.inertia, &self.off, b);
         }
-        self.rounding = 0.0;
-        for ((b, f), z) in b.iter_mut().zip(&self.here.f).zip(q) {
-            self.rounding += (b.abs() + f.abs()) * z.abs();
+        self.rounding.clear();
+        self.rounding.resize(n / 3, 0.0);
+        for (k, ((b, f), z)) in b.iter_mut().zip(&self.here.f).zip(q).enumerate() {
+            self.rounding[k / 3] += (b.abs() + f.abs()) * z.abs();
             *b += f;
         }
     }

@@ -43,7 +43,7 @@ pub(super) struct Equations {
 
 const HELD: u32 = u32::MAX;
 /// Bodies from which on conjugate gradients are faster than a factor of the whole matrix.
-const ITERATE: usize = 60;
+pub(super) const ITERATE: usize = 60;
 /// Most iterations before the direct solver takes over.
 const MOST_ITERATIONS: usize = 300;
 /// Most rounds for the forces of exact joints.

@@ -12,14 +12,16 @@
 //! $\mu\lambda$ at the slip $\varepsilon d$, and its curvature
 //! $\mu\lambda\big[\tfrac{f_1}{|u|}(1 - nn^T) + (f_1' - \tfrac{f_1}{|u|})\hat u\hat u^T\big]$ is positive semidefinite as it stands: along û it
 //! is $f_1' \ge 0$, across it $f_1/|u|$. Along û a sliding contact has none, so that a step may slide back beyond where it
-//! came from. Once that has been seen in a step, $f_1/|u|$ is taken in both directions: since $f_0$ is concave in $|u|^2$, the
-//! quadratic with that curvature lies above D everywhere, and its minimum never overshoots.
+//! came from. With $f_1/|u|$ in both directions it never does: $f_0$ is concave in $|u|^2$, and the quadratic with that
+//! curvature lies above D everywhere; but near the end the steps become far too short. So along û the larger one of
+//! $f_1'$ and $\theta f_1/|u|$ is taken, with a caution θ of each body that grows when a step had to be cut and shrinks
+//! when the energy fell by much more than the half of the slope that a right curvature promises.
 
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
-use crate::collide::{Broad, Candidates, ContactSet, HessianSink, Kind, Sym3, TooMany};
+use crate::collide::{Broad, Candidates, Contact, ContactSet, HessianSink, Kind, Sym3, TooMany};
 use crate::math::{Blocks, Mat3, Vec3, add_triple};
-use crate::model::ContactModel;
+use crate::model::{ContactForce, ContactModel};
 
 /// Most pairs of primitives in one search.
 const MOST_PAIRS: usize = 20_000_000;
@@ -54,12 +56,34 @@ pub(super) struct Touch {
     /// Slip below which friction is smoothed, and the gap at which contact begins \[m\].
     slip: f64,
     gap: f64,
-    /// Friction takes the curvature that never overshoots.
-    pub cautious: bool,
+    /// θ of each body: how much of the curvature that never overshoots friction takes along the slip, 0 … 1.
+    pub caution: Vec<f64>,
     /// False if nothing can touch.
     active: bool,
-    /// Σ |f| |x| over all contacts \[J\].
-    pub rounding: f64,
+    /// Σ |f| |x| over the contacts of each body \[J\].
+    pub rounding: Vec<f64>,
+    /// Energy of barrier and friction by bodies, where it was taken last \[J\].
+    pub share: Vec<f64>,
+    /// That of all barriers, and of friction \[J\].
+    pub pressing: f64,
+    pub rubbing: f64,
+    /// Largest change of a load of friction of each body, over its largest load.
+    pub change: Vec<f64>,
+    /// Bodies that are left alone: pairs of two of them do not count. The others are in `live`, if any are left out.
+    quiet: Vec<bool>,
+    live: Candidates,
+    stale: bool,
+}
+
+/// Divides what a contact has between its bodies: by halves, or all of it to the one that can move.
+fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out: &mut [f64]) {
+    let free = |b: u32| b != u32::MAX && !contact.surface.bodies[b as usize].prescribed();
+    match bodies.map(free) {
+        [true, true] => bodies.iter().for_each(|&b| out[b as usize] += 0.5 * amount),
+        [true, false] => out[bodies[0] as usize] += amount,
+        [false, true] => out[bodies[1] as usize] += amount,
+        [false, false] => {}
+    }
 }
 
 /// Puts the blocks of contacts into a list.
@@ -85,9 +109,15 @@ impl Touch {
     pub(super) fn begin(&mut self, contact: &ContactModel, start: &[f64], slip: f64) {
         self.active = contact.can_touch();
         contact.positions(start, &mut self.start);
-        (self.slip, self.gap, self.cautious) = (slip, contact.gap, false);
+        (self.slip, self.gap) = (slip, contact.gap);
+        let bodies = contact.surface.bodies.len();
+        for list in [&mut self.caution, &mut self.rounding, &mut self.share] {
+            list.clear();
+            list.resize(bodies, 0.0);
+        }
         self.load.clear();
-        self.rub.contacts.clear();
+        self.rub = ContactSet::default();
+        self.quiet.clear();
     }
 
     /// Sets κ of every vertex: `mass_factor` times the mass for affine bodies, the mean of the diagonal for nodes.
@@ -121,6 +151,7 @@ impl Touch {
                 return Ok(1.0);
             }
         }
+        self.stale = true;
         let motion = far(&self.x, &self.x1);
         let most = COLLAR * contact.gap;
         let surface = &contact.surface;
@@ -137,17 +168,68 @@ impl Touch {
         Ok(swept.alpha)
     }
 
-    /// Part of the way from x to x1 that is free.
-    pub(super) fn free_part(&mut self, contact: &ContactModel) -> Result<f64, TooMany> {
+    /// True if pairs are left out.
+    pub(super) fn leaves_out(&self) -> bool {
+        self.quiet.contains(&true)
+    }
+
+    /// Leaves out the pairs of two quiet bodies from now on.
+    pub(super) fn leave_out(&mut self, contact: &ContactModel, quiet: impl Fn(u32) -> bool) {
+        // Bodies that nothing moves are no reason to choose pairs: two of them are never paired.
+        let of = |b: u32| quiet(b) && !contact.surface.bodies[b as usize].prescribed();
+        let bodies = contact.surface.bodies.len() as u32;
+        if self.quiet.len() == bodies as usize && (0..bodies).all(|b| of(b) == self.quiet[b as usize]) {
+            return;
+        }
+        self.quiet.clear();
+        self.quiet.extend((0..bodies).map(of));
+        self.stale = true;
+    }
+
+    /// Chooses the pairs that count, if that was put off.
+    fn choose(&mut self, contact: &ContactModel) {
+        if !self.leaves_out() || !self.stale {
+            return;
+        }
+        self.stale = false;
+        let surface = &contact.surface;
+        let quiet = |b: u32| self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
+        let vertex = |v: u32| quiet(surface.vertex_body[v as usize]);
+        let edge = |e: u32| quiet(surface.edge_body[e as usize]);
+        let triangle = |t: u32| vertex(surface.triangles[t as usize][0]);
+        let keep = |from: &[[u32; 2]], to: &mut Vec<[u32; 2]>, both: &dyn Fn(u32, u32) -> bool| {
+            to.clear();
+            to.extend(from.iter().filter(|[a, b]| !both(*a, *b)));
+        };
+        let (all, live) = (&self.candidates, &mut self.live);
+        keep(&all.vertex_triangle, &mut live.vertex_triangle, &|v, t| vertex(v) && triangle(t));
+        keep(&all.edge_edge, &mut live.edge_edge, &|a, b| edge(a) && edge(b));
+        keep(&all.vertex_edge, &mut live.vertex_edge, &|v, e| vertex(v) && edge(e));
+        keep(&all.vertex_vertex, &mut live.vertex_vertex, &|a, b| vertex(a) && vertex(b));
+        keep(&all.vertex_plane, &mut live.vertex_plane, &|v, _| vertex(v));
+    }
+
+    /// Follows the pairs from x to x1: `longest` says how far a pair of bodies is followed, `take` gets how far it may
+    /// go. Returns the part of the way that was looked at.
+    pub(super) fn free_parts(
+        &mut self,
+        contact: &ContactModel,
+        rest: f64,
+        longest: impl Fn([u32; 2]) -> f64,
+        take: impl FnMut([u32; 2], f64),
+    ) -> Result<f64, TooMany> {
         if !self.active {
             return Ok(1.0);
         }
         if !self.x1.iter().all(|x| x.iter().all(|x| x.is_finite())) {
             return Ok(0.0);
         }
-        let longest = self.cover(contact)?;
-        let options = CcdOptions::default();
-        Ok(self.candidates.free_step(&contact.surface, &self.x, &self.x1, longest, &options))
+        let covered = self.cover(contact)?;
+        self.choose(contact);
+        let options = CcdOptions { rest, ..CcdOptions::default() };
+        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
+        pairs.each_time(&contact.surface, &self.x, &self.x1, &options, longest, take);
+        Ok(covered)
     }
 
     /// Takes the contacts at x1 (`ahead`) or x; the energy of barrier and friction there \[J\], infinite where something
@@ -156,12 +238,12 @@ impl Touch {
         if !self.active {
             return 0.0;
         }
+        self.choose(contact);
+        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
         let x = if ahead { &self.x1 } else { &self.x };
-        self.set.update(&contact.surface, &self.candidates, x, contact.gap);
+        self.set.update(&contact.surface, pairs, x, contact.gap);
         self.kappa.clear();
         self.faded.clear();
-        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
-        let mut sum = 0.0;
         for (k, c) in self.set.contacts.iter().enumerate() {
             let mut kappa = c.vertices.iter().map(|&v| self.stiffness[v as usize]).fold(0.0, f64::max);
             if c.kind == Kind::EdgeEdge {
@@ -175,30 +257,74 @@ impl Touch {
                 }
             }
             self.kappa.push(kappa);
-            sum += kappa * barrier.at(c.gap)[0];
+        }
+        self.sum(contact, ahead)
+    }
+
+    /// The energy of the contacts taken last, where they were taken \[J\].
+    pub(super) fn sum(&mut self, contact: &ContactModel, ahead: bool) -> f64 {
+        if !self.active {
+            return 0.0;
+        }
+        let x = if ahead { &self.x1 } else { &self.x };
+        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        self.share.fill(0.0);
+        (self.pressing, self.rubbing) = (0.0, 0.0);
+        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
+            let energy = kappa * barrier.at(c.gap)[0];
+            divide(contact, c.bodies, energy, &mut self.share);
+            self.pressing += energy;
         }
         for (c, load) in self.rub.contacts.iter().zip(&self.load) {
             let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
-            sum += load * law.at(u.norm())[0];
+            let energy = load * law.at(u.norm())[0];
+            divide(contact, c.bodies, energy, &mut self.share);
+            self.rubbing += energy;
         }
+        let sum = self.pressing + self.rubbing;
         if sum.is_nan() { f64::INFINITY } else { sum }
+    }
+
+    /// Forces of the contacts taken last at x, slip counted from `start`.
+    pub(super) fn forces(&mut self, contact: &ContactModel, start: &[f64], out: &mut Vec<ContactForce>) {
+        out.clear();
+        if !self.active {
+            return;
+        }
+        contact.positions(start, &mut self.start);
+        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        let planes = contact.surface.bodies.len() as u32;
+        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
+            let normal = -kappa * barrier.at(c.gap)[1];
+            let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
+            let ratio = law.at(u.norm())[2];
+            let point = c.vertices.iter().zip(&c.weights).filter(|(_, w)| **w > 0.0);
+            out.push(ContactForce {
+                a: c.bodies[0],
+                b: if c.kind == Kind::VertexPlane { planes + c.pair[1] } else { c.bodies[1] },
+                point: point.map(|(&v, w)| *w * self.x[v as usize]).sum(),
+                normal: c.normal,
+                force: normal * c.normal - friction_of(contact, c) * normal * ratio * u,
+                gap: c.gap,
+            });
+        }
     }
 
     /// b −= the slope of barrier and friction at the contacts taken last, at x; stiffnesses are kept for
     /// [`add_curvature`](Self::add_curvature).
     pub(super) fn slope(&mut self, contact: &ContactModel, b: &mut [f64]) {
-        self.rounding = 0.0;
+        self.rounding.fill(0.0);
         if !self.active {
             return;
         }
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         self.forces.clear();
         self.stiffnesses.clear();
-        self.rounding = 0.0;
         for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
             let [_, first, second] = barrier.at(c.gap);
             self.forces.push(-kappa * first * c.normal);
-            self.rounding += (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
+            let rounding = (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
+            divide(contact, c.bodies, rounding, &mut self.rounding);
             self.stiffnesses.push(sym3(&(kappa * second * c.normal * c.normal.transpose())));
         }
         self.set.add_gradient(&self.forces, b);
@@ -220,8 +346,10 @@ impl Touch {
             let [_, _, ratio, rate] = law.at(y);
             self.forces.push(-*load * ratio * u);
             let mut N = ratio * (Mat3::identity() - c.normal * c.normal.transpose());
-            if y > 0.0 && !self.cautious {
-                N += (rate - ratio) / (y * y) * u * u.transpose();
+            if y > 0.0 {
+                let of = |b: u32| self.caution.get(b as usize).copied().unwrap_or(0.0);
+                let theta = of(c.bodies[0]).max(of(c.bodies[1]));
+                N += (rate.max(theta * ratio) - ratio) / (y * y) * u * u.transpose();
             }
             self.stiffnesses.push(sym3(&(*load * N)));
         }
@@ -261,49 +389,62 @@ impl Touch {
         self.rub.add_gradient(&of(&self.rub, rub), b);
     }
 
-    /// Takes normal forces, directions and weights of friction from the contacts taken last. Returns the largest
-    /// relative change of a load, weighed by the largest load.
-    pub(super) fn take_friction(&mut self, contact: &ContactModel) -> f64 {
+    /// Takes normal forces, directions and weights of friction from the contacts taken last, and notes by how much the
+    /// loads of each body have changed.
+    pub(super) fn take_friction(&mut self, contact: &ContactModel) {
+        self.change.clear();
+        self.change.resize(contact.surface.bodies.len(), 0.0);
         if !self.active {
-            return 0.0;
+            return;
         }
-        let surface = &contact.surface;
-        let group = |v: u32| surface.bodies[surface.vertex_body[v as usize] as usize].group;
         let barrier = LogBarrier { gap_max: self.gap };
         let mut loads = Vec::with_capacity(self.set.contacts.len());
         for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            let other = match c.kind {
-                Kind::VertexPlane => surface.half_planes[c.pair[1] as usize].group,
-                Kind::EdgeEdge => group(c.vertices[2]),
-                _ => group(c.vertices[1]),
-            };
-            let mu = contact.friction(group(c.vertices[0]), other);
-            loads.push(-mu * kappa * barrier.at(c.gap)[1]);
+            loads.push(-friction_of(contact, c) * kappa * barrier.at(c.gap)[1]);
         }
-        let largest = loads.iter().chain(&self.load).copied().fold(0.0, f64::max);
-        let same = self.rub.contacts.len() == loads.len()
-            && self
-                .rub
-                .contacts
-                .iter()
-                .zip(&self.set.contacts)
-                .all(|(a, b)| (a.kind, a.pair) == (b.kind, b.pair));
-        let change = if largest == 0.0 {
-            0.0
-        } else if same {
-            loads.iter().zip(&self.load).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / largest
-        } else {
-            let sum = |l: &[f64]| l.iter().sum::<f64>();
-            ((sum(&loads) - sum(&self.load)) / largest).abs()
-        };
-        if largest == 0.0 {
-            self.rub.contacts.clear();
+        self.compare(&loads);
+        if loads.iter().all(|l| *l == 0.0) {
+            self.rub = ContactSet::default();
             self.load.clear();
         } else {
             self.rub = self.set.clone();
             self.load = loads;
         }
-        change
+    }
+
+    /// Largest change of a load of each body over its largest load. Both lists are in the order of their contacts.
+    fn compare(&mut self, loads: &[f64]) {
+        let key = |c: &Contact| (c.body_pair(), c.kind, c.pair);
+        let (old, new) = (&self.rub.contacts, &self.set.contacts);
+        let mut largest = vec![0.0f64; self.change.len()];
+        let mut note = |c: &Contact, before: f64, now: f64, change: &mut Vec<f64>| {
+            for b in c.bodies.into_iter().filter(|b| *b != u32::MAX).map(|b| b as usize) {
+                largest[b] = largest[b].max(before).max(now);
+                change[b] = change[b].max((now - before).abs());
+            }
+        };
+        let (mut i, mut j) = (0, 0);
+        while i < old.len() || j < new.len() {
+            let order = match (old.get(i), new.get(j)) {
+                (Some(a), Some(b)) => key(a).cmp(&key(b)),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                _ => std::cmp::Ordering::Greater,
+            };
+            let (a, b) = (order.is_le(), order.is_ge());
+            let before = if a { self.load[i] } else { 0.0 };
+            let now = if b { loads[j] } else { 0.0 };
+            note(if a { &old[i] } else { &new[j] }, before, now, &mut self.change);
+            i += usize::from(a);
+            j += usize::from(b);
+        }
+        for (change, largest) in self.change.iter_mut().zip(&largest) {
+            *change = if *largest > 0.0 { *change / largest } else { 0.0 };
+        }
+    }
+
+    /// Contacts that push or rub: all that ties bodies together.
+    pub(super) fn ties(&self) -> impl Iterator<Item = &Contact> {
+        self.set.contacts.iter().chain(&self.rub.contacts)
     }
 
     /// True if there is friction.
@@ -315,6 +456,18 @@ impl Touch {
     pub(super) fn smallest_gap(&self) -> f64 {
         self.set.contacts.iter().map(|c| c.gap).fold(f64::INFINITY, f64::min)
     }
+}
+
+/// Coefficient of friction of a contact.
+fn friction_of(contact: &ContactModel, c: &Contact) -> f64 {
+    let surface = &contact.surface;
+    let group = |v: u32| surface.bodies[surface.vertex_body[v as usize] as usize].group;
+    let other = match c.kind {
+        Kind::VertexPlane => surface.half_planes[c.pair[1] as usize].group,
+        Kind::EdgeEdge => group(c.vertices[2]),
+        _ => group(c.vertices[1]),
+    };
+    contact.friction(group(c.vertices[0]), other)
 }
 
 /// (1 − n nᵀ) Σ w (x − start) \[m\].

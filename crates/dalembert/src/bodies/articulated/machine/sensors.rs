@@ -2,8 +2,8 @@
 //!
 //! Accelerations are those of the last step, $(v^+ - v)/h$; an accelerometer reads them against gravity, so at rest it
 //! shows +g upwards. Force and torque sensors read what the body of a site receives from its parent: the sum over
-//! everything behind it of $m(a - g)$ and of its torque, in the axes of the site. Contact, touch and ranges are not
-//! measured here and read 0.
+//! everything behind it of $m(a - g)$ and of its torque, in the axes of the site. Contact and ranges are not measured
+//! and read 0; what touches is known to the whole model: [`Model::touch_sensor`](crate::model::Model::touch_sensor).
 
 use super::super::robot::{RobotJointId, SensorObject};
 use super::drives::Pull;

@@ -19,7 +19,7 @@ const FLOOR: f64 = 1e-11;
 /// Sweeps before they are mixed.
 const PLAIN: u32 = 6;
 /// Sweeps before Newton's method is tried.
-const PATIENCE: u32 = 30;
+const PATIENCE: u32 = 16;
 
 impl ContactWork {
     /// Velocities at the start and without contacts, and inverse inertias, of bodies by themselves; poses and reach of all.
@@ -83,15 +83,7 @@ impl ContactWork {
     }
 
     /// Contacts of this step with the impulses of the one before.
-    pub(super) fn detect(
-        &mut self,
-        settings: &Impulse,
-        touch: &TouchModel,
-        model: &Model,
-        state: &State,
-        h: f64,
-    ) {
-        let _ = settings;
+    pub(super) fn detect(&mut self, touch: &TouchModel, state: &State, h: f64) {
         self.detector.update(&touch.colliders, &self.poses, &self.reach);
         self.contacts.clear();
         self.info.clear();
@@ -116,7 +108,8 @@ impl ContactWork {
                 continue;
             }
             let turning = law.torsional_friction > 0.0 || law.rolling_friction > 0.0;
-            let belt = touch.belt(manifold.a) - touch.belt(manifold.b);
+            // Surfaces that stick have v_a + belt_a = v_b + belt_b.
+            let belt = touch.belt(manifold.b) - touch.belt(manifold.a);
             for p in manifold.points() {
                 let last = known.iter().find(|c| c.feature == p.feature);
                 let sides = nodes.map(|n| self.side(n));
@@ -167,7 +160,6 @@ impl ContactWork {
             }
         }
         self.detector = detector;
-        let _ = model;
         self.sort_by_island();
     }
 
@@ -323,10 +315,9 @@ impl ContactWork {
             let (tolerance, most) = (settings.tolerance * scale, settings.most_sweeps);
             let (mut sweeps, mut moved) = self.solve_island(range.clone(), tolerance, most.min(PATIENCE));
             if moved > tolerance && most > sweeps {
-                moved = match self.solve_direct(range.clone(), moved, tolerance) {
-                    Some(left) => left,
-                    None => moved,
-                };
+                let left = self.solve_dense(range.clone(), moved, tolerance);
+                let left = left.or_else(|| self.solve_direct(range.clone(), moved, tolerance));
+                moved = left.unwrap_or(moved);
             }
             if moved > tolerance && most > sweeps {
                 let (more, left) = self.solve_island(range, tolerance, most - sweeps);

@@ -51,7 +51,7 @@ pub(super) struct Direct {
 }
 
 /// The nearest point of the cone about n, and the slope there.
-fn project(y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
+pub(super) fn project(y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
     let normal = n.dot(y);
     if mu == 0.0 {
         return if normal > 0.0 { (normal * n, n * n.transpose()) } else { (Vec3::zeros(), Mat3::zeros()) };
@@ -70,6 +70,15 @@ fn project(y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
     let along = share * (normal + mu * size);
     let turn = Mat3::identity() - n * n.transpose() - t * t.transpose();
     (along * rim, share * rim * rim.transpose() + (along * mu / size) * turn)
+}
+
+/// The projection of y, made linear about p.
+pub(super) fn trusted(p: &Vec3, y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
+    if *p == Vec3::zeros() {
+        return (Vec3::zeros(), Mat3::zeros());
+    }
+    let (at, slope) = project(p, n, mu);
+    (at + slope * (y - p), slope)
 }
 
 impl ContactWork {
@@ -221,9 +230,19 @@ impl Direct {
             *s = c.friction * across.norm();
             *p = c.impulse;
         }
+        // The first step trusts the impulses that are there to say which contacts stick, slip and part.
+        self.assemble(field, free, x, contacts, true);
+        if self.factor() {
+            self.solve();
+            for (i, b) in self.bodies.iter().enumerate() {
+                let at = 6 * *b as usize;
+                (0..6).for_each(|k| x[at + k] -= self.step[6 * i + k]);
+            }
+        }
+        let scale = self.fastest(free).max(self.fastest(x));
         let mut last = self.merit(field, free, x, contacts);
         for _ in 0..NEWTON {
-            self.assemble(field, free, x, contacts);
+            self.assemble(field, free, x, contacts, false);
             if !self.factor() {
                 break;
             }
@@ -250,7 +269,8 @@ impl Direct {
             }
             x.copy_from_slice(&self.trial);
             let size = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
-            if part == 1.0 && size < 1e-15 + 1e-14 * self.fastest(x) {
+            // What is left of a step this small is rounding.
+            if part == 1.0 && size < 1e-10 * scale {
                 break;
             }
         }
@@ -285,8 +305,9 @@ impl Direct {
         sum
     }
 
-    /// Slope into `step`, tangent into the envelope.
-    fn assemble(&mut self, field: &Field, free: &[f64], x: &[f64], contacts: &[Contact]) {
+    /// Slope into `step`, tangent into the envelope. With `trust` contacts stay on the piece of their law where the impulses
+    /// of the outer round are.
+    fn assemble(&mut self, field: &Field, free: &[f64], x: &[f64], contacts: &[Contact], trust: bool) {
         self.values.fill(0.0);
         self.step.clear();
         self.step.resize(6 * self.bodies.len(), 0.0);
@@ -299,7 +320,12 @@ impl Direct {
             self.add_block(i, 1, i, 1, &inertia);
         }
         for (k, c) in contacts.iter().enumerate() {
-            let (p, slope) = project(&self.aim(k, field, x, c), &c.normal, c.friction);
+            let aim = self.aim(k, field, x, c);
+            let (p, slope) = if trust {
+                trusted(&self.p[k], &aim, &c.normal, c.friction)
+            } else {
+                project(&aim, &c.normal, c.friction)
+            };
             let H = stiffness(c) * slope;
             let place = |s: usize| match c.sides[s] {
                 Side::Loose(at) => Some(self.local[at as usize / 6] as usize),
@@ -409,7 +435,7 @@ impl Direct {
 }
 
 /// ρ of a contact.
-fn stiffness(c: &Contact) -> f64 {
+pub(super) fn stiffness(c: &Contact) -> f64 {
     3.0 * STIFF / c.W.trace()
 }
 

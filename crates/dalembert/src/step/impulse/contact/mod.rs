@@ -25,6 +25,7 @@
 //! Book: "Contact by impulses".
 
 mod clusters;
+mod dense;
 mod detect;
 mod direct;
 mod drift;
@@ -104,6 +105,7 @@ pub(super) struct ContactWork {
     cursor: Vec<u32>,
     mixer: mix::Mixer,
     direct: direct::Direct,
+    dense: dense::Dense,
     change: Vec<Vec3>,
     info: Vec<Info>,
     spins: Vec<Spin>,
@@ -119,6 +121,8 @@ pub(super) struct ContactWork {
     /// Per slot: what the contacts of this step did to a body.
     moved: Vec<Moved>,
     robots: robots::RobotRoom,
+    /// Robots were solved under the impulses as they are.
+    fresh: bool,
 }
 
 /// What contacts did to a body by itself.
@@ -167,13 +171,14 @@ impl ContactWork {
         report: &mut StepReport,
     ) -> Result<(), StepError> {
         self.load(touch, model, state, f, h);
-        self.detect(settings, touch, model, state, h);
+        self.detect(touch, state, h);
         self.f_free.clear();
         self.f_free.extend_from_slice(f);
         let mut all = StepReport::default();
         for round in 0.. {
             let again = self.answer_clusters(settings, touch, model, state, f, h, round, own, &mut all)?;
-            if round > 0 && !again {
+            self.fresh = round > 0 && !again;
+            if self.fresh {
                 break;
             }
             if round == 0 {

@@ -218,7 +218,7 @@ impl ContactWork {
             let cluster = self.clusters[islands + k];
             self.load_extra(k, h);
             let Room { state: own, work, extra, report: one, .. } = &mut self.robots.rooms[k];
-            if cluster.touched {
+            if cluster.touched && !self.fresh {
                 part.machine.trial(own, extra, h, work, one);
             }
             let push = cluster.first as usize..(cluster.first + cluster.len) as usize;

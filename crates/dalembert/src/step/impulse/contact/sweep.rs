@@ -193,6 +193,20 @@ impl Field {
         self.kick_turn(x, &c.sides[1], &-s);
     }
 
+    /// Zero again wherever an impulse of this contact moves something.
+    pub(super) fn clear_push(&self, x: &mut [f64], c: &Contact) {
+        for side in &c.sides {
+            let (first, len) = match *side {
+                Side::World => (0, 0),
+                Side::Loose(at) => (at as usize, 6),
+                Side::Jointed(_, columns) | Side::Link(_, columns) => {
+                    (columns.first as usize, columns.len as usize)
+                }
+            };
+            x[first..first + len].fill(0.0);
+        }
+    }
+
     /// The same for sides by themselves only: clusters have it from their own solvers.
     pub(super) fn push_loose(&self, x: &mut [f64], c: &Contact, p: &Vec3) {
         for (k, p) in [*p, -p].iter().enumerate() {

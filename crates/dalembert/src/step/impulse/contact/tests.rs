@@ -50,7 +50,6 @@ fn a_stack_of_ten_stands_still() {
         sim.step().unwrap();
     }
     let worst = sim.state.q.iter().zip(&start).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    eprintln!("{worst:e} {:?}", sim.report);
     assert!(worst < 1e-5, "{worst:e}");
 }
 

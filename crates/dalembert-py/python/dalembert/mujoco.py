@@ -1,0 +1,201 @@
+"""A robot whose dynamics MuJoCo computes moves links inside an `ipc` scene, both ways.
+
+>>> import mujoco, dalembert as da, dalembert.mujoco as bridge  # doctest: +SKIP
+>>> model = mujoco.MjModel.from_xml_path("arm.xml")  # doctest: +SKIP
+>>> scene = da.Scene(method="ipc", dt=model.opt.timestep)  # doctest: +SKIP
+>>> arm = bridge.add_robot(scene, model, mujoco.MjData(model), name="arm")  # doctest: +SKIP
+>>> sim = scene.build()  # doctest: +SKIP
+>>> for _ in range(100):  # doctest: +SKIP
+...     arm.data.ctrl[:] = ...
+...     arm.step(sim)
+
+Every step: MuJoCo steps a copy without contact, which gives the increments δθ̃ that the joints would make; its mass matrix
+with implicit damping drives the links here, counted from where MuJoCo has them; what came out goes back to `qpos` and `qvel`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+try:
+    import mujoco
+except ImportError as error:  # pragma: no cover
+    raise ImportError("dalembert.mujoco needs MuJoCo: pip install 'dalembert[mujoco]'") from error
+
+from ._native import Error
+from ._scene import Scene
+from ._simulation import Simulation
+
+Array: TypeAlias = npt.NDArray[np.float64]
+GEOM = mujoco.mjtGeom
+JOINT = mujoco.mjtJoint
+
+
+class MujocoRobot:
+    """A robot of MuJoCo inside a scene: made by `add_robot`."""
+
+    def __init__(self, model: Any, data: Any, name: str, links: list[int]) -> None:
+        self.model = model
+        """The `mjModel`."""
+        self.data = data
+        """The `mjData`: its controls and forces are yours; `qpos`, `qvel` and `time` follow the scene."""
+        self.name = name
+        self._links = links
+        self._ahead = mujoco.MjData(model)
+        self._order: list[int] | None = None
+
+    def mass(self) -> Array:
+        """Effective mass M + h B + h² K at the state of `data`, shape (nv, nv): joints' dampers and springs and the gains
+        of joint servos, which MuJoCo's implicit integrators take at the end of the step."""
+        m, h = self.model, float(self.model.opt.timestep)
+        full = np.zeros((m.nv, m.nv))
+        mujoco.mj_fullM(m, self.data, full)
+        damping = np.array(m.dof_damping, dtype=np.float64).reshape(m.nv, -1)[:, 0]
+        full[np.diag_indices(m.nv)] += h * damping
+        for a in range(m.nu):
+            if m.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINT and m.actuator_biastype[a] == mujoco.mjtBias.mjBIAS_AFFINE:
+                dof = int(m.jnt_dofadr[m.actuator_trnid[a, 0]])
+                full[dof, dof] += h * max(0.0, -float(m.actuator_biasprm[a, 2])) * float(m.actuator_gear[a, 0]) ** 2
+        return full
+
+    def increments(self) -> Array:
+        """What the joints would do in a step without contact, shape (nv,) [rad or m]."""
+        m, ahead = self.model, self._ahead
+        mujoco.mj_copyData(ahead, m, self.data)
+        flags = m.opt.disableflags
+        m.opt.disableflags = flags | int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+        try:
+            mujoco.mj_step(m, ahead)
+        finally:
+            m.opt.disableflags = flags
+        delta = np.zeros(m.nv)
+        mujoco.mj_differentiatePos(m, delta, 1.0, self.data.qpos, ahead.qpos)
+        return delta
+
+    def reference(self) -> Array:
+        """Where MuJoCo has the links, shape (links, 12): origin [m], rows of the rotation."""
+        places = [np.concatenate([self.data.xpos[b], self.data.xmat[b]]) for b in self._order or self._links]
+        return np.stack(places)
+
+    def step(self, simulation: Simulation) -> Any:
+        """One step of both; returns the report of the scene's step. `data.qfrc_applied` is yours as always."""
+        m, d, h = self.model, self.data, float(self.model.opt.timestep)
+        if abs(simulation.dt - h) > 1e-12 * h:
+            raise Error(f"MuJoCo steps by {h} s and the scene by {simulation.dt} s: they must be the same")
+        articulation = simulation.articulation(self.name)
+        if self._order is None:
+            numbers = {_link(m, b, self.name): b for b in self._links}
+            self._order = [numbers[link] for link in articulation.links]
+        mujoco.mj_forward(m, d)
+        delta = self.increments()
+        articulation.drive(self.mass(), delta, self.reference())
+        report = simulation.step()
+        done = articulation.delta
+        mujoco.mj_integratePos(m, d.qpos, done, 1.0)
+        d.qvel[:] = done / h
+        d.act[:] = self._ahead.act
+        d.time += h
+        mujoco.mj_forward(m, d)
+        return report
+
+
+def _label(model: Any, body: int) -> str:
+    return str(model.body(body).name) or f"body{body}"
+
+
+def _plain(name: str) -> str:
+    """A name that scenes take."""
+    return "".join(c if c.isalnum() or c in "_-" else "_" for c in name)
+
+
+def _link(model: Any, body: int, robot: str) -> str:
+    return _plain(f"{robot}-{_label(model, body)}")
+
+
+def _shape(model: Any, g: int) -> dict[str, Any]:
+    """The collision shape of a geom, in its own frame."""
+    kind, (a, b, c) = model.geom_type[g], (float(x) for x in model.geom_size[g])
+    if kind == GEOM.mjGEOM_SPHERE:
+        return {"sphere": a}
+    if kind == GEOM.mjGEOM_BOX:
+        return {"box": [2 * a, 2 * b, 2 * c]}
+    if kind == GEOM.mjGEOM_CAPSULE:
+        return {"capsule": {"radius": a, "length": 2 * b}}
+    if kind == GEOM.mjGEOM_CYLINDER:
+        return {"cylinder": {"radius": a, "length": 2 * b}}
+    if kind == GEOM.mjGEOM_ELLIPSOID:
+        return {"ellipsoid": [a, b, c]}
+    if kind == GEOM.mjGEOM_MESH:
+        mesh = int(model.geom_dataid[g])
+        v0, n = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+        f0, k = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+        vertices = np.asarray(model.mesh_vert[v0 : v0 + n], dtype=np.float64)
+        return {"vertices": vertices, "triangles": np.asarray(model.mesh_face[f0 : f0 + k])}
+    raise Error(f"geom {g} of `{_label(model, int(model.geom_bodyid[g]))}` is of a kind that does not move: {kind}")
+
+
+def add_robot(
+    scene: Scene, model: Any, data: Any, *, name: str = "robot", shapes: bool = True
+) -> MujocoRobot:
+    """Adds the bodies and joints of an `mjModel` at the state of `data` to an `ipc` scene.
+
+    Body `B` becomes `NAME-B`, joint `J` becomes `NAME-J`. Links of one robot do not touch each other; geoms of the world are
+    left to the scene. Bodies have at most one joint: hinge, slide, ball, or free at the root.
+
+    Args:
+        scene: The scene; its `dt` must be the timestep of the model.
+        model: `mujoco.MjModel`.
+        data: `mujoco.MjData`.
+        name: Name of the articulation.
+        shapes: Whether geoms that can collide become shapes; otherwise nothing touches the robot.
+    """
+    mujoco.mj_forward(model, data)
+    links = list(range(1, model.nbody))
+    joints: list[str] = []
+    floating: str | None = None
+    for b in links:
+        label = _link(model, b, name)
+        first, count = int(model.body_jntadr[b]), int(model.body_jntnum[b])
+        if count > 1:
+            raise Error(f"body `{_label(model, b)}` has {count} joints; a link has one")
+        parts = []
+        for g in range(model.ngeom) if shapes else ():
+            if model.geom_bodyid[g] == b and (model.geom_contype[g] or model.geom_conaffinity[g]):
+                place = {"position": model.geom_pos[g], "orientation": model.geom_quat[g]}
+                parts.append(_shape(model, g) | place)
+        mass = float(model.body_mass[b])
+        scene.add_rigid(
+            label,
+            shape={"compound": parts} if parts else None,
+            mass=max(mass, 1e-6),
+            center=model.body_ipos[b],
+            inertia=np.maximum(model.body_inertia[b], 1e-9),
+            axes=model.body_iquat[b],
+            position=data.xpos[b],
+            orientation=data.xquat[b],
+        )
+        parent = int(model.body_parentid[b])
+        other = "world" if parent == 0 else _link(model, parent, name)
+        if count == 0:
+            scene.add_joint(f"{label}_fixed", kind="fixed", between=[other, label], anchor=data.xpos[b])
+            continue
+        kind = model.jnt_type[first]
+        if kind == JOINT.mjJNT_FREE:
+            if joints or floating:
+                raise Error(f"`{_label(model, b)}` floats, but is not the first: one floating base per robot")
+            floating = label
+            continue
+        word = {JOINT.mjJNT_HINGE: "hinge", JOINT.mjJNT_SLIDE: "slider", JOINT.mjJNT_BALL: "ball"}[JOINT(kind)]
+        joint = _plain(f"{name}-{str(model.joint(first).name) or f'joint{first}'}")
+        joint = f"{joint}_joint" if joint == label else joint
+        axis = None if word == "ball" else data.xaxis[first]
+        scene.add_joint(joint, kind=word, between=[other, label], anchor=data.xanchor[first], axis=axis)  # type: ignore[arg-type]
+        joints.append(joint)
+    for i, a in enumerate(links):
+        for b in links[:i]:
+            scene.add_contact(between=[_link(model, a, name), _link(model, b, name)], enabled=False)
+    scene.add_articulation(name, joints, floating=floating)
+    return MujocoRobot(model, data, name, links)

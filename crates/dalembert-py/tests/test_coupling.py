@@ -1,0 +1,210 @@
+"""Articulations driven from Python, and by MuJoCo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalembert as da
+
+
+def chain(n: int) -> da.Scene:
+    """Hinges and sliders in turn, without surfaces."""
+    scene = da.Scene(method="ipc", dt=0.01, ipc={"tolerance": 1e-9})
+    for k in range(n):
+        x = 0.2 * k
+        scene.add_rigid(f"link{k}", mass=0.7, inertia=[0.01, 0.01, 0.01], position=(x + 0.1, 0, 0))
+        kind = "slider" if k % 3 == 2 else "hinge"
+        axis = [(0, 1, 0), (0, 0, 1), (0.6, 0, 0.8)][k % 3]
+        parent = "world" if k == 0 else f"link{k - 1}"
+        scene.add_joint(f"j{k}", kind=kind, between=[parent, f"link{k}"], anchor=(x, 0, 0), axis=axis)  # type: ignore[arg-type]
+    scene.add_articulation("arm", [f"j{k}" for k in range(n)])
+    return scene
+
+
+@pytest.mark.parametrize("n", [1, 3, 7])
+def test_without_contact_the_freedoms_go_where_they_are_told(n: int) -> None:
+    sim = chain(n).build()
+    arm, rng = sim.articulation("arm"), np.random.default_rng(n)
+    assert (arm.freedoms, len(arm.links), arm.external) == (n, n, True)
+    total = np.zeros(n)
+    for _ in range(10):
+        a = rng.uniform(-1, 1, (n, n))
+        delta = rng.uniform(-0.05, 0.3, n) * np.where(np.arange(n) % 3 == 2, 0.1, 1)
+        arm.drive(a @ a.T + 0.3 * np.eye(n), delta)
+        sim.step()
+        assert arm.delta == pytest.approx(delta, abs=1e-9)
+        assert arm.force == pytest.approx(np.zeros(n), abs=1e-3)
+        total += delta
+    for k in range(n):
+        part = "position" if k % 3 == 2 else "angle"
+        assert sim.quantity(f"j{k}.{part}") == pytest.approx(total[k], abs=1e-8)
+
+
+def test_a_driver_is_asked_before_every_step_and_may_fail() -> None:
+    sim = chain(1).build()
+    arm = sim.articulation("arm")
+    calls = 0
+
+    def driver(simulation: da.Simulation) -> tuple[Any, ...]:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise RuntimeError("no more")
+        return [[2.0]], [0.7], arm.dofs
+
+    arm.drive_by(driver)
+    sim.step(2)
+    # A turn of +0.7 rad reads +0.7.
+    assert sim.quantity("j0.angle") == pytest.approx(1.4, abs=1e-8)
+    before = sim.q.copy()
+    with pytest.raises(RuntimeError, match="no more"):
+        sim.step()
+    assert np.array_equal(sim.q, before)
+
+
+@pytest.mark.parametrize(
+    ("mass", "delta", "message"),
+    [
+        ([[1, 0.5], [0, 1]], [0, 0], "not symmetric"),
+        ([[1, 2], [2, 1]], [0, 0], "not positive definite"),
+        ([[1, 0], [0, 1]], [0], "has 1 numbers; it needs 2"),
+        ([[1]], [0, 0], "has 1 numbers; it needs 4"),
+        ([[1, 0], [0, 1]], [np.nan, 0], "must be finite"),
+    ],
+)
+def test_bad_drives_are_told(mass: Any, delta: Any, message: str) -> None:
+    sim = chain(2).build()
+    with pytest.raises(ValueError, match=message):
+        sim.articulation("arm").drive(mass, delta)
+
+
+def test_drives_that_are_missing_are_told() -> None:
+    sim = chain(2).build()
+    with pytest.raises(da.StepError, match="`arm` has no drive"):
+        sim.step()
+    with pytest.raises(KeyError, match="`arm`"):
+        sim.articulation("leg")
+    with pytest.raises(da.Error, match="no step yet"):
+        _ = sim.articulation("arm").delta
+    with pytest.raises(ValueError, match="rotation"):
+        sim.articulation("arm").drive(np.eye(2), [0, 0], np.zeros((2, 12)))
+
+
+def test_a_driven_link_pushes_a_box_and_feels_it() -> None:
+    scene = da.Scene(method="ipc", dt=0.01, gravity=(0, 0, 0), ipc={"gap": 1e-3})
+    scene.add_rigid("hand", shape={"box": [0.1, 0.1, 0.1]}, mass=1, position=(0, 0, 0))
+    scene.add_joint("rail", kind="slider", between=["world", "hand"], anchor=(0, 0, 0), axis=(1, 0, 0))
+    scene.add_articulation("pusher", ["rail"])
+    scene.add_rigid("box", shape={"box": [0.1, 0.1, 0.1]}, mass=2, position=(0.102, 0, 0))
+    sim = scene.build()
+    hand = sim.articulation("pusher")
+    # Mass 3 kg, pushed by 5 N, stepped implicitly outside.
+    v = 0.0
+    for _ in range(50):
+        v += 0.01 * 5 / 3
+        hand.drive([[3.0]], [0.01 * v])
+        sim.step()
+        v = float(hand.delta[0]) / 0.01
+    # 5 N on 3 kg + 2 kg for 0.5 s.
+    assert v == pytest.approx(0.5, rel=0.05)
+    assert hand.force[0] == pytest.approx(hand.wrenches[0, 0], rel=1e-2)
+    assert hand.force[0] == pytest.approx(-2.0, rel=0.1)
+
+
+# ---------------------------------------------------------------------------------------- MuJoCo
+
+ARM = """
+<mujoco><option timestep="0.01" integrator="implicitfast"/>
+  <worldbody>
+    <body name="upper" pos="0 0 1"><joint name="shoulder" axis="0 1 0" damping="0.3"/>
+      <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.03" mass="1"/>
+      <body name="fore" pos="0.3 0 0"><joint name="elbow" axis="0 1 0" damping="0.2"/>
+        <geom type="capsule" fromto="0 0 0 0.25 0 0" size="0.025" mass="0.7"/>
+        <body name="tool" pos="0.25 0 0"><joint name="out" type="slide" axis="1 0 0" damping="4" range="-0.1 0.1"/>
+          <geom type="sphere" size="0.04" mass="0.2"/></body>
+      </body></body></worldbody>
+  <actuator><position joint="shoulder" kp="40" kv="6"/><position joint="elbow" kp="30" kv="4"/><position joint="out" kp="100" kv="10"/></actuator>
+</mujoco>"""
+
+FLYER = """
+<mujoco><option timestep="0.01"/>
+  <worldbody><body name="trunk" pos="0 0 2"><freejoint/><geom type="box" size="0.2 0.1 0.05" mass="3"/>
+    <body name="leg" pos="0.2 0 0"><joint name="hip" axis="0 1 0" damping="0.1"/>
+      <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="0.5"/></body></body></worldbody>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("text", [ARM, FLYER], ids=["arm", "floating base"])
+def test_free_motion_is_that_of_mujoco(text: str) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    bridge = pytest.importorskip("dalembert.mujoco")
+    model = mujoco.MjModel.from_xml_string(text)
+    alone, data = mujoco.MjData(model), mujoco.MjData(model)
+    if model.nu == 0:
+        for d in (alone, data):
+            d.qvel[:] = (0.3, 0, 1, 0.5, 1.0, 0.2, 2.0)
+    scene = da.Scene(method="ipc", dt=0.01, ipc={"tolerance": 1e-9})
+    robot = bridge.add_robot(scene, model, data, name="arm")
+    sim = scene.build()
+    for k in range(100):
+        for d in (alone, data):
+            if model.nu:
+                d.ctrl[:] = (0.5 * np.sin(0.05 * k), -0.4, 0.05)
+        mujoco.mj_step(model, alone)
+        robot.step(sim)
+        assert data.qpos == pytest.approx(alone.qpos, abs=1e-6)
+    # The links here stand where MuJoCo has them.
+    dofs = sim.articulation("arm").dofs
+    assert dofs == pytest.approx(robot.reference(), abs=1e-6)
+    assert data.time == pytest.approx(1.0)
+
+
+def test_an_arm_of_mujoco_stops_at_a_wall_and_feels_it() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    bridge = pytest.importorskip("dalembert.mujoco")
+    model = mujoco.MjModel.from_xml_string(ARM)
+    data = mujoco.MjData(model)
+    scene = da.Scene(method="ipc", dt=0.01, ipc={"gap": 1e-3})
+    robot = bridge.add_robot(scene, model, data, name="arm")
+    # The tool comes down onto a plane at z = 0.8.
+    scene.add_ground("table", point=(0, 0, 0.8))
+    sim = scene.build()
+    for k in range(200):
+        data.ctrl[:] = (min(0.9, 0.01 * k), 0, 0)
+        report = robot.step(sim)
+        assert data.geom_xpos[2, 2] > 0.84
+    assert report.contacts > 0
+    arm = sim.articulation("arm")
+    # Contact pushes the tool up; M(δθ − δθ̃)/h² is that force seen by the joints.
+    seen = np.zeros(model.nv)
+    for link, wrench in zip(arm.links, arm.wrenches, strict=True):
+        jacobian = np.zeros((6, model.nv))
+        mujoco.mj_jacBodyCom(model, data, jacobian[:3], jacobian[3:], model.body(link.removeprefix("arm-")).id)
+        seen += jacobian.T @ wrench
+    assert arm.wrenches[arm.links.index("arm-tool"), 2] > 1
+    print(arm.wrenches)
+    assert arm.force == pytest.approx(seen, rel=0.01, abs=0.01)
+
+
+def test_steps_of_both_engines_must_agree() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    bridge = pytest.importorskip("dalembert.mujoco")
+    model = mujoco.MjModel.from_xml_string(ARM)
+    scene = da.Scene(method="ipc", dt=0.02)
+    robot = bridge.add_robot(scene, model, mujoco.MjData(model))
+    with pytest.raises(da.Error, match="must be the same"):
+        robot.step(scene.build())
+
+
+def test_robots_of_a_scene_run_under_ipc(scenes: Path) -> None:
+    scene = da.Scene(method="ipc", dt=0.005)
+    scene.add_robot("arm", text=da.examples()["robots/arm.xml"])
+    sim = scene.build()
+    sim.robot("arm").control["joint1"] = 0.4
+    sim.step(20)
+    assert sim.robot("arm").q["joint1"] > 0.01
+    assert not sim.articulation("arm").external

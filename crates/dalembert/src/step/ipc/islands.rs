@@ -1,0 +1,287 @@
+//! Who must move together.
+//!
+//! A *unit* is what forces and geometry tie together whatever happens: the blocks of a body, and those of all bodies
+//! that share a batch of forces whose energy is known as a sum only. An *island* is a connected component of units over
+//! the contacts of the moment. The incremental potential is a sum over islands, so each of them has its own Newton
+//! step, its own part of that step, its own test of descent and its own end of the iteration.
+
+use crate::collide::Contact;
+use crate::model::{ContactModel, Model};
+
+/// No unit, no group: what does not move.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// How the energy of a batch of forces is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// By points, seen one at a time.
+    Local,
+    /// By points, as the batch says itself.
+    Own,
+    /// As a sum, all of it within one unit.
+    Unit(u32),
+}
+
+/// Units, and the groups that move together now.
+#[derive(Debug, Default)]
+pub(super) struct Islands {
+    /// Unit of each block and, after them, of each carried point; of each body of the surface; `NONE` for held ones.
+    pub unit_of_block: Vec<u32>,
+    pub unit_of_body: Vec<u32>,
+    pub units: usize,
+    pub sharing: Vec<Sharing>,
+    /// Group of each unit and of each body; `NONE` for bodies that stand still.
+    pub group_of_unit: Vec<u32>,
+    pub group_of_body: Vec<u32>,
+    pub groups: usize,
+    /// Everything is one group, held blocks as well.
+    pub whole: bool,
+    /// Blocks of each group, rising; only after [`by_contacts`](Self::by_contacts).
+    pub blocks: Vec<Vec<u32>>,
+    /// Units that have come to rest in this iteration.
+    pub done: Vec<bool>,
+    parent: Vec<u32>,
+    of: usize,
+}
+
+fn find(parent: &mut [u32], mut i: u32) -> u32 {
+    while parent[i as usize] != i {
+        let up = parent[parent[i as usize] as usize];
+        parent[i as usize] = up;
+        i = up;
+    }
+    i
+}
+
+/// Joins two sets; the lower number stays its root, so that the answer does not depend on the order.
+fn join(parent: &mut [u32], a: u32, b: u32) {
+    let (a, b) = (find(parent, a), find(parent, b));
+    parent[a.max(b) as usize] = a.min(b);
+}
+
+impl Islands {
+    /// True if the model is more than one unit.
+    pub(super) fn several(&self) -> bool {
+        self.units > 1
+    }
+
+    /// Finds the units, once per model.
+    pub(super) fn prepare(&mut self, model: &Model, q: &[f64], v: &[f64]) {
+        let n = model.layout.particles;
+        if self.of == n + 1 && self.sharing.len() == model.forces.len() {
+            return;
+        }
+        self.of = n + 1;
+        self.sharing.clear();
+        self.unit_of_block.clear();
+        self.unit_of_body.clear();
+        let bodies = model.contact.as_ref().map_or(0, |c| c.surface.bodies.len());
+        let mut list = crate::math::Blocks::default();
+        let known = model.mappings.iter().all(|m| m.add_jacobian_blocks(q, &mut list));
+        match model.contact.as_ref().filter(|c| known && separable(model, c)) {
+            Some(contact) => self.find_units(model, contact, q, v),
+            None => {
+                self.units = 1;
+                self.unit_of_block.resize(model.layout.points, 0);
+                self.unit_of_body.resize(bodies, 0);
+                self.sharing.resize(model.forces.len(), Sharing::Unit(0));
+            }
+        }
+    }
+
+    fn find_units(&mut self, model: &Model, contact: &ContactModel, q: &[f64], v: &[f64]) {
+        let n = model.layout.particles;
+        let parent = &mut self.parent;
+        parent.clear();
+        parent.extend(0..n as u32);
+        let free = |i: u32| i != NONE && !contact.held[i as usize];
+        // Carried points count as one of the blocks that carry them, and tie all of these together.
+        let mut home: Vec<u32> = (0..n as u32).collect();
+        home.resize(model.layout.points, NONE);
+        let mut jacobian = crate::math::Blocks::default();
+        for m in &model.mappings {
+            jacobian.entries.clear();
+            m.add_jacobian_blocks(q, &mut jacobian);
+            for (child, carrier, _) in &jacobian.entries {
+                let carrier = home[*carrier as usize];
+                let home = &mut home[*child as usize];
+                if !free(carrier) {
+                    continue;
+                }
+                if *home == NONE {
+                    *home = carrier;
+                }
+                join(parent, *home, carrier);
+            }
+        }
+        let home = |i: u32| home[i as usize];
+        let chain = |parent: &mut Vec<u32>, blocks: &mut dyn Iterator<Item = u32>| {
+            let mut first = NONE;
+            for i in blocks.map(home).filter(|&i| free(i)) {
+                if first == NONE {
+                    first = i;
+                }
+                join(parent, first, i);
+            }
+            first
+        };
+        let mut body_block = Vec::new();
+        for body in &contact.surface.bodies {
+            let maps = &contact.maps[body.vertices.start as usize..body.vertices.end as usize];
+            let mut blocks = maps.iter().flat_map(|m| m.first_block..m.first_block + m.n as u32);
+            body_block.push(chain(parent, &mut blocks));
+        }
+        for &first in &contact.affine {
+            chain(parent, &mut (first..first + 4));
+        }
+        let points = model.points(0.0, q, v);
+        let mut ask = Vec::new();
+        let mut list = crate::math::Blocks::default();
+        for batch in &model.forces {
+            if batch.force.is_local() {
+                let own = batch.force.share_energy(&points, &mut |_, _| {});
+                self.sharing.push(if own { Sharing::Own } else { Sharing::Local });
+                continue;
+            }
+            list.entries.clear();
+            batch.force.add_tangent_blocks(&points, crate::forces::Tangent::Projected, &mut list);
+            batch.force.add_damping_blocks(&points, &mut list);
+            if batch.force.share_energy(&points, &mut |_, _| {}) {
+                let pairs = list.entries.iter().map(|e| (home(e.0), home(e.1)));
+                for (i, j) in pairs.filter(|e| free(e.0) && free(e.1)) {
+                    join(parent, i, j);
+                }
+                self.sharing.push(Sharing::Own);
+            } else {
+                let mut blocks = list.entries.iter().flat_map(|e| [e.0, e.1]);
+                let first = chain(parent, &mut blocks);
+                ask.push((self.sharing.len(), first));
+                self.sharing.push(Sharing::Unit(0));
+            }
+        }
+        let mut number = vec![NONE; n];
+        self.units = 0;
+        for i in 0..n as u32 {
+            if !free(i) {
+                self.unit_of_block.push(NONE);
+                continue;
+            }
+            let root = find(parent, i) as usize;
+            if number[root] == NONE {
+                number[root] = self.units as u32;
+                self.units += 1;
+            }
+            self.unit_of_block.push(number[root]);
+        }
+        let unit = |block: u32| if block == NONE { NONE } else { self.unit_of_block[block as usize] };
+        self.unit_of_body.extend(body_block.iter().map(|&b| unit(b)));
+        let carried: Vec<u32> = (n..model.layout.points).map(|i| unit(home(i as u32))).collect();
+        for (batch, block) in ask {
+            self.sharing[batch] = Sharing::Unit(if block == NONE { 0 } else { unit(block) });
+        }
+        self.unit_of_block.extend(carried);
+        self.units = self.units.max(1);
+    }
+
+    /// Everything in one group, held bodies as well.
+    pub(super) fn together(&mut self) {
+        (self.groups, self.whole) = (1, true);
+        self.group_of_unit.clear();
+        self.group_of_unit.resize(self.units, 0);
+        self.group_of_body.clear();
+        self.group_of_body.resize(self.unit_of_body.len(), 0);
+    }
+
+    /// Every unit a group.
+    pub(super) fn apart(&mut self) {
+        (self.groups, self.whole) = (self.units, false);
+        self.group_of_unit.clear();
+        self.group_of_unit.extend(0..self.units as u32);
+        self.group_of_body.clone_from(&self.unit_of_body);
+    }
+
+    /// Units in contact with each other share a group. A group with a unit that is not done is not done; true if that
+    /// concerns a unit that was.
+    pub(super) fn by_contacts<'a>(&mut self, contacts: impl Iterator<Item = &'a Contact>) -> bool {
+        let parent = &mut self.parent;
+        parent.clear();
+        parent.extend(0..self.units as u32);
+        for c in contacts {
+            let [a, b] = c.bodies.map(|b| if b == NONE { NONE } else { self.unit_of_body[b as usize] });
+            if a != b && a != NONE && b != NONE {
+                join(parent, a, b);
+            }
+        }
+        self.group_of_unit.clear();
+        (self.groups, self.whole) = (0, false);
+        for u in 0..self.units as u32 {
+            let root = find(parent, u);
+            // Roots are the lowest of their set: numbered already, unless u is the root itself.
+            let group = if root == u {
+                self.groups += 1;
+                self.groups as u32 - 1
+            } else {
+                self.group_of_unit[root as usize]
+            };
+            self.group_of_unit.push(group);
+        }
+        let of = |u: u32| if u == NONE { NONE } else { self.group_of_unit[u as usize] };
+        self.group_of_body.clear();
+        self.group_of_body.extend(self.unit_of_body.iter().map(|&u| of(u)));
+        let mut busy = vec![false; self.groups];
+        for (u, done) in self.done.iter().enumerate() {
+            busy[self.group_of_unit[u] as usize] |= !done;
+        }
+        let mut woke = false;
+        for (u, done) in self.done.iter_mut().enumerate() {
+            woke |= *done && busy[self.group_of_unit[u] as usize];
+            *done = !busy[self.group_of_unit[u] as usize];
+        }
+        self.blocks.resize_with(self.blocks.len().max(self.groups), Vec::new);
+        self.blocks.iter_mut().for_each(Vec::clear);
+        for (i, &u) in self.unit_of_block.iter().take(self.of - 1).enumerate() {
+            if u != NONE {
+                self.blocks[self.group_of_unit[u as usize] as usize].push(i as u32);
+            }
+        }
+        woke
+    }
+
+    /// Group of a block; `NONE` for one that stands still.
+    pub(super) fn group(&self, block: usize) -> u32 {
+        if self.whole {
+            return 0;
+        }
+        match self.unit_of_block[block] {
+            NONE => NONE,
+            u => self.group_of_unit[u as usize],
+        }
+    }
+
+    /// Groups that touch each other, and for each group the lowest number of those it is joined with.
+    pub(super) fn joined<'a>(&self, contacts: impl Iterator<Item = &'a Contact>) -> Vec<u32> {
+        let mut parent: Vec<u32> = (0..self.groups as u32).collect();
+        for c in contacts {
+            let [a, b] = c.bodies.map(|b| if b == NONE { NONE } else { self.group_of_body[b as usize] });
+            if a != b && a != NONE && b != NONE {
+                join(&mut parent, a, b);
+            }
+        }
+        (0..self.groups as u32).map(|g| find(&mut parent, g)).collect()
+    }
+}
+
+/// True if all that acts is known by bodies: no joints, no direction of a block held alone.
+fn separable(model: &Model, contact: &ContactModel) -> bool {
+    let held = contact.held.iter().filter(|h| **h).count();
+    // Forces over pairs that change from moment to moment tie everything together.
+    let pairs = ["all_pairs", "near_pairs"];
+    model.forces.iter().all(|f| !pairs.contains(&f.force.kind()))
+        && contact.rows.is_empty()
+        && contact.joints.terms.is_empty()
+        && contact.articulations.is_empty()
+        && model.constraints.is_empty()
+        && model.robots.is_empty()
+        && model.layout.rigid == 0
+        && model.filters.len() <= held
+}

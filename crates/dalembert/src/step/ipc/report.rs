@@ -1,0 +1,42 @@
+//! What can be read of contact between steps.
+
+use super::Ipc;
+use super::newton::IpcWork;
+use crate::model::{ContactForce, Model, State};
+use crate::step::StepError;
+
+/// Contacts at one state, with their forces and energies.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Touching {
+    /// Every pair of primitives closer than the gap. Bodies are numbered as in
+    /// [`ContactModel::names`](crate::model::ContactModel::names), half-planes after them.
+    pub forces: Vec<ContactForce>,
+    /// Energy of all barriers \[J\].
+    pub barrier: f64,
+    /// What friction takes up in a step of h seconds at the present velocities \[J\].
+    pub friction: f64,
+    /// Smallest gap \[m\]; infinite if nothing is near.
+    pub smallest_gap: f64,
+}
+
+impl Ipc {
+    /// Contacts at a state, as a step of h seconds sees them. Normal forces are the slopes of the barriers where the
+    /// bodies are; friction is that of the velocities there, $-\mu\lambda f_1(|u|)\hat u$ with the slip $u = d v$ across the
+    /// normal. What sleeps is looked at as well: its friction is zero, since nothing moves.
+    pub fn touching(&self, model: &Model, state: &State, h: f64) -> Result<Touching, StepError> {
+        let mut out = Touching { smallest_gap: f64::INFINITY, ..Touching::default() };
+        let Some(contact) = &model.contact else { return Ok(out) };
+        let mut w = IpcWork::default();
+        w.islands.prepare(model, &state.q, &state.v);
+        w.asleep.resize(w.islands.units, false);
+        w.begin(self, model, state, h)?;
+        let d = w.potential.d;
+        let n = model.layout.nv;
+        let start: Vec<f64> = state.q[..n].iter().zip(&state.v).map(|(z, v)| z - d * v).collect();
+        w.touch.forces(contact, &start, &mut out.forces);
+        w.touch.sum(contact, false);
+        (out.barrier, out.friction) = (w.touch.pressing, w.touch.rubbing);
+        out.smallest_gap = w.touch.smallest_gap();
+        Ok(out)
+    }
+}

@@ -1,0 +1,396 @@
+//! How far each group goes along its Newton step.
+//!
+//! Every group has its own part of the step. A pair of bodies that would meet shortens the ways of both their groups;
+//! every pair of which one side has changed is then looked at again, so that in the end the whole motion, with all
+//! bodies going their own ways at the same time, is free. If that takes too many rounds, the whole motion is shortened by
+//! one factor, which needs no more looking.
+
+use super::super::{StepError, StepReport};
+use super::Ipc;
+use super::bend::bend;
+use super::islands::NONE;
+use super::newton::IpcWork;
+use crate::collide::TooMany;
+use crate::model::{Model, State};
+
+/// Halvings of a step.
+const HALVINGS: u32 = 40;
+/// Part of the promised decrease that a step must keep (Armijo).
+const ARMIJO: f64 = 1e-4;
+/// Turns whose chord stretches a body by less than this are cut along the chord.
+const CHORD: f64 = 1e-7;
+/// Part of a gap that collisions leave.
+const REST: f64 = 0.1;
+/// Rounds in which groups are shortened one by one.
+const SETTLING: u32 = 12;
+/// Speed \[m/s\] at which the tolerance of a rubbing group is the tolerance itself; it falls with the speed.
+const UNIT_SPEED: f64 = 1.0;
+
+/// What the search knows of each group.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    /// Part of δ, and whether the way may be cut along its chord.
+    part: Vec<f64>,
+    straight: Vec<bool>,
+    changed: Vec<bool>,
+    free: Vec<f64>,
+    /// The whole ways of all groups are known to be free.
+    known: bool,
+    /// Nothing but rounding is left to gain.
+    floor: Vec<bool>,
+    energies: Vec<[f64; 2]>,
+}
+
+pub(super) fn crowded(error: &TooMany, state: &State) -> StepError {
+    StepError::Crowded { message: error.to_string(), time: state.time }
+}
+
+impl IpcWork {
+    /// How fast the farthest point of each group would move \[m/s\].
+    pub(super) fn speeds(&self, model: &Model, h: f64) -> Vec<f64> {
+        let mut out = vec![0.0f64; self.islands.groups];
+        let reach = |i: usize| model.contact.as_ref().map_or(1.0, |c| c.reach[i]);
+        for (i, d) in self.delta.chunks_exact(3).enumerate() {
+            let group = self.islands.group(i);
+            if group != NONE {
+                let far = reach(i) * (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
+                let out = &mut out[group as usize];
+                *out = out.max(far / h);
+            }
+        }
+        out
+    }
+
+    /// way of the changed groups ← their part of δ, stiff bodies turned without stretch.
+    fn bend(&mut self, model: &Model) {
+        let Self { islands, steps, delta, way, q, equations, .. } = self;
+        way.resize(delta.len(), 0.0);
+        for (i, (w, d)) in way.chunks_exact_mut(3).zip(delta.chunks_exact(3)).enumerate() {
+            let group = islands.group(i);
+            if group == NONE {
+                w.fill(0.0);
+            } else if steps.changed[group as usize] {
+                let part = steps.part[group as usize];
+                (0..3).for_each(|k| w[k] = part * d[k]);
+            }
+        }
+        let Some(contact) = &model.contact else { return };
+        for (straight, changed) in steps.straight.iter_mut().zip(&steps.changed) {
+            *straight |= *changed;
+        }
+        let mut turned = false;
+        for &first in &contact.affine {
+            // The centre may be held while the columns are free, and the other way round.
+            let group = islands.group(first as usize + 1);
+            if group == NONE || contact.held[first as usize + 1] || !steps.changed[group as usize] {
+                continue;
+            }
+            let angle = bend(q, delta, steps.part[group as usize], first as usize + 1, way);
+            turned |= angle > 0.0;
+            steps.straight[group as usize] &= angle * angle < CHORD;
+        }
+        if turned && islands.groups == 1 {
+            equations.correct(model, steps.part[0], way);
+        }
+    }
+
+    /// x1 ← the vertices at the end of the way.
+    fn go(&mut self, model: &Model) {
+        let Some(contact) = &model.contact else { return };
+        let n = self.way.len();
+        for (k, z) in self.trial[..n].iter_mut().enumerate() {
+            *z = self.q[k] + self.way[k];
+        }
+        contact.positions(&self.trial, &mut self.touch.x1);
+    }
+
+    /// Shortens ways until all are free. On entry the ways of changed groups are to be made anew.
+    fn settle(&mut self, model: &Model, state: &State, rest: f64) -> Result<(), StepError> {
+        self.bend(model);
+        let Some(contact) = &model.contact else { return Ok(()) };
+        if std::mem::take(&mut self.steps.known) {
+            return Ok(());
+        }
+        for round in 0.. {
+            self.go(model);
+            let Self { islands, steps, touch, .. } = self;
+            let Steps { part, straight, changed, free, .. } = steps;
+            let group = |b: u32| if b == NONE { NONE } else { islands.group_of_body[b as usize] };
+            free.clear();
+            free.resize(islands.groups, 1.0);
+            let cells = std::cell::Cell::from_mut(&mut free[..]).as_slice_of_cells();
+            let is = |g: u32| g != NONE && changed[g as usize];
+            let of = |g: u32| if g == NONE { 1.0 } else { cells[g as usize].get() };
+            let longest = |bodies: [u32; 2]| {
+                let [a, b] = bodies.map(group);
+                let again = round > 0 && a == b && a != NONE && straight[a as usize];
+                if again || !(is(a) || is(b)) { 0.0 } else { of(a).max(of(b)) }
+            };
+            let take = |bodies: [u32; 2], t: f64| {
+                for g in bodies.map(group).into_iter().filter(|g| *g != NONE) {
+                    let cell = &cells[g as usize];
+                    cell.set(cell.get().min(t));
+                }
+            };
+            let covered = touch.free_parts(contact, rest, longest, take).map_err(|e| crowded(&e, state))?;
+            if covered < 1.0 {
+                free.iter_mut().for_each(|f| *f = f.min(covered));
+            }
+            let least = free.iter().copied().fold(1.0, f64::min);
+            if least >= 1.0 {
+                return Ok(());
+            }
+            let all_straight = islands.groups == 1 && straight[0];
+            if all_straight || round >= SETTLING {
+                // Of what was looked at, every part is free.
+                self.way.iter_mut().for_each(|w| *w *= least);
+                part.iter_mut().for_each(|p| *p *= least);
+                straight.fill(true);
+                self.go(model);
+                return Ok(());
+            }
+            // A shorter way of a body that turns is another chord, which may meet something else.
+            let mut bent = false;
+            for g in 0..islands.groups {
+                changed[g] = free[g] < 1.0;
+                if changed[g] {
+                    free[g] *= if round < 2 { 1.0 } else { 0.5 };
+                    part[g] *= free[g];
+                    bent |= !straight[g];
+                }
+            }
+            for (i, w) in self.way.chunks_exact_mut(3).enumerate() {
+                let g = self.islands.group(i);
+                if g != NONE && self.steps.changed[g as usize] && self.steps.straight[g as usize] {
+                    w.iter_mut().for_each(|w| *w *= self.steps.free[g as usize]);
+                }
+            }
+            if bent {
+                let keep = self.steps.changed.clone();
+                for g in 0..keep.len() {
+                    self.steps.changed[g] &= !self.steps.straight[g];
+                }
+                self.bend(model);
+                self.steps.changed = keep;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_ways(&mut self) {
+        let Steps { part, straight, changed, floor, .. } = &mut self.steps;
+        let n = self.islands.groups;
+        part.clear();
+        part.resize(n, 1.0);
+        for list in [straight, changed, floor] {
+            list.clear();
+            list.resize(n, false);
+        }
+        self.steps.changed.fill(true);
+    }
+
+    /// trial ← q + way, with carried points and vertices.
+    fn look(&mut self, model: &Model, state: &State) {
+        let n = model.layout.nv;
+        for (k, z) in self.trial[..n].iter_mut().enumerate() {
+            *z = self.q[k] + self.way[k];
+        }
+        for m in &model.mappings {
+            m.carry(&mut self.trial);
+        }
+        if let Some(contact) = &model.contact {
+            contact.positions(&self.trial, &mut self.touch.x1);
+            let energy = self.touch.energy(contact, true);
+            if !energy.is_finite() {
+                self.touch.share.fill(f64::INFINITY);
+            }
+        }
+        self.take_energies(model, state, true);
+    }
+
+    /// Energies of groups and the sizes of their terms, at the trial (`ahead`) or at q.
+    fn take_energies(&mut self, model: &Model, state: &State, ahead: bool) {
+        let Self { islands, steps, potential, touch, joints, coupling, q, trial, here, .. } = self;
+        let mut of_unit = vec![[0.0; 2]; islands.units];
+        let at: &[f64] = if ahead { trial } else { q };
+        potential.energies(model, state, [at, q], islands, &mut of_unit);
+        steps.energies.clear();
+        steps.energies.resize(islands.groups, [0.0; 2]);
+        for (e, &g) in of_unit.iter().zip(&islands.group_of_unit) {
+            steps.energies[g as usize][0] += e[0];
+            steps.energies[g as usize][1] += e[1];
+        }
+        if let Some(contact) = model.contact.as_ref().filter(|_| !islands.several()) {
+            // A model with joints or articulations is one unit.
+            let (energy, size) = joints.energy(contact, at);
+            let coupled = coupling.energy(at);
+            steps.energies[0][0] += energy + coupled;
+            steps.energies[0][1] += size + coupled;
+        }
+        let touching = if ahead { &touch.share } else { here };
+        for (e, &g) in touching.iter().zip(&islands.group_of_body) {
+            if g != NONE {
+                steps.energies[g as usize][0] += e;
+                steps.energies[g as usize][1] += e;
+            }
+        }
+    }
+
+    /// The trial becomes the iterate.
+    fn accept(&mut self) {
+        std::mem::swap(&mut self.here, &mut self.touch.share);
+        std::mem::swap(&mut self.q, &mut self.trial);
+        std::mem::swap(&mut self.touch.x, &mut self.touch.x1);
+        self.touch.share.resize(self.here.len(), 0.0);
+    }
+
+    /// A first guess: if something is in the way, every unit goes as far as it may on its own. True if that was done.
+    pub(super) fn guess(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
+        if !self.islands.several() {
+            return Ok(false);
+        }
+        self.islands.apart();
+        self.begin_ways();
+        self.settle(model, state, GUESS_REST)?;
+        if self.steps.part.iter().all(|p| *p >= 1.0) {
+            self.steps.known = true;
+            self.islands.by_contacts(self.touch.ties());
+            return Ok(false);
+        }
+        self.look(model, state);
+        let finite = self.steps.energies.iter().all(|e| e[0].is_finite());
+        if finite {
+            self.accept();
+        } else if let Some(contact) = &model.contact {
+            self.touch.energy(contact, false);
+        }
+        self.islands.by_contacts(self.touch.ties());
+        Ok(finite)
+    }
+
+    /// Goes along δ as far as nothing stops it and the energy of every group falls.
+    pub(super) fn search(
+        &mut self,
+        model: &Model,
+        state: &State,
+        pending: bool,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        self.begin_ways();
+        self.take_energies(model, state, false);
+        let here = self.steps.energies.clone();
+        let mut slope = vec![0.0; self.islands.groups];
+        let mut noise: Vec<f64> = here.iter().map(|e| e[1]).collect();
+        for (i, r) in self.potential.rounding.iter().enumerate() {
+            let g = self.islands.group(i);
+            if g != NONE {
+                noise[g as usize] += r;
+                let (b, d) = (&self.b[3 * i..3 * i + 3], &self.delta[3 * i..3 * i + 3]);
+                slope[g as usize] -= b[0] * d[0] + b[1] * d[1] + b[2] * d[2];
+            }
+        }
+        for (r, &g) in self.touch.rounding.iter().zip(&self.islands.group_of_body) {
+            if g != NONE {
+                noise[g as usize] += r;
+            }
+        }
+        noise.iter_mut().for_each(|n| *n *= 4.0 * f64::EPSILON);
+        self.settle(model, state, REST)?;
+        let groups = self.islands.groups;
+        let mut cuts = vec![0u32; groups];
+        for _ in 0..=4 * HALVINGS {
+            self.look(model, state);
+            report.evaluations += 1;
+            let mut good = true;
+            let lack = |w: &Self, g: usize| {
+                let bound = here[g][0] + ARMIJO * w.steps.part[g] * slope[g] + noise[g];
+                w.steps.energies[g][0] - bound
+            };
+            let failing = |x: f64| if pending { x == f64::INFINITY || x.is_nan() } else { !(x <= 0.0) };
+            let any = (0..groups).any(|g| failing(lack(self, g)));
+            self.steps.changed.fill(false);
+            if any {
+                // Groups that meet at the trial count together.
+                let root = self.islands.joined(self.touch.ties());
+                let mut sum = vec![0.0; groups];
+                (0..groups).for_each(|g| sum[root[g] as usize] += lack(self, g));
+                for g in 0..groups {
+                    let fails = failing(sum[root[g] as usize]) && cuts[g] <= HALVINGS;
+                    self.steps.changed[g] = fails;
+                    good &= !fails && self.steps.energies[g][0].is_finite();
+                    if fails {
+                        cuts[g] += 1;
+                        self.steps.part[g] *= if cuts[g] > HALVINGS { 0.0 } else { 0.5 };
+                    }
+                }
+            }
+            if good {
+                for g in 0..groups {
+                    let stuck = cuts[g] > HALVINGS;
+                    report.unfinished |= stuck && -slope[g] > 1e-6 * here[g][1];
+                    let whole = !pending && self.steps.part[g] >= 1.0 && -slope[g] <= noise[g];
+                    self.steps.floor[g] = whole || stuck;
+                }
+                let gains: Vec<f64> = (0..groups).map(|g| self.steps.energies[g][0] - here[g][0]).collect();
+                self.adapt(&gains, &slope, &cuts);
+                self.accept();
+                return Ok(());
+            }
+            self.settle(model, state, REST)?;
+        }
+        // Nothing leads down: rounding, or a curvature that says nothing. Stay.
+        if let Some(contact) = &model.contact {
+            self.touch.energy(contact, false);
+        }
+        report.unfinished = true;
+        self.steps.floor.fill(true);
+        Ok(())
+    }
+
+    /// More caution with friction where steps were cut, less where the energy fell by more than a right curvature says.
+    fn adapt(&mut self, gains: &[f64], slope: &[f64], cuts: &[u32]) {
+        for (theta, &g) in self.touch.caution.iter_mut().zip(&self.islands.group_of_body) {
+            if g == NONE {
+                continue;
+            }
+            let g = g as usize;
+            if cuts[g] >= 1 {
+                *theta = (4.0 * *theta).clamp(1.0 / 16.0, 1.0);
+            } else if self.steps.part[g] >= 1.0 && gains[g] < 0.7 * slope[g] {
+                *theta = if *theta > 1.0 / 64.0 { 0.25 * *theta } else { 0.0 };
+            }
+        }
+    }
+
+    /// Notes which groups have come to rest; true if all have.
+    pub(super) fn rest(&mut self, settings: &Ipc, model: &Model, speeds: &[f64]) -> bool {
+        let Self { islands, steps, potential, touch, q, .. } = self;
+        // What sticks moves slower than the speed below which friction is smoothed: it must be resolved.
+        let mut tolerance = vec![settings.tolerance; islands.groups];
+        if touch.rubs() {
+            let fine = settings.tolerance.min(0.1 * settings.friction_speed);
+            let mut fastest = vec![0.0f64; islands.groups];
+            let reach = |i: usize| model.contact.as_ref().map_or(1.0, |c| c.reach[i]);
+            for i in 0..model.layout.particles {
+                let g = islands.group(i);
+                if g != NONE {
+                    let moved =
+                        (3 * i..3 * i + 3).map(|k| (q[k] - potential.start[k]).powi(2)).sum::<f64>().sqrt();
+                    let fastest = &mut fastest[g as usize];
+                    *fastest = fastest.max(reach(i) * moved / potential.d);
+                }
+            }
+            for (t, v) in tolerance.iter_mut().zip(&fastest) {
+                *t = (*t * v / UNIT_SPEED).clamp(fine, settings.tolerance);
+            }
+        }
+        for (u, &g) in islands.group_of_unit.iter().enumerate() {
+            let g = g as usize;
+            islands.done[u] |= steps.floor[g] || speeds[g] <= tolerance[g];
+        }
+        islands.done.iter().all(|d| *d)
+    }
+}
+
+/// Part of a gap that the first guess leaves.
+const GUESS_REST: f64 = 0.3;
