@@ -90,7 +90,7 @@ impl Run<'_> {
         worst: &mut LagrangeReport,
     ) -> Result<StepReport, StepError> {
         let (model, touch) = (self.model, self.touch);
-        let (time, rest) = (state.time, state.time_rest);
+        let (time, rest, steps) = (state.time, state.time_rest, state.steps);
         let mut report = StepReport::default();
         let (mut done, mut impacts, mut stuck) = (0.0, 0, 0);
         let mut impulses: Vec<(Point, [f64; 3])> = Vec::new();
@@ -144,7 +144,8 @@ impl Run<'_> {
                 model.update_turns(&state.q, &state.v, &mut state.turns);
             }
         }
-        (state.time, state.time_rest) = (time, rest);
+        // One step, however many parts it had.
+        (state.time, state.time_rest, state.steps) = (time, rest, steps);
         state.advance_time(self.h);
         report.time = state.time;
         self.read(state, system, contact, work, &impulses, &mut report);
@@ -214,9 +215,11 @@ impl Run<'_> {
             if same(resting, p, 1e-3 * self.touch.length).is_some() {
                 continue;
             }
-            // A point that was touching and parts has a gap of rounding at first, and sunk points rise.
+            // A point that touched and parts is looked at again when it comes back.
             let was = points.iter().find(|o| o.key == p.key).map_or(f64::INFINITY, |o| o.gap);
-            let slack = if was <= self.small.gap { 2.0 * self.small.gap - was.min(0.0) } else { slack };
+            if was <= self.small.gap && p.rates(&now.v)[0] >= 0.0 {
+                continue;
+            }
             least = least.min(p.gap + slack);
         }
         for r in resting.iter().filter(|r| r.friction > 0.0) {
