@@ -165,7 +165,7 @@ fn robot(
     }
     for i in 1..robot.bodies.len() {
         for j in 1..i {
-            scene.contact.push(ContactRule::off(&name(i), &name(j)));
+            scene.contact.push(ContactRule::off(name(i), name(j)));
         }
     }
     list.sort_by_key(|(at, _)| *at);
