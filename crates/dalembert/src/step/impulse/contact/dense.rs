@@ -17,8 +17,8 @@ use crate::math::{Mat3, Vec3, dot, triple};
 
 /// Most contacts.
 const MOST: usize = 40;
-const ROUNDS: u32 = 8;
-const NEWTON: u32 = 25;
+const ROUNDS: u32 = 4;
+const NEWTON: u32 = 12;
 
 /// Buffers.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl Dense {
         self.assemble(field, x, contacts);
         self.best.clear();
         self.best.extend(contacts.iter().map(|c| c.impulse));
-        let (mut best, mut patience) = (before, 3);
+        let (mut best, mut patience) = (before, 2);
         for _ in 0..ROUNDS {
             self.round(contacts);
             let p = std::mem::take(&mut self.p);

@@ -315,8 +315,8 @@ impl ContactWork {
             let (tolerance, most) = (settings.tolerance * scale, settings.most_sweeps);
             let (mut sweeps, mut moved) = self.solve_island(range.clone(), tolerance, most.min(PATIENCE));
             if moved > tolerance && most > sweeps {
-                let left = self.solve_dense(range.clone(), moved, tolerance);
-                let left = left.or_else(|| self.solve_direct(range.clone(), moved, tolerance));
+                let left = self.solve_direct(range.clone(), moved, tolerance);
+                let left = left.or_else(|| self.solve_dense(range.clone(), moved, tolerance));
                 moved = left.unwrap_or(moved);
             }
             if moved > tolerance && most > sweeps {

@@ -23,7 +23,7 @@ const STIFF: f64 = 1e8;
 const ROUNDS: u32 = 12;
 const NEWTON: u32 = 30;
 /// Most multiplications of one factorisation.
-const DEAREST: f64 = 4e6;
+const DEAREST: f64 = 1.5e6;
 
 /// Buffers.
 #[derive(Debug, Default)]
@@ -230,17 +230,24 @@ impl Direct {
             *s = c.friction * across.norm();
             *p = c.impulse;
         }
+        let mut last = self.merit(field, free, x, contacts);
         // The first step trusts the impulses that are there to say which contacts stick, slip and part.
         self.assemble(field, free, x, contacts, true);
         if self.factor() {
             self.solve();
+            self.trial.clear();
+            self.trial.extend_from_slice(x);
             for (i, b) in self.bodies.iter().enumerate() {
                 let at = 6 * *b as usize;
-                (0..6).for_each(|k| x[at + k] -= self.step[6 * i + k]);
+                (0..6).for_each(|k| self.trial[at + k] = x[at + k] - self.step[6 * i + k]);
+            }
+            let now = self.merit(field, free, &self.trial, contacts);
+            if now < last {
+                x.copy_from_slice(&self.trial);
+                last = now;
             }
         }
         let scale = self.fastest(free).max(self.fastest(x));
-        let mut last = self.merit(field, free, x, contacts);
         for _ in 0..NEWTON {
             self.assemble(field, free, x, contacts, false);
             if !self.factor() {
