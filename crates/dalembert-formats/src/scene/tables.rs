@@ -42,7 +42,10 @@ pub(super) static METHODS: [Word; 5] = [
         "Explicit integration of M v̇ = f, joints as spring-dampers; its settings are in `explicit`.",
     ),
     Word::new("lagrange", "Joints exact, by multipliers at the acceleration level; settings in `lagrange`."),
-    Word::new("impulse", "Joints hard or soft and contact with friction, at the velocity level; settings in `impulse`."),
+    Word::new(
+        "impulse",
+        "Joints hard or soft and contact with friction, at the velocity level; settings in `impulse`.",
+    ),
     Word::new(
         "implicit",
         "Forces at the end of the step, for stiff and soft things, joints as spring-dampers; settings in `implicit`.",
