@@ -56,6 +56,7 @@ scenes!(
     ipc_cloth_layers,
     ipc_cloth_sphere,
     ipc_gears,
+    ipc_joints,
     ipc_knot,
     ipc_pairs,
     ipc_screw_nut,
