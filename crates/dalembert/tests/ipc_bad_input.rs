@@ -21,7 +21,7 @@ fn cube(name: &str, z: f64) -> RigidBody {
 /// How a scene ended.
 #[derive(Debug)]
 enum End {
-    Ran(Simulation),
+    Ran(Box<Simulation>),
     /// At build, with the message.
     Refused(String),
     /// At a step, with the message.
@@ -49,12 +49,12 @@ fn run(scene: Scene, steps: usize) -> End {
             return End::Failed(message);
         }
     }
-    End::Ran(sim)
+    End::Ran(Box::new(sim))
 }
 
 fn ran(end: End) -> Simulation {
     match end {
-        End::Ran(sim) => sim,
+        End::Ran(sim) => *sim,
         other => panic!("{other:?}"),
     }
 }
