@@ -82,7 +82,12 @@ pub(super) fn limits_and_motors(table: &mut Table) -> Outcome {
         let angle = read(&sim, "c.angle")?;
         let balance = 100.0 * (angle + 0.5);
         table.relative("ipc", label("servo against the weight"), balance, 9.81 * 0.2 * angle.cos(), 1e-4);
-        table.relative("ipc", label("rate of a motor"), read(&sim, "d.rate")?, 7.0, 1e-3);
+        // The velocity of a body is the chord of its last step, so that a turn by ωh reads as sin(ωh)/h.
+        table.relative("ipc", label("rate of a motor"), read(&sim, "d.rate")?, (7.0 * h).sin() / h, 1e-6);
+        let before = read(&sim, "d.angle")?;
+        sim.step()?;
+        let turn = read(&sim, "d.angle")? - before;
+        table.relative("ipc", label("turn of a motor per step"), turn, 7.0 * h, 1e-6);
         // A soft joint yields by m g/kp, and turns by m g l/kp about its anchor.
         let lever = 9.81 * 0.2 / 1e4;
         let wanted = -9.81 / 1e4 - 0.2 * lever;

@@ -333,9 +333,9 @@ impl ContactWork {
     /// Sweeps and the last change of a relative velocity \[m/s\].
     fn solve_island(&mut self, range: Range<usize>, tolerance: f64, most: u32) -> (u32, f64) {
         let mut x = std::mem::take(&mut self.field.x);
-        let Self { field, contacts, spins, mixer, change, .. } = self;
+        let Self { field, contacts, spins, mixer, change, best, .. } = self;
         let contacts = &mut contacts[range];
-        let mut sweep = |contacts: &mut [Contact], x: &mut [f64], back: bool| {
+        let sweep = |contacts: &mut [Contact], spins: &mut [Spin], x: &mut [f64], back: bool| {
             let (n, mut moved) = (contacts.len(), 0.0f64);
             for k in 0..n {
                 let c = &mut contacts[if back { n - 1 - k } else { k }];
@@ -351,24 +351,49 @@ impl ContactWork {
         let mut moved = f64::INFINITY;
         // A few plain ones: most islands know their impulses from the step before.
         while moved > tolerance && sweeps < most.min(PLAIN) {
-            moved = sweep(contacts, &mut x, sweeps % 2 == 1);
+            moved = sweep(contacts, spins, &mut x, sweeps % 2 == 1);
             sweeps += 1;
         }
+        let turn = |c: &Contact, spins: &[Spin]| match c.spin {
+            NONE => Vec3::zeros(),
+            k => spins[k as usize].impulse,
+        };
+        let mut least = moved;
         if moved > tolerance {
             mixer.begin(contacts.len());
+            best.clear();
+            best.extend(contacts.iter().map(|c| [c.impulse, turn(c, spins)]));
         }
         // There and back is one map, and it is that map which is mixed.
         while moved > tolerance && sweeps < most {
             mixer.start(contacts);
-            moved = sweep(contacts, &mut x, false);
-            moved = moved.max(sweep(contacts, &mut x, true));
+            moved = sweep(contacts, spins, &mut x, false);
+            moved = moved.max(sweep(contacts, spins, &mut x, true));
             sweeps += 2;
+            if moved < least {
+                least = moved;
+                best.clear();
+                best.extend(contacts.iter().map(|c| [c.impulse, turn(c, spins)]));
+            }
             if moved > tolerance && sweeps + 2 < most && mixer.mix(contacts, change) {
                 for (c, d) in contacts.iter_mut().zip(change.iter()) {
                     c.impulse += d;
                     field.push(&mut x, c, d);
                 }
             }
+        }
+        if least < moved {
+            // Mixing may lose its way: the best that was seen counts.
+            for (c, [p, s]) in contacts.iter_mut().zip(best.iter()) {
+                field.push(&mut x, c, &(p - c.impulse));
+                c.impulse = *p;
+                if c.spin != NONE {
+                    let spin = &mut spins[c.spin as usize];
+                    field.push_turn(&mut x, c, &(s - spin.impulse));
+                    spin.impulse = *s;
+                }
+            }
+            moved = least;
         }
         self.field.x = x;
         (sweeps, moved)

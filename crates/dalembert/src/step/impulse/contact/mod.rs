@@ -107,6 +107,8 @@ pub(super) struct ContactWork {
     direct: direct::Direct,
     dense: dense::Dense,
     change: Vec<Vec3>,
+    /// Impulses and angular impulses of the best sweep so far.
+    best: Vec<[Vec3; 2]>,
     info: Vec<Info>,
     spins: Vec<Spin>,
     islands: Islands,
