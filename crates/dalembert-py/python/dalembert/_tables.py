@@ -909,7 +909,7 @@ class Tables:
         normal: ArrayLike | None = None,
         belt: ArrayLike | None = None,
     ) -> Handle:
-        """A solid half-space that does not move, for the methods `ipc` and `impulse`.
+        """A solid half-space that does not move, for the methods `ipc`, `impulse` and `lagrange`.
 
         Args:
             name: Name. Default: "ground".
@@ -936,12 +936,12 @@ class Tables:
         damping: float | None = None,
         enabled: bool | None = None,
     ) -> Handle:
-        """What holds between two things that touch, for the methods `ipc` and `impulse`; later rules go before earlier ones. Under `impulse` bodies touch if there is a ground or a rule.
+        """What holds between two things that touch, for the methods `ipc`, `impulse` and `lagrange`; later rules go before earlier ones. Under `impulse` and `lagrange` bodies touch if there is a ground or a rule.
 
         Args:
             between: Two names of bodies, soft things, sets of particles, grounds, robots or their bodies (`robot/body`); `*` for anything.
             friction: Coefficient of friction; that of the method's settings if absent.
-            restitution: Speed after a bounce over speed before (`impulse` only); that of `impulse` if absent.
+            restitution: Speed after a bounce over speed before (`impulse` and `lagrange`); that of the method's settings if absent.
             torsional_friction: Friction against turning about the normal, as torque over normal force (`impulse` only). [m]
             rolling_friction: Friction against rolling, as torque over normal force (`impulse` only). [m]
             stiffness: Stiffness of soft contact at each point (`impulse` only); hard if absent. [N/m]
