@@ -14,6 +14,7 @@ mod robots;
 use std::ops::Range;
 
 use dalembert::bodies::{self, Bounds, Rigid};
+use dalembert::collide::rigid;
 use dalembert::forces::unary::ObstacleShape;
 use dalembert::math::rotation::frame_with_axis;
 use dalembert::math::{Blocks, Quat, Vec3, triple};
@@ -664,6 +665,26 @@ fn obstacle_shapes(drawing: &mut Drawing, model: &Model) {
         let name = if name.is_empty() { "obstacle" } else { name };
         drawing.add(name, Group::Body, FIXED_COLOUR, geometry);
     }
+    grounds(model, |name, _, _| {
+        let pose = drawing.add_pose();
+        drawing.add(name, Group::Body, FIXED_COLOUR, Geometry::Plane { pose });
+    });
+}
+
+/// Calls `each` with the name of every half-space that bodies touch, a point of its surface and the turn of z to its normal.
+fn grounds(model: &Model, mut each: impl FnMut(&str, Vec3, Quat)) {
+    if let Some(contact) = &model.contact {
+        for (plane, name) in contact.surface.half_planes.iter().zip(&contact.plane_names) {
+            each(name, plane.offset * plane.normal, frame_with_axis(&plane.normal));
+        }
+    }
+    if let Some(touch) = &model.touch {
+        for (collider, owner) in touch.colliders.iter().zip(&touch.owner) {
+            if collider.body == rigid::WORLD && matches!(collider.shape, rigid::Geometry::HalfSpace) {
+                each(&touch.names[*owner as usize], collider.pose.position, collider.pose.rotation);
+            }
+        }
+    }
 }
 
 /// Place of an obstacle, and the turn that takes z to the normal of a plane.
@@ -731,6 +752,7 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
         let (place, q) = obstacle_pose(shape);
         out.push_pose(place.into(), [q.w, q.i, q.j, q.k]);
     }
+    grounds(model, |_, place, q| out.push_pose(place.into(), [q.w, q.i, q.j, q.k]));
     robots::frame(model, state, out);
     if wanted.has(Group::Velocity) {
         let arrows = &mut out.arrows[list::VELOCITIES as usize];

@@ -3,7 +3,7 @@
 use dalembert::bodies::Bounds;
 use dalembert::bodies::articulated::MachineWork;
 use dalembert::math::{Pose, Vec3};
-use dalembert::model::{Model, RobotPart, State};
+use dalembert::model::{BlockKind, Model, RobotPart, State};
 use dalembert::scene::robot::{GeomShape, RobotGeom};
 
 use super::{Drawing, Frame, Geometry, Group};
@@ -27,9 +27,17 @@ fn is_bare(part: &RobotPart) -> bool {
     shown(part).next().is_none()
 }
 
+/// Robots that are not drawn as the affine bodies of their links.
+fn drawn(model: &Model) -> impl Iterator<Item = &RobotPart> {
+    model.robots.iter().filter(|part| {
+        let link = |name: &str| name.strip_prefix(&part.name).is_some_and(|rest| rest.starts_with('/'));
+        !model.blocks.iter().any(|b| b.kind == BlockKind::Affine && link(&b.name))
+    })
+}
+
 /// Adds the shapes of all robots.
 pub(super) fn describe(model: &Model, drawing: &mut Drawing) {
-    for part in &model.robots {
+    for part in drawn(model) {
         let robot = &part.machine.robot;
         let body_name = |i: usize| {
             let own = &robot.bodies[i].name;
@@ -83,7 +91,7 @@ fn solid(pose: u32, vertices: &[Vec3], triangles: &[[u32; 3]]) -> Geometry {
 
 /// Calls `each` with the pose of every shape that [`describe`] has added, in its order.
 fn each_pose(model: &Model, state: &State, mut each: impl FnMut(&Pose, Option<&RobotGeom>)) {
-    for part in &model.robots {
+    for part in drawn(model) {
         let poses = part.poses(state, &mut MachineWork::new(&part.machine));
         if is_bare(part) {
             poses.iter().skip(1).for_each(|pose| each(pose, None));
