@@ -33,6 +33,8 @@ pub(super) struct Steps {
     part: Vec<f64>,
     straight: Vec<bool>,
     changed: Vec<bool>,
+    /// The way is a part of one that was looked at.
+    scaled: Vec<bool>,
     free: Vec<f64>,
     /// The whole ways of all groups are known to be free.
     known: bool,
@@ -111,10 +113,12 @@ impl IpcWork {
         if std::mem::take(&mut self.steps.known) {
             return Ok(());
         }
+        self.steps.scaled.clear();
+        self.steps.scaled.resize(self.islands.groups, false);
         for round in 0.. {
             self.go(model);
             let Self { islands, steps, touch, .. } = self;
-            let Steps { part, straight, changed, free, .. } = steps;
+            let Steps { part, straight, changed, free, scaled, .. } = steps;
             let group = |b: u32| if b == NONE { NONE } else { islands.group_of_body[b as usize] };
             free.clear();
             free.resize(islands.groups, 1.0);
@@ -123,7 +127,7 @@ impl IpcWork {
             let of = |g: u32| if g == NONE { 1.0 } else { cells[g as usize].get() };
             let longest = |bodies: [u32; 2]| {
                 let [a, b] = bodies.map(group);
-                let again = round > 0 && a == b && a != NONE && straight[a as usize];
+                let again = a == b && a != NONE && scaled[a as usize];
                 if again || !(is(a) || is(b)) { 0.0 } else { of(a).max(of(b)) }
             };
             let take = |bodies: [u32; 2], t: f64| {
@@ -153,6 +157,7 @@ impl IpcWork {
             let mut bent = false;
             for g in 0..islands.groups {
                 changed[g] = free[g] < 1.0;
+                scaled[g] = changed[g] && straight[g];
                 if changed[g] {
                     free[g] *= if round < 2 { 1.0 } else { 0.5 };
                     part[g] *= free[g];
