@@ -191,11 +191,7 @@ mod tests {
                 (nested_dissection(&a, &sample.positions()), minimum_degree(&a).unwrap());
             assert!(is_permutation(&dissected) && is_permutation(&degree));
             let [natural, dissected, degree] = [natural, dissected, degree].map(|o| fill(&a, &o));
-            println!(
-                "{} blocks: natural {natural}, dissection {dissected}, degree {degree}",
-                a.block_count()
-            );
-            assert!(2 * dissected < natural && dissected < degree);
+            assert!(2 * dissected < natural && dissected < degree, "{natural} {dissected} {degree}");
         }
     }
 

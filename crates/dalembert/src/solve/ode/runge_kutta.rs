@@ -209,7 +209,6 @@ mod tests {
             let order = observed_order(h, |h| {
                 distance(&run(tableau, oscillator, &Flat, &[1.0, 0.0], 2, 1.0, h), &exact)
             });
-            println!("{} oscillator order {order:.3}", tableau.name);
             assert!((order - f64::from(tableau.order)).abs() < 0.1, "{}: {order}", tableau.name);
         }
     }
@@ -220,7 +219,6 @@ mod tests {
         let rate = |t: f64, y: &mut [f64], dy: &mut [f64]| dy[0] = -2.0 * t * y[0] * y[0];
         for (tableau, h) in [(&EULER, 1e-4), (&MIDPOINT, 1e-2), (&RK4, 2e-2)] {
             let order = observed_order(h, |h| (run(tableau, rate, &Flat, &[1.0], 1, 2.0, h)[0] - 0.2).abs());
-            println!("{} nonlinear order {order:.3}", tableau.name);
             assert!((order - f64::from(tableau.order)).abs() < 0.1, "{}: {order}", tableau.name);
         }
     }
@@ -239,7 +237,6 @@ mod tests {
             let order = observed_order(h, |h| {
                 distance(&run(tableau, kepler, &Flat, &[0.4, 0.0, 0.0, 2.0], 4, t, h), &exact)
             });
-            println!("{} Kepler order {order:.3}", tableau.name);
             assert!((order - f64::from(tableau.order)).abs() < 0.1, "{}: {order}", tableau.name);
         }
     }
@@ -262,7 +259,6 @@ mod tests {
             let h = if expected > 2.5 { 0.02 } else { 1e-3 };
             let order =
                 observed_order(h, |h| distance(&run(tableau, tumbling, &space, &start, 3, 2.0, h), &exact));
-            println!("{} rotations, pull back {pulls_back}: order {order:.3}", tableau.name);
             assert!((order - expected).abs() < 0.1, "{} {pulls_back}: {order}", tableau.name);
         }
     }

@@ -169,7 +169,6 @@ mod tests {
             let exact = reference(accel, 1.0, 0.4, 2.0);
             for (verlet, expected, h) in [(false, 1.0, 1e-4), (true, 2.0, 1e-3)] {
                 let order = observed_order(h, |h| distance(&run(verlet, accel, 1.0, 0.4, 2.0, h), &exact));
-                println!("{name} verlet {verlet}: order {order:.3}");
                 assert!((order - expected).abs() < 0.1, "{name} verlet {verlet}: {order}");
             }
         }

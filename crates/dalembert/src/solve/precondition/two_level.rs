@@ -407,7 +407,6 @@ mod tests {
             report.iterations
         };
         let counts = [count(20), count(40), count(80)];
-        println!("two-level iterations for bars of 20, 40, 80 planes, nearly static: {counts:?}");
-        assert!(counts[2] < 2 * counts[0]);
+        assert!(counts[2] < 2 * counts[0], "bars of 20, 40, 80 planes: {counts:?}");
     }
 }
