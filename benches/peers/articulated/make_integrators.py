@@ -1,8 +1,8 @@
-"""Where the robot of integrators.xml is after 250 steps under each of MuJoCo's integrators.
+"""Where the robot of integrators.xml is after 250 steps under each of MuJoCo's integrators, and that of fluid.xml.
 
     python make_integrators.py ../../../crates/dalembert-formats/tests/data
 
-writes integrators.json beside the robot; the tests compare with it.
+writes integrators.json beside the robots; the tests compare with it.
 """
 import json
 import pathlib
@@ -26,4 +26,10 @@ for name in ("Euler", "implicitfast", "implicit", "discrete"):
     for _ in range(found["steps"]):
         mujoco.mj_step(model, data)
     found[name.lower()] = {"qpos": data.qpos.tolist(), "qvel": data.qvel.tolist()}
+model = mujoco.MjModel.from_xml_path(str(folder / "fluid.xml"))
+data = mujoco.MjData(model)
+data.qvel[:] = found["qvel"]
+for _ in range(found["steps"]):
+    mujoco.mj_step(model, data)
+found["fluid"] = {"qpos": data.qpos.tolist(), "qvel": data.qvel.tolist()}
 (folder / "integrators.json").write_text(json.dumps(found, indent=1) + "\n")

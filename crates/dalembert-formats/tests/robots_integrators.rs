@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use dalembert::bodies::articulated::{Machine, MachineScheme};
+use dalembert::bodies::articulated::{Machine, MachineScheme, MachineState};
 use dalembert::scene::robot::RobotIntegrator;
 use dalembert_formats::robot::{ReadOptions, read_robot_text};
 use dalembert_formats::scene::scene_around;
@@ -43,11 +43,34 @@ fn distance(name: &str, own: RobotIntegrator) -> f64 {
     for _ in 0..found["steps"].as_u64().unwrap() {
         machine.step(MachineScheme::Implicit, &mut state, 0.002, &mut work).unwrap();
     }
+    apart(&state, &found[name])
+}
+
+fn apart(state: &MachineState, found: &Value) -> f64 {
     let far = |a: &[f64], b: Vec<f64>| {
         assert_eq!(a.len(), b.len());
         a.iter().zip(b).fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs()))
     };
-    far(&state.q, numbers(&found[name]["qpos"])).max(far(&state.v, numbers(&found[name]["qvel"])))
+    far(&state.q, numbers(&found["qpos"])).max(far(&state.v, numbers(&found["qvel"])))
+}
+
+#[test]
+fn the_medium_slows_links_down() {
+    let found: Value = serde_json::from_str(FOUND).unwrap();
+    let run = |text: &str| {
+        let mut machine = machine(text.to_owned());
+        machine.integrator = RobotIntegrator::Euler;
+        let mut state = machine.start();
+        state.v.fill(found["qvel"].as_f64().unwrap());
+        let mut work = machine.work();
+        for _ in 0..found["steps"].as_u64().unwrap() {
+            machine.step(MachineScheme::Implicit, &mut state, 0.002, &mut work).unwrap();
+        }
+        apart(&state, &found["fluid"])
+    };
+    let fluid = include_str!("data/fluid.xml");
+    assert!(run(fluid) < 1e-12, "{:.2e}", run(fluid));
+    assert!(run(&fluid.replace("wind=\"1 -2 0.5\"", "")) > 1e-3);
 }
 
 #[test]

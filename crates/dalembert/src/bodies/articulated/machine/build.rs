@@ -51,7 +51,9 @@ impl Machine {
             dry: Vec::new(),
             efforts: Vec::new(),
             alone: Vec::new(),
+            hulls: Vec::new(),
         };
+        machine.hulls = super::fluid::hulls(&machine.robot);
         machine.alone = super::spin::bodies_alone(&machine.tree);
         machine.check_numbers()?;
         machine.build_cords()?;

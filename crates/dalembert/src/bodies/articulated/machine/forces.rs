@@ -35,6 +35,9 @@ impl Machine {
         for cord in self.cords.iter().filter(|cord| !cord.is_row(level)) {
             self.add_cord_force(cord, &state.q, &state.v, w, dense, tau);
         }
+        let mut tau = std::mem::take(&mut work.fixed_tau);
+        self.add_drag(&state.v, work, &mut tau);
+        work.fixed_tau = tau;
     }
 
     /// Springs and dampers of tendons. After kinematics.

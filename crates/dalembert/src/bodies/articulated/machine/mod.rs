@@ -16,6 +16,7 @@ mod build;
 mod contact;
 mod control;
 mod drives;
+mod fluid;
 mod forces;
 mod rows;
 mod sensors;
@@ -70,6 +71,8 @@ pub struct Machine {
     efforts: Vec<(usize, [f64; 2])>,
     /// First dofs of bodies by themselves.
     alone: Vec<usize>,
+    /// What the medium slows down.
+    hulls: Vec<fluid::Hull>,
 }
 
 /// Everything of a machine that changes.
@@ -331,7 +334,7 @@ impl Machine {
     }
 
     /// Forces on the dofs under which the robot at (q, v) accelerates by `dv`: inverse dynamics, springs and dampers of
-    /// joints and tendons included \[N·m or N\].
+    /// joints and tendons and the drag of the medium included \[N·m or N\].
     pub fn inverse_dynamics(
         &self,
         q: &[f64],
@@ -345,6 +348,9 @@ impl Machine {
         self.tree.add_passive_forces(q, v, &mut work.tree, &mut work.dv);
         let MachineWork { tree: w, dense, dv: passive, .. } = work;
         self.add_cord_forces(q, v, w, dense, passive);
+        let mut passive = std::mem::take(&mut work.dv);
+        self.add_drag(v, work, &mut passive);
+        work.dv = passive;
         self.tree.inverse_dynamics(v, Some(dv), &[], &mut work.tree, tau);
         for (tau, passive) in tau.iter_mut().zip(&work.dv) {
             *tau -= passive;
