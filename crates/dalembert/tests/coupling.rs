@@ -182,6 +182,33 @@ fn a_reference_makes_an_offset_vanish_and_without_it_the_offset_stays() {
 }
 
 #[test]
+fn increments_that_arrive_short_add_up_unless_a_reference_is_given() {
+    // The other engine turns by δ per step, of which 1 % is lost on the way here, and it never looks back.
+    let (offset, lost) = (0.05, 0.01);
+    for with in [true, false] {
+        let (scene, _) = chain(1, false);
+        let mut sim = scene.build().unwrap();
+        let mut theta = offset;
+        for step in 1..=200 {
+            let delta = 0.03 * (0.05 * step as f64).cos() + 0.01;
+            sim.step_driven(|_, _| {
+                let turn = exp(&Vec3::new(0.0, theta, 0.0));
+                let pose = Pose::new(turn * Vec3::new(0.1, 0.0, 0.0), turn);
+                let reference =
+                    if with { dalembert::coupling::dof_of_pose(&pose).to_vec() } else { Vec::new() };
+                Ok(Drive { mass: vec![1.0], delta: vec![(1.0 - lost) * delta], reference })
+            })
+            .unwrap();
+            theta += delta;
+            let apart = theta - read(&sim, "j0.angle");
+            // Without: θ = θ₀ + Σδ against 0.99 Σδ. With: what this step lost, and no more.
+            let wanted = if with { lost * delta } else { offset + lost * (theta - offset) };
+            assert!((apart - wanted).abs() < 1e-8, "{with} {step}: {apart} {wanted}");
+        }
+    }
+}
+
+#[test]
 fn floating_bases_and_balls_are_freedoms_as_well() {
     let mut scene = ipc(0.01);
     scene.add(ghost("base", [0.0, 0.0, 1.0]));

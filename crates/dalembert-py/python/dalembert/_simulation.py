@@ -173,6 +173,9 @@ class Articulation:
             reference: Where the links stand for the other engine, shape (links, 12): origin [m], rows of A. Increments
                 count from there, so that the two cannot drift apart; from the state here if absent.
         """
+        for what, given in (("mass", mass), ("delta", delta), ("reference", reference)):
+            if np.iscomplexobj(given):
+                raise TypeError(f"{what} holds complex numbers")
         _native.set_drive(self._simulation, self.name, mass, delta, reference)
 
     def drive_by(self, function: Callable[[Simulation], tuple[Any, ...]]) -> None:

@@ -103,10 +103,12 @@ class MujocoRobot:
         m, d, h = self.model, self.data, float(self.model.opt.timestep)
         if abs(simulation.dt - h) > 1e-12 * h:
             raise Error(f"MuJoCo steps by {h} s and the scene by {simulation.dt} s: they must be the same")
+        _check(m, d)
         articulation = simulation.articulation(self.name)
-        if self._order is None:
-            numbers = {_link(m, b, self.name): b for b in self._links}
-            self._order = [numbers[link] for link in articulation.links]
+        numbers = {_link(m, b, self.name): b for b in self._links}
+        if articulation.freedoms != m.nv or any(link not in numbers for link in articulation.links):
+            raise Error(f"the articulation `{self.name}` of this simulation is another robot")
+        self._order = [numbers[link] for link in articulation.links]
         mujoco.mj_forward(m, d)
         delta = self.increments()
         articulation.drive(self.mass(), delta, self.reference())
@@ -118,6 +120,15 @@ class MujocoRobot:
         d.time += h
         mujoco.mj_forward(m, d)
         return report
+
+
+def _check(model: Any, data: Any) -> None:
+    """Refuses data that were made for another model."""
+    if (len(data.qpos), len(data.qvel), len(data.ctrl)) != (model.nq, model.nv, model.nu):
+        raise Error(
+            f"this `mjData` belongs to another model: it has {len(data.qpos)} coordinates, {len(data.qvel)} velocities and "
+            f"{len(data.ctrl)} controls, not {model.nq}, {model.nv} and {model.nu}"
+        )
 
 
 def _rows(values: Any, counts: Any, starts: Any, columns: Any, n: int) -> Array:
@@ -187,6 +198,7 @@ def add_robot(
         name: Name of the articulation.
         shapes: Whether geoms that can collide become shapes; otherwise nothing touches the robot.
     """
+    _check(model, data)
     mujoco.mj_forward(model, data)
     links = list(range(1, model.nbody))
     joints: list[str] = []

@@ -4,6 +4,7 @@ use super::{Articulation, Drive, DriveReport, Freedom, RobotDrivers};
 use crate::joints::affine::{BlockVector, Measure};
 use crate::math::rotation::{exp, log, matrix, unwrap_angle};
 use crate::math::{Blocks, Mat3, Quat, Vec3, add_triple, triple};
+use std::time::{Duration, Instant};
 
 /// One freedom in this step: r = Σ factor · measure − target.
 #[derive(Debug, Clone)]
@@ -54,6 +55,8 @@ pub(crate) struct CouplingWork {
     pub drivers: RobotDrivers,
     /// Memory for checks.
     pub room: Vec<f64>,
+    /// Time spent here since the buffers were made, the drivers of robots included.
+    pub spent: Duration,
     /// What came out of the last step.
     pub reports: Vec<DriveReport>,
 }
@@ -223,12 +226,14 @@ impl Part {
 impl CouplingWork {
     /// Begins a step of h seconds from the flat blocks z with the drives at hand, which are checked.
     pub(crate) fn begin(&mut self, articulations: &[Articulation], z: &[f64], h: f64) {
+        let start = Instant::now();
         self.scale = 1.0 / (h * h);
         self.parts.resize_with(articulations.len(), Part::default);
         let Self { parts, drives, reference, .. } = self;
         for ((a, drive), part) in articulations.iter().zip(&*drives).zip(parts) {
             part.begin(a, drive, z, reference);
         }
+        self.spent += start.elapsed();
     }
 
     /// True if there are none.
@@ -238,16 +243,22 @@ impl CouplingWork {
 
     /// Energy \[J\].
     pub(crate) fn energy(&mut self, z: &[f64]) -> f64 {
+        if self.parts.is_empty() {
+            return 0.0;
+        }
+        let start = Instant::now();
         let mut sum = 0.0;
         for part in &mut self.parts {
             part.evaluate(z);
             sum += part.r.iter().zip(&part.g).map(|(r, g)| r * g).sum::<f64>();
         }
+        self.spent += start.elapsed();
         0.5 * self.scale * sum
     }
 
     /// b −= ∇.
     pub(crate) fn slope(&mut self, z: &[f64], b: &mut [f64]) {
+        let start = Instant::now();
         for part in &mut self.parts {
             part.evaluate(z);
             part.differentiate(z, &mut self.list);
@@ -258,11 +269,14 @@ impl CouplingWork {
                 }
             }
         }
+        self.spent += start.elapsed();
     }
 
     /// Adds the curvature where the slope was taken last: JᵀMJ, and the positive part of what the bending of θ adds.
     pub(crate) fn curvature(&mut self, z: &[f64], out: &mut Blocks) {
+        let start = Instant::now();
         self.add_curvature(z, true, out);
+        self.spent += start.elapsed();
     }
 
     fn add_curvature(&mut self, z: &[f64], positive: bool, out: &mut Blocks) {

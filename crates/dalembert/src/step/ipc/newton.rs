@@ -354,7 +354,8 @@ impl IpcWork {
     /// Takes the drives of all articulations: of robots by their own dynamics, of others from the state.
     pub(super) fn drive(&mut self, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
         let Some(contact) = &model.contact else { return Ok(()) };
-        let CouplingWork { drives, drivers, room, .. } = &mut self.coupling;
+        let start = std::time::Instant::now();
+        let CouplingWork { drives, drivers, room, spent, .. } = &mut self.coupling;
         drives.resize_with(contact.articulations.len(), Default::default);
         for ((k, a), drive) in contact.articulations.iter().enumerate().zip(drives) {
             match a.driver {
@@ -366,6 +367,7 @@ impl IpcWork {
             }
             drive.check_with(a, room)?;
         }
+        *spent += start.elapsed();
         Ok(())
     }
 
