@@ -174,7 +174,7 @@ class Articulation:
                 count from there, so that the two cannot drift apart; from the state here if absent.
         """
         for what, given in (("mass", mass), ("delta", delta), ("reference", reference)):
-            if np.iscomplexobj(given):
+            if given is not None and np.iscomplexobj(given):
                 raise TypeError(f"{what} holds complex numbers")
         _native.set_drive(self._simulation, self.name, mass, delta, reference)
 

@@ -201,7 +201,7 @@ class _RobotVector(_Vector):
 
     def _roll(self, controls: Array, substeps: int) -> npt.NDArray[np.bool_]:
         """Steps all rows under constant controls; those that had finished start anew instead, and are returned."""
-        fresh = self._done.copy()
+        fresh: npt.NDArray[np.bool_] = self._done.copy()
         batch = np.repeat(controls[:, None, :], substeps, axis=1)
         self._states = rollout(self.model, self._states, batch, every=substeps, threads=self._threads).last()
         self._renew(fresh)
