@@ -251,11 +251,32 @@ impl Machine {
             let bounds = work.rows.bounds[i];
             let force = work.rows.drive[i].map_or(0.0, |k| after.force[k]);
             if force > bounds.low && force < bounds.high {
-                let row: Vec<(usize, f64)> = work.rows.row(i).collect();
-                for &(d, a) in &row {
-                    for &(e, b) in &row {
+                for (d, a) in work.rows.row(i) {
+                    for (e, b) in work.rows.row(i) {
                         mass[d * m + e] += h / work.rows.softness[i] * a * b;
                     }
+                }
+            }
+        }
+    }
+
+    /// Adds κ aᵀa to a dense mass matrix for every row a of the loops at q, with κ = `factor` / Σ a²/M of the diagonal. After
+    /// [`effective_mass`](Self::effective_mass) with the same buffers.
+    pub fn stiffen_loops(&self, q: &[f64], factor: f64, work: &mut MachineWork, mass: &mut [f64]) {
+        let m = self.tree.freedoms();
+        work.rows.clear();
+        work.dense.fill(0.0);
+        self.add_loop_rows(q, None, work);
+        work.u.clear();
+        work.u.extend((0..m).map(|d| mass[d * m + d]));
+        for i in 0..work.rows.len() {
+            let response: f64 = work.rows.row(i).map(|(d, a)| a * a / work.u[d]).sum();
+            if !(response > 0.0) {
+                continue;
+            }
+            for (d, a) in work.rows.row(i) {
+                for (e, b) in work.rows.row(i) {
+                    mass[d * m + e] += factor / response * a * b;
                 }
             }
         }
