@@ -92,12 +92,12 @@ impl ContactWork {
     /// Bodies by themselves take their velocities and move.
     pub(super) fn drift_loose(&mut self, model: &Model, state: &mut State, h: f64) {
         self.note_moved();
-        let State { q, v, .. } = state;
         for (k, &slot) in self.slot_rigid.iter().enumerate() {
             let slot = slot as usize;
-            if self.cluster_of[slot] != NONE {
+            if self.cluster_of[slot] != NONE || self.drift_piled(model, state, k, slot, h) {
                 continue;
             }
+            let State { q, v, .. } = &mut *state;
             let moved = self.moved[slot];
             let new = &self.field.x[6 * slot..6 * slot + 6];
             let (v0, free, v1) =

@@ -1,5 +1,8 @@
 //! Bodies that touch each other, directly or through others: what happens in one island reaches no other in a step.
 
+/// Islands with more contacts than this are piles.
+const MANY: u32 = 400;
+
 /// Contacts grouped by island, and the trees that find them.
 #[derive(Debug, Default)]
 pub(super) struct Islands {
@@ -7,6 +10,8 @@ pub(super) struct Islands {
     of_root: Vec<u32>,
     /// Island of each contact.
     pub(super) of: Vec<u32>,
+    /// Contacts of each body's island, at its root, and whether a pile could take them.
+    weight: Vec<(u32, bool)>,
     /// Contacts of island i: `first[i]..first[i + 1]`, once they are sorted.
     pub(super) first: Vec<u32>,
 }
@@ -24,6 +29,8 @@ impl Islands {
     pub(super) fn begin(&mut self, n: usize) {
         self.up.clear();
         self.up.extend(0..n as u32);
+        self.weight.clear();
+        self.weight.resize(n, (0, true));
     }
 
     /// Two bodies belong together.
@@ -32,6 +39,19 @@ impl Islands {
         // The smaller number stays on top, so that trees do not depend on the order of contacts.
         let (low, high) = (a.min(b), a.max(b));
         self.up[high as usize] = low;
+    }
+
+    /// Once all are joined: so many more contacts of the island of a body; `simple` if a pile could take them.
+    pub(super) fn weigh(&mut self, body: u32, contacts: u32, simple: bool) {
+        let weight = &mut self.weight[root(&mut self.up, body) as usize];
+        weight.0 += contacts;
+        weight.1 &= simple;
+    }
+
+    /// True for a body in an island that is too large to be solved at once.
+    pub(super) fn is_pile(&mut self, body: u32) -> bool {
+        let (contacts, simple) = self.weight[root(&mut self.up, body) as usize];
+        simple && contacts > MANY
     }
 
     /// Numbers the islands in the order of their first contacts, each given by one of its bodies.

@@ -31,6 +31,7 @@ mod direct;
 mod drift;
 mod islands;
 mod mix;
+mod pile;
 mod robots;
 mod sweep;
 #[cfg(test)]
@@ -39,7 +40,7 @@ mod tests;
 use super::{Impulse, ImpulseWork};
 use crate::collide::rigid::Detector;
 use crate::math::{Pose, Vec3};
-use crate::model::{Model, Part, State, TouchModel};
+use crate::model::{Model, Part, State, TouchLaw, TouchModel};
 use crate::step::{StepError, StepReport, Workspace};
 use islands::Islands;
 use sweep::{Contact, Field, Spin};
@@ -64,6 +65,14 @@ struct Info {
     soft: bool,
     /// Place among the contacts in the order of detection.
     place: u32,
+}
+
+/// Two colliders that are near each other.
+#[derive(Debug, Clone, Copy)]
+struct Meeting {
+    /// As in [`Info`]; twice `NONE` if nothing comes of it.
+    nodes: [u32; 2],
+    law: TouchLaw,
 }
 
 /// Bodies that answer together: an island of joints, or a robot.
@@ -112,6 +121,8 @@ pub(super) struct ContactWork {
     info: Vec<Info>,
     spins: Vec<Spin>,
     islands: Islands,
+    meetings: Vec<Meeting>,
+    pile: pile::Pile,
     /// Position-only velocities.
     push: Vec<f64>,
     pushes: Vec<f64>,
@@ -193,17 +204,16 @@ impl ContactWork {
                 break;
             }
         }
+        if !self.pile.is_empty() {
+            self.solve_pile(settings, touch, model, h, &mut all);
+        }
         self.part_overlaps(settings, touch, h);
         self.conclude(settings, model, state, f, h, own, &mut all)?;
         self.remember(state, h);
         report.weak_rows = report.weak_rows.max(all.weak_rows);
         report.projections += all.projections;
         report.contacts = report.contacts.max(all.contacts);
-        report.smallest_gap = if self.info.is_empty() {
-            f64::INFINITY
-        } else {
-            self.info.iter().fold(f64::INFINITY, |least, i| least.min(i.gap))
-        };
+        report.smallest_gap = self.info.iter().fold(self.pile.smallest_gap(), |least, i| least.min(i.gap));
         report.add_worst(&StepReport { projections: 0, ..all });
         Ok(())
     }
