@@ -5,6 +5,7 @@ mod browser;
 mod conformance;
 mod gallery;
 mod peers;
+mod peers_contact;
 mod peers_ipctk;
 mod peers_robots;
 mod python;

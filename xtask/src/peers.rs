@@ -38,6 +38,7 @@ pub(crate) fn run() -> Outcome {
     }
     joints()?;
     crate::peers_robots::robots()?;
+    crate::peers_contact::contact()?;
     crate::peers_ipctk::cloth()?;
     crate::peers_ipctk::run()
 }

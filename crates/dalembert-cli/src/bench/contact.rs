@@ -211,7 +211,8 @@ pub(super) fn ragdolls(b: &mut Bencher) {
 
 /// Robots of the shared models; without them there is nothing to time.
 pub(super) fn humanoids(b: &mut Bencher) {
-    let shared = std::env::var_os("DALEMBERT_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
+    let shared =
+        std::env::var_os("DALEMBERT_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
     for (file, n, w) in [
         ("humanoid", 1, Window { warm: 400, steps: 400, runs: 5 }),
         ("22_humanoids", 22, Window { warm: 400, steps: 100, runs: 3 }),

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::sweep::{Columns, Contact, Inverse, Side, Spin, visit, visit_spin};
 use super::pile::NewPatch;
+use super::sweep::{Columns, Contact, Inverse, Side, Spin, visit, visit_spin};
 use super::{ContactWork, Info, Meeting, NONE};
 use crate::collide::rigid::{Manifold, WORLD};
 use crate::joints::Softness;
@@ -38,6 +38,7 @@ impl ContactWork {
                 let inertia = model.rigid.world_inv_inertia(&state.q, k);
                 let mass = model.rigid.inv_mass[k];
                 self.field.inverse[slot] = Inverse { mass, inertia };
+                let h = if self.sleepers.parts.get(k) == Some(&true) { 0.0 } else { h };
                 let v = triple(&state.v, 2 * k) + h * mass * triple(f, 2 * k);
                 let w = triple(&state.v, 2 * k + 1) + h * (inertia * triple(f, 2 * k + 1));
                 set_triple(x, 2 * slot, &v);
@@ -85,7 +86,6 @@ impl ContactWork {
 
     /// Contacts of this step with the impulses of the one before.
     pub(super) fn detect(&mut self, touch: &TouchModel, state: &State, h: f64) {
-        self.detector.update(&touch.colliders, &self.poses, &self.reach);
         self.contacts.clear();
         self.info.clear();
         self.spins.clear();
@@ -115,7 +115,7 @@ impl ContactWork {
                 };
                 let centers = bodies.map(center);
                 let new = NewPatch { nodes, centers, law: &law, belt, manifold, known, place };
-                self.add_patch(&new, h);
+                self.pile.add(&new, h);
                 place += manifold.points().len() as u32;
                 continue;
             }
@@ -210,7 +210,7 @@ impl ContactWork {
     }
 
     /// The node that stands for a node: all bodies of an island of joints go with its first.
-    fn top(&self, node: u32) -> u32 {
+    pub(super) fn top(&self, node: u32) -> u32 {
         let islands = self.clusters.len() - self.robots.len();
         match self.cluster_of.get(node as usize) {
             Some(&c) if c != NONE && (c as usize) < islands => self.clusters[c as usize].first / 6,
@@ -242,8 +242,7 @@ impl ContactWork {
         let bodies = 6 * self.slot_rigid.len();
         let plain = |node: u32| {
             let slot = node as usize;
-            node == NONE
-                || slot < self.slots() && self.cluster_of[slot] == NONE && self.place[slot] < bodies
+            node == NONE || slot < self.slots() && self.cluster_of[slot] == NONE && self.place[slot] < bodies
         };
         for (manifold, Meeting { nodes, law }) in manifolds.iter().zip(&meetings) {
             if *nodes == [NONE, NONE] {
@@ -254,8 +253,9 @@ impl ContactWork {
                 && law.rolling_friction == 0.0
                 && nodes.iter().all(|n| plain(*n));
             let one = if nodes[0] == NONE { nodes[1] } else { nodes[0] };
-            islands.weigh(self.top(one), manifold.points().len() as u32, simple);
+            islands.weigh(self.top(one), manifold.points().len() as u32, !nodes.contains(&NONE), simple);
         }
+        islands.count();
         (self.islands, self.meetings) = (islands, meetings);
     }
 
@@ -277,6 +277,23 @@ impl ContactWork {
                 self.cursor[island as usize] += 1;
                 self.contacts[place] = self.sorted[k];
                 self.info[place] = self.sorted_info[k];
+            }
+        }
+        self.note_ranges();
+    }
+
+    /// Where the contacts of each cluster lie.
+    fn note_ranges(&mut self) {
+        for cluster in &mut self.clusters {
+            (cluster.from, cluster.to) = (u32::MAX, 0);
+        }
+        for (k, info) in self.info.iter().enumerate() {
+            for node in info.nodes.into_iter().filter(|n| *n != NONE) {
+                if let Some(i) = self.cluster_at(node) {
+                    let cluster = &mut self.clusters[i];
+                    cluster.from = cluster.from.min(k as u32);
+                    cluster.to = k as u32 + 1;
+                }
             }
         }
     }
@@ -462,6 +479,7 @@ impl ContactWork {
                 gap: i.gap,
                 force: c.impulse / h,
                 torque,
+                last: c.impulse / h,
             };
         }
     }

@@ -94,7 +94,10 @@ impl ContactWork {
         self.note_moved();
         for (k, &slot) in self.slot_rigid.iter().enumerate() {
             let slot = slot as usize;
-            if self.cluster_of[slot] != NONE || self.drift_piled(model, state, k, slot, h) {
+            if self.cluster_of[slot] != NONE
+                || self.sleeping_rigid(k)
+                || self.drift_piled(model, state, k, slot, h)
+            {
                 continue;
             }
             let State { q, v, .. } = &mut *state;

@@ -1,7 +1,18 @@
 //! Bodies that touch each other, directly or through others: what happens in one island reaches no other in a step.
 
-/// Islands with more contacts than this are piles.
-const MANY: u32 = 400;
+/// Islands with more contacts than this may be piles.
+const MANY: u32 = 200;
+
+/// What is known of an island before it is solved.
+#[derive(Debug, Clone, Copy)]
+struct Weight {
+    contacts: u32,
+    bodies: u32,
+    /// Manifolds between two bodies that move.
+    links: u32,
+    /// A pile could take all of its contacts.
+    simple: bool,
+}
 
 /// Contacts grouped by island, and the trees that find them.
 #[derive(Debug, Default)]
@@ -10,8 +21,8 @@ pub(super) struct Islands {
     of_root: Vec<u32>,
     /// Island of each contact.
     pub(super) of: Vec<u32>,
-    /// Contacts of each body's island, at its root, and whether a pile could take them.
-    weight: Vec<(u32, bool)>,
+    /// Of each body's island, at its root.
+    weight: Vec<Weight>,
     /// Contacts of island i: `first[i]..first[i + 1]`, once they are sorted.
     pub(super) first: Vec<u32>,
 }
@@ -30,7 +41,7 @@ impl Islands {
         self.up.clear();
         self.up.extend(0..n as u32);
         self.weight.clear();
-        self.weight.resize(n, (0, true));
+        self.weight.resize(n, Weight { contacts: 0, bodies: 0, links: 0, simple: true });
     }
 
     /// Two bodies belong together.
@@ -41,17 +52,32 @@ impl Islands {
         self.up[high as usize] = low;
     }
 
-    /// Once all are joined: so many more contacts of the island of a body; `simple` if a pile could take them.
-    pub(super) fn weigh(&mut self, body: u32, contacts: u32, simple: bool) {
+    /// Once all are joined: so many more contacts of the island of a body, between two bodies if it is a `link`; `simple` if
+    /// a pile could take them.
+    pub(super) fn weigh(&mut self, body: u32, contacts: u32, link: bool, simple: bool) {
         let weight = &mut self.weight[root(&mut self.up, body) as usize];
-        weight.0 += contacts;
-        weight.1 &= simple;
+        weight.contacts += contacts;
+        weight.links += u32::from(link);
+        weight.simple &= simple;
     }
 
-    /// True for a body in an island that is too large to be solved at once.
+    /// Once all are joined: counts the bodies of every island.
+    pub(super) fn count(&mut self) {
+        for body in 0..self.up.len() as u32 {
+            self.weight[root(&mut self.up, body) as usize].bodies += 1;
+        }
+    }
+
+    /// The body that stands for the island of a body.
+    pub(super) fn root(&mut self, body: u32) -> u32 {
+        root(&mut self.up, body)
+    }
+
+    /// True for a body in an island that is too large to be solved at once: many contacts, and so many links that they
+    /// close many loops. Towers, chains and arches have few; the direct solver is fast on them at any length.
     pub(super) fn is_pile(&mut self, body: u32) -> bool {
-        let (contacts, simple) = self.weight[root(&mut self.up, body) as usize];
-        simple && contacts > MANY
+        let w = self.weight[root(&mut self.up, body) as usize];
+        w.simple && w.contacts > MANY && 5 * w.links > 6 * w.bodies
     }
 
     /// Numbers the islands in the order of their first contacts, each given by one of its bodies.

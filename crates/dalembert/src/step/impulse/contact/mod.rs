@@ -30,9 +30,11 @@ mod detect;
 mod direct;
 mod drift;
 mod islands;
+mod lanes;
 mod mix;
 mod pile;
 mod robots;
+mod sleep;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -43,6 +45,7 @@ use crate::math::{Pose, Vec3};
 use crate::model::{Model, Part, State, TouchLaw, TouchModel};
 use crate::step::{StepError, StepReport, Workspace};
 use islands::Islands;
+pub(super) use sleep::all_asleep;
 use sweep::{Contact, Field, Spin};
 
 /// What stands in no list.
@@ -84,6 +87,9 @@ struct Cluster {
     len: u32,
     /// Some contact touches it.
     touched: bool,
+    /// All contacts that touch it are among these, `from..to`.
+    from: u32,
+    to: u32,
 }
 
 /// Buffers of contact.
@@ -123,6 +129,7 @@ pub(super) struct ContactWork {
     islands: Islands,
     meetings: Vec<Meeting>,
     pile: pile::Pile,
+    sleepers: sleep::Sleepers,
     /// Position-only velocities.
     push: Vec<f64>,
     pushes: Vec<f64>,
@@ -183,7 +190,15 @@ impl ContactWork {
         own: &mut ImpulseWork,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
-        self.load(touch, model, state, f, h);
+        self.find_sleepers(settings, touch, model, state);
+        loop {
+            self.load(touch, model, state, f, h);
+            self.detector.update_awake(&touch.colliders, &self.poses, &self.reach, &self.sleepers.parts);
+            if !self.wake_touched(touch) {
+                break;
+            }
+        }
+        self.keep_sleeping_contacts(touch, state);
         self.detect(touch, state, h);
         self.f_free.clear();
         self.f_free.extend_from_slice(f);
@@ -210,6 +225,7 @@ impl ContactWork {
         self.part_overlaps(settings, touch, h);
         self.conclude(settings, model, state, f, h, own, &mut all)?;
         self.remember(state, h);
+        self.fall_asleep(settings, touch, model, state, h);
         report.weak_rows = report.weak_rows.max(all.weak_rows);
         report.projections += all.projections;
         report.contacts = report.contacts.max(all.contacts);
@@ -262,7 +278,7 @@ impl ContactWork {
                 self.cluster_of.push(i as u32);
                 next += 1;
             }
-            self.clusters.push(Cluster { first: 6 * first, len: 6 * (next - first), touched: false });
+            self.clusters.push(Cluster { first: 6 * first, len: 6 * (next - first), ..Cluster::default() });
         }
         let mut take = |slot: &mut u32, cluster_of: &mut Vec<u32>| {
             if *slot == NONE {
@@ -289,7 +305,7 @@ impl ContactWork {
         let mut first = 6 * next;
         for robot in &model.robots {
             let len = robot.machine.tree.freedoms() as u32;
-            self.clusters.push(Cluster { first, len, touched: false });
+            self.clusters.push(Cluster { first, len, ..Cluster::default() });
             first += len;
         }
         self.field.x.resize(first as usize, 0.0);
