@@ -21,7 +21,7 @@ Chores of the dalembert workspace.
   cargo xtask test              format, book, lints, tests, Python package, docs, schema, scenes, verify
   cargo xtask conformance       tests against the shared data (DALEMBERT_SHARED, or ../shared)
   cargo xtask python            the wheel of the Python package in a fresh virtual environment
-  cargo xtask peers             our speed beside that of others
+  cargo xtask peers [TABLE ...] our speed beside that of others (particles, joints, robots, contact, cloth, collide)
   cargo xtask schema [--check]  write (or compare) the files made from the description of scenes
   cargo xtask gallery [--check] render (or look for) a picture of every scene in book/src/pictures
   cargo xtask help              this text
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let outcome = match words[..] {
         ["test"] => suite::run(),
         ["conformance"] => conformance::run(),
-        ["peers"] => peers::run(),
+        ["peers", ..] => peers::run(&words[1..]),
         ["python"] => python::test(),
         ["schema"] => schema::write(),
         ["schema", "--check"] => schema::check(),

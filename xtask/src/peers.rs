@@ -25,8 +25,33 @@ type Measure = fn() -> Outcome<Row>;
 /// A name for where the row cannot be measured, and the measurement.
 const ROWS: &[(&str, Measure)] = &[("particles against memory copy", particles_against_copy)];
 
-pub(crate) fn run() -> Outcome {
+/// The tables by name, in the order in which they are made.
+const TABLES: &[(&str, fn() -> Outcome)] = &[
+    ("particles", particles),
+    ("joints", joints),
+    ("robots", crate::peers_robots::robots),
+    ("contact", crate::peers_contact::contact),
+    ("cloth", crate::peers_ipctk::cloth),
+    ("collide", crate::peers_ipctk::run),
+];
+
+/// The tables with these names; all of them if there are none.
+pub(crate) fn run(wanted: &[&str]) -> Outcome {
+    if let Some(unknown) = wanted.iter().find(|name| TABLES.iter().all(|(table, _)| table != *name)) {
+        let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+        return Err(format!("there is no table `{unknown}`; there are {}", names.join(", ")));
+    }
     build_program()?;
+    for (name, table) in TABLES {
+        if wanted.is_empty() || wanted.contains(name) {
+            table()?;
+        }
+    }
+    Ok(())
+}
+
+/// Free particles beside the memory.
+fn particles() -> Outcome {
     println!("{:<44} {:>12} {:>12} {:>8}", "name", "ours", "peer", "ratio");
     for (name, row) in ROWS {
         match row() {
@@ -36,11 +61,7 @@ pub(crate) fn run() -> Outcome {
             Err(reason) => println!("{name:<44} not measured: {reason}"),
         }
     }
-    joints()?;
-    crate::peers_robots::robots()?;
-    crate::peers_contact::contact()?;
-    crate::peers_ipctk::cloth()?;
-    crate::peers_ipctk::run()
+    Ok(())
 }
 
 /// Links of the chains.

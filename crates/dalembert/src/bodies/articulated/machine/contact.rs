@@ -15,7 +15,7 @@ impl Machine {
         report: &mut MachineReport,
     ) {
         work.before.copy_from(state);
-        self.find_velocity(state, h, true, extra, work, report);
+        self.find_velocity(state, h, self.level(), extra, work, report);
     }
 
     /// The velocities that [`trial`](Self::trial) found.
@@ -97,13 +97,20 @@ impl Machine {
         work: &mut MachineWork,
         report: &mut MachineReport,
     ) -> Result<(), MachineStepError> {
-        self.take_velocity(state, h, true, work);
+        self.take_velocity(state, h, self.level(), work);
         self.tree.integrate(&mut state.q, &state.v, h);
         if push.iter().any(|p| *p != 0.0) {
             self.tree.integrate(&mut state.q, push, h);
         }
         self.project(state, false, work, report);
-        self.end_step(state, h, work)
+        self.end_step(state, h, false, work)
+    }
+
+    /// Activations h seconds on; filters exactly if asked.
+    pub(super) fn advance_activations(&self, state: &mut MachineState, h: f64, exact: bool) {
+        for (k, drive) in self.drives.iter().enumerate() {
+            drive.advance_activation(state, k, h, exact);
+        }
     }
 
     /// Activations, mean accelerations, time; refuses what is not finite and puts the state back.
@@ -111,11 +118,10 @@ impl Machine {
         &self,
         state: &mut MachineState,
         h: f64,
+        exact: bool,
         work: &mut MachineWork,
     ) -> Result<(), MachineStepError> {
-        for (k, drive) in self.drives.iter().enumerate() {
-            drive.advance_activation(state, k, h);
-        }
+        self.advance_activations(state, h, exact);
         for ((a, v), before) in state.acceleration.iter_mut().zip(&state.v).zip(&work.before.v) {
             *a = (v - before) / h;
         }
