@@ -651,7 +651,7 @@ mod tests {
                 }
             }
         }
-        assert!(sum[2] > 50.0, "{sum:?}");
+        assert!(sum[2] > 10.0, "{sum:?}");
         for k in 0..3 {
             assert!((after[k] - before[k] - sum[k]).abs() < 1e-9, "{before:?} {after:?} {sum:?}");
         }
