@@ -1,7 +1,7 @@
 //! Bodies that touch each other, directly or through others: what happens in one island reaches no other in a step.
 
 /// Islands with more contacts than this may be piles.
-const MANY: u32 = 200;
+const MANY: u32 = 300;
 
 /// What is known of an island before it is solved.
 #[derive(Debug, Clone, Copy)]
