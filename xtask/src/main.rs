@@ -5,6 +5,7 @@ mod browser;
 mod conformance;
 mod gallery;
 mod peers;
+mod peers_contact;
 mod peers_ipctk;
 mod peers_robots;
 mod python;
@@ -20,7 +21,7 @@ Chores of the dalembert workspace.
   cargo xtask test              format, book, lints, tests, Python package, docs, schema, scenes, verify
   cargo xtask conformance       tests against the shared data (DALEMBERT_SHARED, or ../shared)
   cargo xtask python            the wheel of the Python package in a fresh virtual environment
-  cargo xtask peers [TABLE ...] our speed beside that of others (particles, joints, robots, cloth, collide)
+  cargo xtask peers [TABLE ...] our speed beside that of others (particles, joints, robots, contact, cloth, collide)
   cargo xtask schema [--check]  write (or compare) the files made from the description of scenes
   cargo xtask gallery [--check] render (or look for) a picture of every scene in book/src/pictures
   cargo xtask help              this text

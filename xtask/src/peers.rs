@@ -30,6 +30,7 @@ const TABLES: &[(&str, fn() -> Outcome)] = &[
     ("particles", particles),
     ("joints", joints),
     ("robots", crate::peers_robots::robots),
+    ("contact", crate::peers_contact::contact),
     ("cloth", crate::peers_ipctk::cloth),
     ("collide", crate::peers_ipctk::run),
 ];

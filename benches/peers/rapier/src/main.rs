@@ -1,11 +1,14 @@
 //! Times rapier3d-f64 on the joint scenes of `dalembert bench`: one row per call, one JSON object on stdout.
 //!
 //!     rapier-peer <chain_ball|chain_hinge|ragdolls|tip_mass> <n> <impulse|multibody> [colliders]
+//!     rapier-peer <sphere_bin|boxes|pyramid|heap|contact_ragdolls> <n> <impulse|multibody>
 //!
-//! n is the number of links or ragdolls, or the tip mass over the mass of a link. The scenes, dt, windows of steps
+//! n is the number of links, bodies or ragdolls, or the tip mass over the mass of a link. The scenes, dt, windows of steps
 //! and the way to count are those of `dalembert bench`: best of several runs from the start, mean step of a run. Bodies
 //! have mass and inertia but, unless asked for, no colliders, since nothing is meant to touch. The caller kills a row
 //! that takes too long.
+
+mod contact;
 
 use std::time::Instant;
 
@@ -54,8 +57,18 @@ impl Scene {
 
     fn pin(&mut self, a: RigidBodyHandle, pa: Vector, b: RigidBodyHandle, pb: Vector, hinge: Option<Vector>) {
         let joint: GenericJoint = match hinge {
-            Some(axis) => RevoluteJointBuilder::new(axis).local_anchor1(pa).local_anchor2(pb).build().into(),
-            None => SphericalJointBuilder::new().local_anchor1(pa).local_anchor2(pb).build().into(),
+            Some(axis) => RevoluteJointBuilder::new(axis)
+                .local_anchor1(pa)
+                .local_anchor2(pb)
+                .contacts_enabled(false)
+                .build()
+                .into(),
+            None => SphericalJointBuilder::new()
+                .local_anchor1(pa)
+                .local_anchor2(pb)
+                .contacts_enabled(false)
+                .build()
+                .into(),
         };
         match self.kind {
             Kind::Impulse => {
@@ -166,6 +179,10 @@ fn main() {
         );
         std::process::exit(2);
     };
+    if let Some(printed) = contact::row(name, n as usize, kind) {
+        println!("{printed}");
+        return;
+    }
     let (steps, runs) = window(name, n);
     let (mut best, mut worst) = (f64::INFINITY, 0.0f64);
     for _ in 0..runs {

@@ -120,7 +120,14 @@ pub(super) fn chain_hinge(b: &mut Bencher) {
 pub(super) fn ragdolls(b: &mut Bencher) {
     let count = 1_000;
     let mut scene = impulse("ragdolls", true);
-    let spin = Vec3::new(2.0, 3.0, 5.0);
+    add_ragdolls(&mut scene, count, Vec3::new(2.0, 3.0, 5.0));
+    let mut sim = build(scene);
+    let w = on_one_thread(|| window(&mut sim, 60, b.repeat.min(3)));
+    b.row_with_gap("ragdolls", count, w.seconds, w.gap, format!(", {:.1} rounds; 11 bodies each", w.rounds));
+}
+
+/// Ragdolls of 11 boxes and 10 joints in a square, y up, all with the same spin [rad/s].
+pub(super) fn add_ragdolls(scene: &mut Scene, count: usize, spin: Vec3) {
     for r in 0..count {
         let side = (count as f64).sqrt().ceil() as usize;
         let o = Vec3::new((r % side) as f64 * 2.0, 1.2, (r / side) as f64 * 2.0);
@@ -137,26 +144,23 @@ pub(super) fn ragdolls(b: &mut Bencher) {
                 JointItem::new(format!("{a}-{b}"), kind, a, b).anchor((o + Vec3::new(x, y, 0.0)).into());
             scene.add(joint.axis(axis.unwrap_or([0.0, 0.0, 1.0])));
         };
-        let pelvis = part(&mut scene, "pelvis", 0.0, 0.0, 0.14, 0.09);
-        let chest = part(&mut scene, "chest", 0.0, 0.32, 0.16, 0.2);
-        let head = part(&mut scene, "head", 0.0, 0.66, 0.09, 0.11);
-        join(&mut scene, &pelvis, &chest, 0.0, 0.105, None);
-        join(&mut scene, &chest, &head, 0.0, 0.535, None);
+        let pelvis = part(scene, "pelvis", 0.0, 0.0, 0.14, 0.09);
+        let chest = part(scene, "chest", 0.0, 0.32, 0.16, 0.2);
+        let head = part(scene, "head", 0.0, 0.66, 0.09, 0.11);
+        join(scene, &pelvis, &chest, 0.0, 0.105, None);
+        join(scene, &chest, &head, 0.0, 0.535, None);
         for (side, hand) in [(-1.0, "left"), (1.0, "right")] {
             let name = |part: &str| format!("{hand} {part} ");
-            let thigh = part(&mut scene, &name("thigh"), side * 0.09, -0.32, 0.06, 0.2);
-            let shin = part(&mut scene, &name("shin"), side * 0.09, -0.75, 0.05, 0.2);
-            join(&mut scene, &pelvis, &thigh, side * 0.09, -0.105, None);
-            join(&mut scene, &thigh, &shin, side * 0.09, -0.535, Some([1.0, 0.0, 0.0]));
-            let upper = part(&mut scene, &name("arm"), side * 0.36, 0.44, 0.15, 0.05);
-            let fore = part(&mut scene, &name("forearm"), side * 0.68, 0.44, 0.15, 0.045);
-            join(&mut scene, &chest, &upper, side * 0.185, 0.44, None);
-            join(&mut scene, &upper, &fore, side * 0.52, 0.44, Some([0.0, 1.0, 0.0]));
+            let thigh = part(scene, &name("thigh"), side * 0.09, -0.32, 0.06, 0.2);
+            let shin = part(scene, &name("shin"), side * 0.09, -0.75, 0.05, 0.2);
+            join(scene, &pelvis, &thigh, side * 0.09, -0.105, None);
+            join(scene, &thigh, &shin, side * 0.09, -0.535, Some([1.0, 0.0, 0.0]));
+            let upper = part(scene, &name("arm"), side * 0.36, 0.44, 0.15, 0.05);
+            let fore = part(scene, &name("forearm"), side * 0.68, 0.44, 0.15, 0.045);
+            join(scene, &chest, &upper, side * 0.185, 0.44, None);
+            join(scene, &upper, &fore, side * 0.52, 0.44, Some([0.0, 1.0, 0.0]));
         }
     }
-    let mut sim = build(scene);
-    let w = on_one_thread(|| window(&mut sim, 60, b.repeat.min(3)));
-    b.row_with_gap("ragdolls", count, w.seconds, w.gap, format!(", {:.1} rounds; 11 bodies each", w.rounds));
 }
 
 /// 20 links with a heavy tip over 10 s; n is the tip's mass.

@@ -8,6 +8,7 @@ mod articulated;
 mod collide;
 mod collide_scenes;
 mod coupling;
+mod contact;
 mod ipc;
 mod ipc_cloth;
 mod joints;
@@ -114,6 +115,24 @@ const BENCHES: &[Bench] = &[
         run: articulated::articulated,
     },
     Bench {
+        name: "sphere_bin",
+        about: "500 and 5000 balls in a bin, `impulse`, dt = 2 ms, one thread",
+        run: contact::sphere_bin,
+    },
+    Bench { name: "boxes", about: "500 boxes dropped on the floor, dt = 2 ms", run: contact::boxes },
+    Bench { name: "pyramid", about: "pyramids of 528 and 3003 boxes, dt = 1/60 s", run: contact::pyramid },
+    Bench { name: "heap", about: "500 and 3000 boxes dropped as a block, dt = 1/60 s", run: contact::heap },
+    Bench {
+        name: "contact_ragdolls",
+        about: "1000 ragdolls of 11 bodies dropped on the floor, dt = 1/60 s",
+        run: contact::ragdolls,
+    },
+    Bench {
+        name: "humanoids",
+        about: "one and 22 humanoids of the shared models lying on the floor, dt = 5 ms",
+        run: contact::humanoids,
+    },
+    Bench {
         name: "collide",
         about: "contact geometry of a cube pile, a ball in its socket and a cloth on a sphere, one thread",
         run: collide::collide,
@@ -162,6 +181,15 @@ struct Row {
     /// Worst gap of a joint [m or rad], where there are joints.
     #[serde(skip_serializing_if = "Option::is_none")]
     gap: Option<f64>,
+    /// Contacts that press, mean of the steps, where there are contacts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contacts: Option<u64>,
+    /// Deepest overlap [m].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overlap: Option<f64>,
+    /// Worst residual of the contacts, relative.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    residual: Option<f64>,
     note: String,
 }
 
@@ -179,6 +207,9 @@ impl Bencher {
             seconds_per_step: seconds,
             unit_cost_ns: seconds / n as f64 * 1e9,
             gap: None,
+            contacts: None,
+            overlap: None,
+            residual: None,
             note: note.into(),
         });
     }

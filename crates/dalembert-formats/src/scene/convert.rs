@@ -166,6 +166,8 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
         (impulse.friction, impulse.restitution) = (t.number("friction"), t.number("restitution"));
         (impulse.bounce_speed, impulse.push_speed) = (t.number("bounce_speed"), t.number("push_speed"));
         (impulse.tolerance, impulse.most_sweeps) = (t.number("tolerance"), whole("contact_sweeps"));
+        impulse.sleep_after = t.maybe_number("sleep_after").unwrap_or(f64::INFINITY);
+        impulse.sleep_speed = t.number("sleep_speed");
         if t.has("sweeps") && impulse.solver == RowSolver::Direct {
             let message = "`sweeps` has no effect: the solver `direct` does not sweep";
             problems.push(files.warning(t.key_span("sweeps"), message));

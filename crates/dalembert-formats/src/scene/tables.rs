@@ -271,6 +271,19 @@ static IMPULSE: Table = Table::new(
             "",
             "Most sweeps over the contacts.",
         ),
+        Field::optional(
+            "sleep_after",
+            POSITIVE,
+            "s",
+            "Islands of contacts that have been at rest for this long fall asleep; never if absent.",
+        ),
+        Field::default(
+            "sleep_speed",
+            POSITIVE,
+            Literal::Number(1e-3),
+            "m/s",
+            "A body is at rest while no point of it is faster than this.",
+        ),
     ],
 );
 

@@ -204,15 +204,17 @@ pub struct ContactPoint {
     pub force: Vec3,
     /// Mean torque of the last step against turning, on a \[N·m\].
     pub torque: Vec3,
+    /// Force on a at the end of the last step \[N\]: what the next one begins with where steps are cut into parts.
+    pub last: Vec3,
 }
 
 impl ContactPoint {
     /// Numbers of a packed one.
-    pub(super) const NUMBERS: usize = 17;
+    pub(super) const NUMBERS: usize = 20;
 
     pub(super) fn pack(&self, out: &mut Vec<f64>) {
         out.extend([self.a, self.b, self.part, self.feature].map(f64::from));
-        for v in [&self.point, &self.normal, &self.force, &self.torque] {
+        for v in [&self.point, &self.normal, &self.force, &self.torque, &self.last] {
             out.extend_from_slice(v.as_slice());
         }
         out.push(self.gap);
@@ -229,7 +231,8 @@ impl ContactPoint {
             normal: v(7),
             force: v(10),
             torque: v(13),
-            gap: n[16],
+            last: v(16),
+            gap: n[19],
         }
     }
 

@@ -447,6 +447,10 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
             if e.most_sweeps == 0 {
                 notes.error("contact_sweeps", "must be at least 1");
             }
+            notes.positive("sleep_speed", e.sleep_speed);
+            if !(e.sleep_after > 0.0) {
+                notes.error("sleep_after", "must be above 0, or infinite for never");
+            }
         }
         Method::Implicit(e) => {
             notes.positive("tolerance", e.tolerance);

@@ -52,7 +52,7 @@ impl Pair {
             Axis::Edges(i, j) => {
                 let (i, j) = (i as usize, j as usize);
                 let (k, l) = ((i + 1) % 3, (i + 2) % 3);
-                let length = C[(k, j)].hypot(C[(l, j)]);
+                let length = (C[(k, j)] * C[(k, j)] + C[(l, j)] * C[(l, j)]).sqrt();
                 if length < PARALLEL {
                     return None;
                 }

@@ -88,6 +88,19 @@ impl Detector {
     /// `reach` is how far each body may move until the next call \[m\], empty for not at all: two colliders are
     /// reported if their distance is at most the sum of their margins and reaches.
     pub fn update(&mut self, colliders: &[Collider], bodies: &[Pose], reach: &[f64]) -> &[Manifold] {
+        self.update_awake(colliders, bodies, reach, &[])
+    }
+
+    /// [`update`](Self::update) without the pairs of bodies that both are `asleep`, or one asleep and one the world; empty
+    /// for all awake.
+    pub fn update_awake(
+        &mut self,
+        colliders: &[Collider],
+        bodies: &[Pose],
+        reach: &[f64],
+        asleep: &[bool],
+    ) -> &[Manifold] {
+        let still = |body: u32| asleep.get(body as usize).copied().unwrap_or(body == super::WORLD);
         let reach = |c: &Collider| reach.get(c.body as usize).copied().unwrap_or(0.0).max(0.0) + c.margin;
         self.placed.clear();
         self.placed.extend(colliders.iter().map(|c| c.placed(bodies)));
@@ -103,6 +116,9 @@ impl Detector {
         self.manifolds.clear();
         for (&(a, b), witness) in self.pairs.iter().zip(&mut self.witnesses) {
             let (ca, cb) = (&colliders[a as usize], &colliders[b as usize]);
+            if !asleep.is_empty() && still(ca.body) && still(cb.body) {
+                continue;
+            }
             let endless = matches!(ca.shape, Geometry::HalfSpace) || matches!(cb.shape, Geometry::HalfSpace);
             if !endless && !self.boxes[a as usize].overlaps(&self.boxes[b as usize]) {
                 continue;

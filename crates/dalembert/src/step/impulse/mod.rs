@@ -64,6 +64,10 @@ pub struct Impulse {
     pub tolerance: f64,
     /// Most sweeps over the contacts.
     pub most_sweeps: u32,
+    /// Islands of contacts that have been at rest for this long fall asleep \[s\]; infinite for never.
+    pub sleep_after: f64,
+    /// A body is at rest while no point of it is faster than this \[m/s\].
+    pub sleep_speed: f64,
 }
 
 impl Default for Impulse {
@@ -78,6 +82,8 @@ impl Default for Impulse {
             push_speed: 2.0,
             tolerance: 1e-6,
             most_sweeps: 200,
+            sleep_after: f64::INFINITY,
+            sleep_speed: 1e-3,
         }
     }
 }
@@ -159,6 +165,15 @@ impl Impulse {
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
         let n = self.substeps.max(1);
+        if contact::all_asleep(self, model, state) {
+            state.advance_time(h);
+            return Ok(StepReport {
+                time: state.time,
+                substeps: n,
+                last_substep: h / f64::from(n),
+                ..StepReport::default()
+            });
+        }
         let mut next = std::mem::take(&mut work.next);
         next.copy_from(state);
         let mut report = StepReport::default();

@@ -343,6 +343,7 @@ impl Run<'_> {
             normal: p.axes[0],
             gap: p.gap,
             force: p.vector(force),
+            last: p.vector(force),
             ..ContactPoint::default()
         }));
         report.contacts = all.len() as u32;

@@ -104,7 +104,7 @@ impl ContactWork {
     /// M⁻¹Jᵀ of every contact of island `i`, with the factors at hand.
     fn fill_columns(&mut self, i: usize, own: &mut ImpulseWork) {
         let cluster = self.clusters[i];
-        for k in 0..self.contacts.len() {
+        for k in cluster.from as usize..cluster.to as usize {
             for s in 0..2 {
                 let c = self.contacts[k];
                 let Side::Jointed(at, columns) = c.sides[s] else { continue };

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use super::pile::NewPatch;
 use super::sweep::{Columns, Contact, Inverse, Side, Spin, visit, visit_spin};
-use super::{ContactWork, Info, NONE};
-use crate::collide::rigid::{Touch, WORLD};
+use super::{ContactWork, Info, Meeting, NONE};
+use crate::collide::rigid::{Manifold, Touch, WORLD};
 use crate::joints::Softness;
 use crate::math::{Mat3, Pose, Vec3, set_triple, triple};
 use crate::model::{Compliance, ContactPoint, Model, Part, State, TouchModel};
@@ -42,6 +43,7 @@ impl ContactWork {
                 let inertia = model.rigid.world_inv_inertia(&state.q, k);
                 let mass = model.rigid.inv_mass[k];
                 self.field.inverse[slot] = Inverse { mass, inertia };
+                let h = if self.sleepers.parts.get(k) == Some(&true) { 0.0 } else { h };
                 let v = triple(&state.v, 2 * k) + h * mass * triple(f, 2 * k);
                 let w = triple(&state.v, 2 * k + 1) + h * (inertia * triple(f, 2 * k + 1));
                 set_triple(x, 2 * slot, &v);
@@ -89,32 +91,40 @@ impl ContactWork {
 
     /// Contacts of this step with the impulses of the one before.
     pub(super) fn detect(&mut self, touch: &TouchModel, state: &State, h: f64) {
-        self.detector.update(&touch.colliders, &self.poses, &self.reach);
         self.contacts.clear();
         self.info.clear();
         self.spins.clear();
         self.clusters.iter_mut().for_each(|c| c.touched = false);
         let detector = std::mem::take(&mut self.detector);
-        let (mut old, near) = (0, NEAR * touch.length);
-        for manifold in detector.manifolds() {
+        self.join_islands(touch, detector.manifolds());
+        self.pile.begin(self.slots());
+        let (mut old, mut place, near) = (0, 0, NEAR * touch.length);
+        for (m, manifold) in detector.manifolds().iter().enumerate() {
             let key = [manifold.a, manifold.b, manifold.part];
             while old < state.contacts.len() && state.contacts[old].key() < key {
                 old += 1;
             }
             let known = state.contacts[old..].iter().take_while(|c| c.key() == key).count();
             let known = &state.contacts[old..old + known];
-            let law = touch.law(manifold.a, manifold.b);
-            if !law.enabled {
-                continue;
-            }
-            let bodies = [manifold.a, manifold.b].map(|i| touch.colliders[i as usize].body);
-            let nodes = bodies.map(|b| self.node(touch, b));
+            let Meeting { nodes, law } = self.meetings[m];
             if nodes == [NONE, NONE] {
                 continue;
             }
-            let turning = law.torsional_friction > 0.0 || law.rolling_friction > 0.0;
+            let bodies = [manifold.a, manifold.b].map(|i| touch.colliders[i as usize].body);
             // Surfaces that stick have v_a + belt_a = v_b + belt_b.
             let belt = touch.belt(manifold.b) - touch.belt(manifold.a);
+            if self.islands.is_pile(self.top(if nodes[0] == NONE { nodes[1] } else { nodes[0] })) {
+                let center = |b: u32| match touch.parts.get(b as usize) {
+                    Some(Part::Rigid(k)) => triple(&state.q[7 * *k as usize..], 0),
+                    _ => manifold.points()[0].point,
+                };
+                let centers = bodies.map(center);
+                let new = NewPatch { nodes, centers, law: &law, belt, manifold, known, place };
+                self.pile.add(&new, h);
+                place += manifold.points().len() as u32;
+                continue;
+            }
+            let turning = law.torsional_friction > 0.0 || law.rolling_friction > 0.0;
             for p in manifold.points() {
                 let last = remembered(known, manifold.points(), p, near);
                 let sides = nodes.map(|n| self.side(n));
@@ -155,8 +165,9 @@ impl ContactWork {
                     nodes,
                     impact: -1.0,
                     soft: law.compliance.is_some(),
-                    place: self.info.len() as u32,
+                    place,
                 });
+                place += 1;
             }
             for node in nodes.into_iter().filter(|n| *n != NONE) {
                 if let Some(cluster) = self.cluster_at(node) {
@@ -203,26 +214,61 @@ impl ContactWork {
         }
     }
 
-    fn sort_by_island(&mut self) {
-        let (n, islands) = (self.slots() + self.robots.len(), self.clusters.len() - self.robots.len());
-        let top = |node: u32| {
-            // All bodies of an island of joints go with its first.
-            match self.cluster_of.get(node as usize) {
-                Some(&c) if c != NONE && (c as usize) < islands => self.clusters[c as usize].first / 6,
-                _ => node,
-            }
-        };
-        self.islands.begin(n);
-        for info in &self.info {
-            if let [a, b] = info.nodes
+    /// The node that stands for a node: all bodies of an island of joints go with its first.
+    pub(super) fn top(&self, node: u32) -> u32 {
+        let islands = self.clusters.len() - self.robots.len();
+        match self.cluster_of.get(node as usize) {
+            Some(&c) if c != NONE && (c as usize) < islands => self.clusters[c as usize].first / 6,
+            _ => node,
+        }
+    }
+
+    /// Who meets whom by which law, and which islands that makes; those that are too large to be solved at once are piles.
+    fn join_islands(&mut self, touch: &TouchModel, manifolds: &[Manifold]) {
+        let mut islands = std::mem::take(&mut self.islands);
+        let mut meetings = std::mem::take(&mut self.meetings);
+        meetings.clear();
+        islands.begin(self.slots() + self.robots.len());
+        for manifold in manifolds {
+            let law = touch.law(manifold.a, manifold.b);
+            let nodes = if law.enabled {
+                [manifold.a, manifold.b].map(|i| self.node(touch, touch.colliders[i as usize].body))
+            } else {
+                [NONE, NONE]
+            };
+            if let [a, b] = nodes
                 && a != NONE
                 && b != NONE
             {
-                self.islands.join(top(a), top(b));
+                islands.join(self.top(a), self.top(b));
             }
+            meetings.push(Meeting { nodes, law });
         }
-        let one = self.info.iter().map(|i| top(if i.nodes[0] == NONE { i.nodes[1] } else { i.nodes[0] }));
-        self.islands.number(one);
+        let bodies = 6 * self.slot_rigid.len();
+        let plain = |node: u32| {
+            let slot = node as usize;
+            node == NONE || slot < self.slots() && self.cluster_of[slot] == NONE && self.place[slot] < bodies
+        };
+        for (manifold, Meeting { nodes, law }) in manifolds.iter().zip(&meetings) {
+            if *nodes == [NONE, NONE] {
+                continue;
+            }
+            let simple = law.compliance.is_none()
+                && law.torsional_friction == 0.0
+                && law.rolling_friction == 0.0
+                && nodes.iter().all(|n| plain(*n));
+            let one = if nodes[0] == NONE { nodes[1] } else { nodes[0] };
+            islands.weigh(self.top(one), manifold.points().len() as u32, !nodes.contains(&NONE), simple);
+        }
+        islands.count();
+        (self.islands, self.meetings) = (islands, meetings);
+    }
+
+    fn sort_by_island(&mut self) {
+        let mut islands = std::mem::take(&mut self.islands);
+        let one = |i: &Info| self.top(if i.nodes[0] == NONE { i.nodes[1] } else { i.nodes[0] });
+        islands.number(self.info.iter().map(one));
+        self.islands = islands;
         // Contacts of an island keep the order of detection.
         if self.islands.len() > 1 {
             self.sorted.clear();
@@ -236,6 +282,23 @@ impl ContactWork {
                 self.cursor[island as usize] += 1;
                 self.contacts[place] = self.sorted[k];
                 self.info[place] = self.sorted_info[k];
+            }
+        }
+        self.note_ranges();
+    }
+
+    /// Where the contacts of each cluster lie.
+    fn note_ranges(&mut self) {
+        for cluster in &mut self.clusters {
+            (cluster.from, cluster.to) = (u32::MAX, 0);
+        }
+        for (k, info) in self.info.iter().enumerate() {
+            for node in info.nodes.into_iter().filter(|n| *n != NONE) {
+                if let Some(i) = self.cluster_at(node) {
+                    let cluster = &mut self.clusters[i];
+                    cluster.from = cluster.from.min(k as u32);
+                    cluster.to = k as u32 + 1;
+                }
             }
         }
     }
@@ -421,7 +484,8 @@ impl ContactWork {
     /// Forces into the state, in the order of detection.
     pub(super) fn remember(&self, state: &mut State, h: f64) {
         state.contacts.clear();
-        state.contacts.resize(self.contacts.len(), ContactPoint::default());
+        state.contacts.resize(self.contacts.len() + self.pile.len(), ContactPoint::default());
+        self.remember_pile(state, h);
         for (c, i) in self.contacts.iter().zip(&self.info) {
             let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };
             state.contacts[i.place as usize] = ContactPoint {
@@ -434,6 +498,7 @@ impl ContactWork {
                 gap: i.gap,
                 force: c.impulse / h,
                 torque,
+                last: c.impulse / h,
             };
         }
     }

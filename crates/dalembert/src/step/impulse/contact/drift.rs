@@ -131,12 +131,15 @@ impl ContactWork {
 
     /// Bodies by themselves take their velocities and move.
     pub(super) fn drift_loose(&mut self, model: &Model, state: &mut State, h: f64) {
-        let State { q, v, .. } = state;
         for (k, &slot) in self.slot_rigid.iter().enumerate() {
             let slot = slot as usize;
-            if self.cluster_of[slot] != NONE {
+            if self.cluster_of[slot] != NONE
+                || self.sleeping_rigid(k)
+                || self.drift_piled(model, state, k, slot, h)
+            {
                 continue;
             }
+            let State { q, v, .. } = &mut *state;
             let moved = self.moved[slot];
             let (v0, free) = (triple(&self.start, 2 * slot), triple(&self.free, 2 * slot));
             let x = triple(&q[7 * k..], 0);

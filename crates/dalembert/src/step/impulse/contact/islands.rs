@@ -1,5 +1,19 @@
 //! Bodies that touch each other, directly or through others: what happens in one island reaches no other in a step.
 
+/// Islands with more contacts than this may be piles.
+const MANY: u32 = 300;
+
+/// What is known of an island before it is solved.
+#[derive(Debug, Clone, Copy)]
+struct Weight {
+    contacts: u32,
+    bodies: u32,
+    /// Manifolds between two bodies that move.
+    links: u32,
+    /// A pile could take all of its contacts.
+    simple: bool,
+}
+
 /// Contacts grouped by island, and the trees that find them.
 #[derive(Debug, Default)]
 pub(super) struct Islands {
@@ -7,6 +21,8 @@ pub(super) struct Islands {
     of_root: Vec<u32>,
     /// Island of each contact.
     pub(super) of: Vec<u32>,
+    /// Of each body's island, at its root.
+    weight: Vec<Weight>,
     /// Contacts of island i: `first[i]..first[i + 1]`, once they are sorted.
     pub(super) first: Vec<u32>,
 }
@@ -24,6 +40,8 @@ impl Islands {
     pub(super) fn begin(&mut self, n: usize) {
         self.up.clear();
         self.up.extend(0..n as u32);
+        self.weight.clear();
+        self.weight.resize(n, Weight { contacts: 0, bodies: 0, links: 0, simple: true });
     }
 
     /// Two bodies belong together.
@@ -32,6 +50,34 @@ impl Islands {
         // The smaller number stays on top, so that trees do not depend on the order of contacts.
         let (low, high) = (a.min(b), a.max(b));
         self.up[high as usize] = low;
+    }
+
+    /// Once all are joined: so many more contacts of the island of a body, between two bodies if it is a `link`; `simple` if
+    /// a pile could take them.
+    pub(super) fn weigh(&mut self, body: u32, contacts: u32, link: bool, simple: bool) {
+        let weight = &mut self.weight[root(&mut self.up, body) as usize];
+        weight.contacts += contacts;
+        weight.links += u32::from(link);
+        weight.simple &= simple;
+    }
+
+    /// Once all are joined: counts the bodies of every island.
+    pub(super) fn count(&mut self) {
+        for body in 0..self.up.len() as u32 {
+            self.weight[root(&mut self.up, body) as usize].bodies += 1;
+        }
+    }
+
+    /// The body that stands for the island of a body.
+    pub(super) fn root(&mut self, body: u32) -> u32 {
+        root(&mut self.up, body)
+    }
+
+    /// True for a body in an island that is too large to be solved at once: many contacts, and so many links that they
+    /// close many loops. Towers, chains and arches have few; the direct solver is fast on them at any length.
+    pub(super) fn is_pile(&mut self, body: u32) -> bool {
+        let w = self.weight[root(&mut self.up, body) as usize];
+        w.simple && w.contacts > MANY && 5 * w.links > 6 * w.bodies
     }
 
     /// Numbers the islands in the order of their first contacts, each given by one of its bodies.

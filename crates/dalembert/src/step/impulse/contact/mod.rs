@@ -32,9 +32,12 @@ mod direct;
 mod drift;
 mod energy;
 mod islands;
+mod lanes;
 mod mix;
+mod pile;
 mod robots;
 mod rows;
+mod sleep;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -42,9 +45,10 @@ mod tests;
 use super::{Impulse, ImpulseWork};
 use crate::collide::rigid::Detector;
 use crate::math::{Pose, Vec3};
-use crate::model::{Model, Part, State, TouchModel};
+use crate::model::{Model, Part, State, TouchLaw, TouchModel};
 use crate::step::{StepError, StepReport, Workspace};
 use islands::Islands;
+pub(super) use sleep::all_asleep;
 use sweep::{Contact, Field, Spin};
 
 /// What stands in no list.
@@ -69,6 +73,14 @@ struct Info {
     place: u32,
 }
 
+/// Two colliders that are near each other.
+#[derive(Debug, Clone, Copy)]
+struct Meeting {
+    /// As in [`Info`]; twice `NONE` if nothing comes of it.
+    nodes: [u32; 2],
+    law: TouchLaw,
+}
+
 /// Bodies that answer together: an island of joints, or a robot.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cluster {
@@ -78,6 +90,9 @@ struct Cluster {
     len: u32,
     /// Some contact touches it.
     touched: bool,
+    /// All contacts that touch it are among these, `from..to`.
+    from: u32,
+    to: u32,
 }
 
 /// Buffers of contact.
@@ -118,6 +133,9 @@ pub(super) struct ContactWork {
     bound_rows: Vec<rows::BoundRow>,
     rows_at_hand: Vec<u32>,
     islands: Islands,
+    meetings: Vec<Meeting>,
+    pile: pile::Pile,
+    sleepers: sleep::Sleepers,
     /// Position-only velocities.
     push: Vec<f64>,
     pushes: Vec<f64>,
@@ -178,7 +196,15 @@ impl ContactWork {
         own: &mut ImpulseWork,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
-        self.load(touch, model, state, f, h);
+        self.find_sleepers(settings, touch, model, state);
+        loop {
+            self.load(touch, model, state, f, h);
+            self.detector.update_awake(&touch.colliders, &self.poses, &self.reach, &self.sleepers.parts);
+            if !self.wake_touched(touch) {
+                break;
+            }
+        }
+        self.keep_sleeping_contacts(touch, state);
         self.detect(touch, state, h);
         self.f_free.clear();
         self.f_free.extend_from_slice(f);
@@ -200,17 +226,17 @@ impl ContactWork {
             }
         }
         self.bound_energy(settings, touch, model, h, &mut all);
+        if !self.pile.is_empty() {
+            self.solve_pile(settings, touch, model, h, &mut all);
+        }
         self.part_overlaps(settings, touch, h);
         self.conclude(settings, model, state, f, h, own, &mut all)?;
         self.remember(state, h);
+        self.fall_asleep(settings, touch, model, state, h);
         report.weak_rows = report.weak_rows.max(all.weak_rows);
         report.projections += all.projections;
         report.contacts = report.contacts.max(all.contacts);
-        report.smallest_gap = if self.info.is_empty() {
-            f64::INFINITY
-        } else {
-            self.info.iter().fold(f64::INFINITY, |least, i| least.min(i.gap))
-        };
+        report.smallest_gap = self.info.iter().fold(self.pile.smallest_gap(), |least, i| least.min(i.gap));
         report.add_worst(&StepReport { projections: 0, ..all });
         Ok(())
     }
@@ -259,7 +285,7 @@ impl ContactWork {
                 self.cluster_of.push(i as u32);
                 next += 1;
             }
-            self.clusters.push(Cluster { first: 6 * first, len: 6 * (next - first), touched: false });
+            self.clusters.push(Cluster { first: 6 * first, len: 6 * (next - first), ..Cluster::default() });
         }
         let mut take = |slot: &mut u32, cluster_of: &mut Vec<u32>| {
             if *slot == NONE {
@@ -286,7 +312,7 @@ impl ContactWork {
         let mut first = 6 * next;
         for robot in &model.robots {
             let len = robot.machine.tree.freedoms() as u32;
-            self.clusters.push(Cluster { first, len, touched: false });
+            self.clusters.push(Cluster { first, len, ..Cluster::default() });
             first += len;
         }
         self.field.x.resize(first as usize, 0.0);

@@ -129,3 +129,132 @@ fn energy_never_grows_with_restitution_and_friction() {
         }
     }
 }
+/// Balls of 50 mm in a bin.
+fn bin(n: usize, settings: Impulse) -> Scene {
+    let mut s = scene(settings, 2e-3);
+    for (name, normal) in [("e", -Vec3::x()), ("w", Vec3::x()), ("n", -Vec3::y()), ("s", Vec3::y())] {
+        s.add(Ground { name: name.into(), point: -0.25 * normal, normal, ..Ground::default() });
+    }
+    for k in 0..n {
+        let place = |i: usize| -0.165 + 0.11 * (i % 4) as f64;
+        let shift = 0.005 * (k as f64).sin();
+        let at = [place(k) + shift, place(k / 4) - shift, 0.06 + 0.11 * (k / 16) as f64];
+        s.add(RigidBody::new(format!("b{k}"), Shape::Sphere { radius: 0.05 }).at(at));
+    }
+    s
+}
+
+#[test]
+fn a_heap_in_a_bin_overlaps_by_less_than_a_millimetre_and_weighs_what_it_weighs() {
+    let n = 200;
+    let mut sim = bin(n, Impulse::default()).build().unwrap();
+    let mass = 1000.0 * 4.0 / 3.0 * std::f64::consts::PI * 0.05f64.powi(3);
+    let (mut deepest, mut weight, mut most) = (0.0f64, 0.0, 0);
+    for k in 0..700 {
+        let before: f64 = (0..n).map(|i| mass * sim.state.v[6 * i + 2]).sum();
+        sim.step().unwrap();
+        let after: f64 = (0..n).map(|i| mass * sim.state.v[6 * i + 2]).sum();
+        // Grounds are the second of a pair.
+        let from_outside: f64 =
+            sim.state.contacts.iter().filter(|c| c.b as usize >= n).map(|c| c.force.z).sum();
+        let change = (from_outside - 9.81 * mass * n as f64) * 2e-3;
+        assert!((after - before - change).abs() < 1e-9, "{k}: {after} {before} {change}");
+        deepest = deepest.max(-sim.report.smallest_gap);
+        most = most.max(sim.report.contacts);
+        weight += if k >= 600 { 0.01 * from_outside } else { 0.0 };
+    }
+    assert!(most > 250, "{most}: not a heap");
+    assert!(deepest < 1e-3 && deepest > 0.0, "{deepest:e}");
+    let wanted = 9.81 * mass * n as f64;
+    assert!((weight / wanted - 1.0).abs() < 0.02, "{weight} {wanted}");
+}
+
+fn dozing() -> Impulse {
+    Impulse { sleep_after: 0.1, sleep_speed: 5e-3, ..Impulse::default() }
+}
+
+/// Two boxes on each other and a third apart, left to rest until they sleep.
+fn sleeping() -> Simulation {
+    let mut s = scene(dozing(), 5e-3);
+    s.add(cube("low", 0.2, 0.0, 0.0, 0.1));
+    s.add(cube("high", 0.2, 0.0, 0.0, 0.3));
+    s.add(cube("far", 0.2, 2.0, 0.0, 0.1));
+    s.add(RigidBody::new("ball", Shape::Sphere { radius: 0.05 }).at([0.0, 0.0, 2.5]).mass(1.0));
+    let mut sim = s.build().unwrap();
+    for _ in 0..60 {
+        sim.step().unwrap();
+    }
+    assert!(sim.state.rest[..3].iter().all(|r| *r < 0.0), "{:?}", sim.state.rest);
+    sim
+}
+
+#[test]
+fn what_sleeps_stays_to_the_last_bit_and_wakes_when_something_comes() {
+    let mut sim = sleeping();
+    let before = sim.state.q.clone();
+    let mut woke = None;
+    for k in 0..120 {
+        sim.step().unwrap();
+        if sim.state.rest[1] >= 0.0 {
+            woke = Some(k);
+            break;
+        }
+        assert_eq!(sim.state.q[..21], before[..21]);
+        assert_eq!(sim.state.v[..18], [0.0; 18]);
+    }
+    // The ball falls 2.05 m in 0.65 s; 0.3 s have gone.
+    let woke = woke.expect("the ball wakes the stack");
+    assert!((60..72).contains(&woke), "{woke}");
+    assert!(sim.state.rest[0] >= 0.0, "what lies under it wakes too");
+    assert!(sim.state.rest[2] < 0.0, "what lies apart sleeps on");
+    for _ in 0..400 {
+        sim.step().unwrap();
+    }
+    assert!((sim.state.q[2] - 0.1).abs() < 1e-4 && (sim.state.q[9] - 0.3).abs() < 1e-4);
+}
+
+#[test]
+fn a_force_wakes_an_island_and_what_lost_its_support_falls() {
+    let mut sim = sleeping();
+    let layout = sim.model.layout;
+    sim.state.applied.resize(layout.len_v(), 0.0);
+    sim.state.applied[0] = -60.0;
+    for _ in 0..100 {
+        sim.step().unwrap();
+    }
+    assert!(sim.state.q[0] < -0.5, "the lower box was pulled away: {}", sim.state.q[0]);
+    assert!(sim.state.q[9] < 0.25, "the upper box fell: {}", sim.state.q[9]);
+    assert!(sim.state.rest[2] < 0.0, "what lies apart sleeps on");
+}
+
+#[test]
+fn a_run_with_sleepers_that_is_saved_and_resumed_goes_on_with_the_same_bits() {
+    let mut sim = sleeping();
+    let saved = sim.state.clone();
+    let mut again = sleeping();
+    again.state = saved;
+    again.workspace = Workspace::default();
+    for _ in 0..150 {
+        sim.step().unwrap();
+        again.step().unwrap();
+        assert_eq!(sim.state.q, again.state.q);
+        assert_eq!(sim.state.v, again.state.v);
+        assert_eq!(sim.state.rest, again.state.rest);
+    }
+}
+
+#[test]
+fn a_step_of_a_scene_that_sleeps_changes_nothing_but_the_time() {
+    let mut s = scene(dozing(), 5e-3);
+    s.add(cube("low", 0.2, 0.0, 0.0, 0.1));
+    let mut sim = s.build().unwrap();
+    sim.run(0.5).unwrap();
+    let before = sim.state.clone();
+    sim.step().unwrap();
+    assert_eq!(before.q, sim.state.q);
+    assert_eq!(before.contacts, sim.state.contacts);
+    assert!(sim.state.time > before.time && sim.report.evaluations == 0);
+    sim.state.v[2] = 0.5;
+    sim.step().unwrap();
+    assert!(sim.state.q[2] > 0.1005, "a velocity wakes it");
+}

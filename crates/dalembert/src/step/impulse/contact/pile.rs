@@ -1,0 +1,315 @@
+//! Many bodies in one heap: small steps instead of many sweeps.
+//!
+//! Sweeps over a heap of N layers need about N² rounds for the impulses of one step. What counts is how far bodies move
+//! into each other while the impulses are not yet right, and that shrinks with the square of the step: so a step is cut
+//! into `PARTS` equal parts of length δ with one sweep each (Macklin and others 2019, "Small steps in physics
+//! simulation"). Shapes are asked once per step: within it a gap changes by the motion of its two points,
+//!
+//! $$ g = g_0 + n\cdot\big(d_a + \vartheta_a\times r_a - d_b - \vartheta_b\times r_b\big), $$
+//!
+//! with d and ϑ what the bodies have moved and turned since. In each part
+//!
+//! ```text
+//! kick      v += δ M⁻¹F, and the impulses of the part before once more
+//! sweep     u_n ≥ −g/δ where things are apart, 0 where they touch; Coulomb's law across
+//! drift     d += δ v, ϑ += δ ω
+//! parting   velocities z with z_n ≥ SHARE |g|/δ (at most push_speed) where things overlap, −g/δ where they do not
+//! drift     d += δ z; no later step sees z. Only in every other part
+//! ```
+//!
+//! Parting by v itself would leave its speed behind: one sweep does not take it away again, and a heap would never rest.
+//!
+//! The impulses of the part before changed the velocities of a body by $v_{end} - v_{start} - \delta M^{-1}F$, so kick
+//! and warm start together are $v \leftarrow 2 v_{end} - v_{start}$, without a loop over contacts.
+//!
+//! **One contact.** The impulse is $p = p_n n + p_t$. The normal row is solved for $p_n \ge 0$, then
+//! $p_t \leftarrow P(p_t - u_t/w)$ with P onto the disc of radius $\mu p_n$ and w the larger eigenvalue of the tangential
+//! part of W: it stays where Coulomb's law with its round cone holds.
+//!
+//! Impulses of all parts are added up, so momentum balances to rounding however far the sweeps have come; how far is the
+//! residual: what the last sweep moved.
+
+use super::lanes::{Ask, Body, Given, Patch, Sweeper};
+use super::sweep::tangents;
+use super::{ContactWork, NONE};
+use crate::bodies::Rigid;
+use crate::collide::rigid::{Manifold, Touch};
+use crate::math::{Vec3, set_triple, triple};
+use crate::model::{ContactPoint, Model, State, TouchLaw, TouchModel};
+use crate::step::StepReport;
+use crate::step::impulse::Impulse;
+
+/// Parts of a step.
+const PARTS: u32 = 8;
+/// Every so many parts a sweep over the velocities that part things.
+const PARTING: u32 = 2;
+/// Share of an overlap that is taken away per part.
+const SHARE: f64 = 0.1;
+/// Overlaps below this part of the smallest shape are left: contacts that open and close again never rest.
+const SLOP: f64 = 5e-4;
+/// A heap counts as solved if the last sweep moved no relative velocity by more than this part of the fastest.
+const RULE: f64 = 0.1;
+
+/// The heaps of a step, all in one.
+#[derive(Debug, Default)]
+pub(super) struct Pile {
+    /// Place of each slot among the bodies.
+    local: Vec<u32>,
+    slots: Vec<u32>,
+    /// The last one is the world.
+    bodies: Vec<Body>,
+    /// Velocities at the beginning of a part, and what forces add in one.
+    begun: Vec<[Vec3; 2]>,
+    kicks: Vec<[Vec3; 2]>,
+    patches: Vec<Patch>,
+    given: Vec<Given>,
+    /// For the state: one for each point.
+    seen: Vec<ContactPoint>,
+    /// Place among all contacts in the order of detection.
+    places: Vec<u32>,
+    sweeper: Sweeper,
+}
+
+/// What a patch is made of.
+pub(super) struct NewPatch<'a> {
+    pub(super) nodes: [u32; 2],
+    pub(super) centers: [Vec3; 2],
+    pub(super) law: &'a TouchLaw,
+    pub(super) belt: Vec3,
+    pub(super) manifold: &'a Manifold,
+    /// Contacts of the step before between the same two.
+    pub(super) known: &'a [ContactPoint],
+    /// Place of its first contact in the order of detection.
+    pub(super) place: u32,
+}
+
+/// Forces to begin with: those of the same features, and for points that have none the nearest that are left. Where edges
+/// of two boxes lie on each other, rounding decides which of them names a point.
+fn heirs(points: &[Touch], known: &[ContactPoint]) -> [Vec3; 4] {
+    let mut forces = [Vec3::zeros(); 4];
+    let (mut taken, mut lacking) = (0u32, 0u32);
+    for (k, p) in points.iter().enumerate() {
+        match known.iter().position(|c| c.feature == p.feature) {
+            Some(i) => {
+                forces[k] = known[i].last;
+                taken |= 1 << i;
+            }
+            None => lacking |= 1 << k,
+        }
+    }
+    for (k, p) in points.iter().enumerate().filter(|(k, _)| lacking >> k & 1 == 1) {
+        let left = known.iter().enumerate().filter(|(i, _)| taken >> i & 1 == 0);
+        let far = |c: &ContactPoint| (c.point - p.point).norm_squared();
+        if let Some((i, c)) = left.min_by(|a, b| far(a.1).total_cmp(&far(b.1))) {
+            forces[k] = c.last;
+            taken |= 1 << i;
+        }
+    }
+    forces
+}
+
+impl Pile {
+    /// Forgets the heaps of the step before.
+    pub(super) fn begin(&mut self, slots: usize) {
+        self.slots.iter().for_each(|s| self.local[*s as usize] = NONE);
+        self.local.resize(slots, NONE);
+        self.slots.clear();
+        self.bodies.clear();
+        self.begun.clear();
+        self.kicks.clear();
+        self.patches.clear();
+        self.given.clear();
+        self.seen.clear();
+        self.places.clear();
+    }
+
+    /// True if there is no heap.
+    pub(super) fn is_empty(&self) -> bool {
+        self.patches.is_empty()
+    }
+
+    /// How many contacts it has.
+    pub(super) fn len(&self) -> usize {
+        self.given.len()
+    }
+
+    /// The smallest gap of its contacts \[m\].
+    pub(super) fn smallest_gap(&self) -> f64 {
+        self.given.iter().fold(f64::INFINITY, |least, c| least.min(c.gap))
+    }
+
+    /// What a body of the pile has moved and turned in this step; nothing if it belongs to none.
+    fn motion(&self, slot: usize) -> Option<(Vec3, Vec3)> {
+        let local = *self.local.get(slot)?;
+        self.bodies.get(local as usize).map(|b| (b.moved.into(), b.turned.into()))
+    }
+
+    fn body(&mut self, node: u32) -> u32 {
+        if node == NONE {
+            return NONE;
+        }
+        let place = &mut self.local[node as usize];
+        if *place == NONE {
+            *place = self.slots.len() as u32;
+            self.slots.push(node);
+        }
+        *place
+    }
+
+    /// A manifold between bodies of a pile; steps of h seconds.
+    pub(super) fn add(&mut self, new: &NewPatch, h: f64) {
+        let part = h / f64::from(PARTS);
+        let bodies = new.nodes.map(|node| self.body(node));
+        let n = new.manifold.normal;
+        let first = self.given.len() as u32;
+        let center = new.centers[if new.nodes[0] == NONE { 1 } else { 0 }];
+        let forces = heirs(new.manifold.points(), new.known);
+        for (k, p) in new.manifold.points().iter().enumerate() {
+            self.given.push(Given {
+                arm: (p.point - center).into(),
+                gap: p.gap,
+                p: (part * forces[k]).into(),
+                ..Given::default()
+            });
+            self.seen.push(ContactPoint {
+                a: new.manifold.a,
+                b: new.manifold.b,
+                part: new.manifold.part,
+                feature: p.feature,
+                point: p.point,
+                normal: n,
+                gap: p.gap,
+                ..ContactPoint::default()
+            });
+            self.places.push(new.place + k as u32);
+        }
+        let [s, t] = tangents(&n);
+        let between = if new.nodes.contains(&NONE) { Vec3::zeros() } else { new.centers[0] - new.centers[1] };
+        self.patches.push(Patch {
+            bodies,
+            first,
+            count: self.given.len() as u32 - first,
+            normal: n.into(),
+            tangents: [s.into(), t.into()],
+            apart: between.into(),
+            friction: new.law.friction,
+            restitution: new.law.restitution,
+            belt: [s.dot(&new.belt), t.dot(&new.belt)],
+        });
+    }
+
+    /// Velocities after the step, and what everything moves. Returns the fastest relative velocity before, and what the
+    /// last sweep moved \[m/s\].
+    fn run(&mut self, settings: &Impulse, h: f64, slop: f64) -> (f64, f64) {
+        let step = h / f64::from(PARTS);
+        let Self { bodies, sweeper, .. } = self;
+        sweeper.load(bodies, &self.patches, &self.given);
+        let fastest = sweeper.look(bodies);
+        let ask = Ask { inv_step: 1.0 / step, rate: SHARE / step, push_speed: settings.push_speed, slop };
+        let mut left = 0.0;
+        for part in 0..PARTS {
+            for ((body, begun), kick) in bodies.iter_mut().zip(&mut self.begun).zip(&self.kicks) {
+                let (start, end) = (*begun, [Vec3::from(body.v), Vec3::from(body.w)]);
+                *begun = end;
+                let more = if part == 0 { *kick } else { [end[0] - start[0], end[1] - start[1]] };
+                (body.v, body.w) = ((end[0] + more[0]).into(), (end[1] + more[1]).into());
+            }
+            if part == 0 {
+                sweeper.warm(bodies);
+            }
+            if part + 1 < PARTS {
+                sweeper.sweep::<false>(bodies, &ask);
+            } else {
+                left = sweeper.sweep::<true>(bodies, &ask);
+            }
+            for b in bodies.iter_mut() {
+                (0..3).for_each(|k| b.moved[k] += step * b.v[k]);
+                (0..3).for_each(|k| b.turned[k] += step * b.w[k]);
+            }
+            if part % PARTING == 0 {
+                sweeper.part(bodies, &ask);
+                for b in bodies.iter_mut() {
+                    (0..3).for_each(|k| b.moved[k] += step * b.push_v[k]);
+                    (0..3).for_each(|k| b.turned[k] += step * b.push_w[k]);
+                }
+            }
+        }
+        sweeper.bounce(bodies, settings.bounce_speed);
+        sweeper.unload(&self.patches, &mut self.given);
+        (fastest, left)
+    }
+}
+
+impl ContactWork {
+    /// Velocities of the bodies of all heaps.
+    pub(super) fn solve_pile(
+        &mut self,
+        settings: &Impulse,
+        touch: &TouchModel,
+        model: &Model,
+        h: f64,
+        report: &mut StepReport,
+    ) {
+        let part = 1.0 / f64::from(PARTS);
+        let Self { pile, field, start, .. } = self;
+        for &slot in &pile.slots {
+            let slot = slot as usize;
+            let I = &field.inverse[slot].inertia;
+            let begin = [triple(start, 2 * slot), triple(start, 2 * slot + 1)];
+            let free = [triple(&field.x, 2 * slot), triple(&field.x, 2 * slot + 1)];
+            pile.bodies.push(Body {
+                v: begin[0].into(),
+                w: begin[1].into(),
+                inv_mass: field.inverse[slot].mass,
+                inv_inertia: [I[(0, 0)], I[(1, 1)], I[(2, 2)], I[(0, 1)], I[(0, 2)], I[(1, 2)]],
+                ..Body::default()
+            });
+            pile.begun.push(begin);
+            pile.kicks.push([part * (free[0] - begin[0]), part * (free[1] - begin[1])]);
+        }
+        let world = pile.bodies.len() as u32;
+        pile.bodies.push(Body::default());
+        for body in pile.patches.iter_mut().flat_map(|p| &mut p.bodies).filter(|b| **b == NONE) {
+            *body = world;
+        }
+        let (fastest, left) = pile.run(settings, h, SLOP * touch.length);
+        let scale = fastest.max(h * model.gravity.norm()).max(1e-12);
+        for (slot, body) in pile.slots.iter().zip(&pile.bodies) {
+            set_triple(&mut field.x, 2 * *slot as usize, &body.v.into());
+            set_triple(&mut field.x, 2 * *slot as usize + 1, &body.w.into());
+        }
+        report.iterations = report.iterations.max(PARTS);
+        report.residual = report.residual.max(left / scale);
+        report.unfinished |= !(left <= RULE * scale);
+        report.contacts += pile.given.iter().filter(|c| c.sum != [0.0; 3]).count() as u32;
+    }
+
+    /// A body of the pile moves as it did in the parts of the step; its spin keeps its momentum as in free flight.
+    pub(super) fn drift_piled(
+        &self,
+        model: &Model,
+        state: &mut State,
+        k: usize,
+        slot: usize,
+        h: f64,
+    ) -> bool {
+        let Some((moved, turned)) = self.pile.motion(slot) else { return false };
+        let State { q, v, .. } = state;
+        let new = &self.field.x[6 * slot..6 * slot + 6];
+        v[6 * k..6 * k + 6].copy_from_slice(new);
+        model.rigid.free_flight_of(q, v, k, h);
+        let (more, turn) = (moved - h * triple(new, 0), turned - h * triple(new, 1));
+        let delta = [more.x, more.y, more.z, turn.x, turn.y, turn.z];
+        Rigid::advance(&mut q[7 * k..7 * k + 7], &delta);
+        true
+    }
+
+    /// Forces of the piles into the state.
+    pub(super) fn remember_pile(&self, state: &mut State, h: f64) {
+        let parts = f64::from(PARTS) / h;
+        for ((seen, c), place) in self.pile.seen.iter().zip(&self.pile.given).zip(&self.pile.places) {
+            let (force, last) = (Vec3::from(c.sum) / h, Vec3::from(c.p) * parts);
+            state.contacts[*place as usize] = ContactPoint { force, last, ..*seen };
+        }
+    }
+}
