@@ -25,8 +25,11 @@ type Measure = fn() -> Outcome<Row>;
 /// A name for where the row cannot be measured, and the measurement.
 const ROWS: &[(&str, Measure)] = &[("particles against memory copy", particles_against_copy)];
 
+/// A name, and what makes the table.
+type Table = (&'static str, fn() -> Outcome);
+
 /// The tables by name, in the order in which they are made.
-const TABLES: &[(&str, fn() -> Outcome)] = &[
+const TABLES: &[Table] = &[
     ("particles", particles),
     ("joints", joints),
     ("robots", crate::peers_robots::robots),

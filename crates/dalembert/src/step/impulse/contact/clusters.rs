@@ -3,7 +3,8 @@
 //! Each is solved by its own solver under the contact impulses p: $v^+(p)$ is piecewise linear, and where limits, motors
 //! and dry friction stand as they do its slope is $Y = M_A^{-1}J^T$, the answer of the masses with all rows that hold.
 //! Sweeps over the contacts use that slope, so joints hold in every iterate; then the cluster is solved anew, and if some
-//! row changed its stand there is another round.
+//! row changed its stand there is another round. Dry friction and limits of robots are solved with the contacts instead
+//! (see `rows`).
 
 use super::ContactWork;
 use super::sweep::{Columns, Side};

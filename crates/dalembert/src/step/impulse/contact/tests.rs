@@ -257,4 +257,53 @@ fn a_step_of_a_scene_that_sleeps_changes_nothing_but_the_time() {
     sim.state.v[2] = 0.5;
     sim.step().unwrap();
     assert!(sim.state.q[2] > 0.1005, "a velocity wakes it");
+
+#[test]
+fn bodies_in_the_same_place_part_slowly() {
+    let mut s = scene(Impulse::default(), 2e-3);
+    for (k, at) in [[0.0, 0.0, 0.1], [0.0, 0.0, 0.1], [0.01, 0.0, 0.05]].into_iter().enumerate() {
+        s.add(cube(&format!("b{k}"), 0.2, at[0], at[1], at[2]));
+    }
+    s.add(RigidBody::new("ball", Shape::Sphere { radius: 0.1 }).at([0.0, 0.0, 0.1]).mass(1.0));
+    let mut sim = s.build().unwrap();
+    for step in 0..1000 {
+        sim.step().unwrap();
+        let fastest = sim.state.v.chunks(6).map(|v| Vec3::new(v[0], v[1], v[2]).norm()).fold(0.0, f64::max);
+        // They fall apart, some from a height of three boxes, but nothing is shot away.
+        assert!(fastest < 4.0, "{step}: {fastest}");
+    }
+    assert!(sim.step().unwrap().smallest_gap > -1e-3);
+}
+
+#[test]
+fn fast_and_far_bodies_stop_at_the_ground() {
+    let mut s = scene(Impulse::default(), 1e-3);
+    s.add(
+        RigidBody::new("shot", Shape::Sphere { radius: 0.05 })
+            .at([0.0, 0.0, 3.0])
+            .velocity([100.0, 0.0, -1e4]),
+    );
+    let turn = exp(&Vec3::new(0.3, 0.2, 0.1));
+    s.add(cube("thrown", 0.2, 50.0, 0.0, 4.0).turned(turn).velocity([0.0, 1e4, -1e4]));
+    s.add(cube("far", 0.2, 1e6, -1e6, 0.1));
+    let mut sim = s.build().unwrap();
+    for step in 0..500 {
+        sim.step().unwrap();
+        for k in 0..3 {
+            assert!(sim.state.q[7 * k + 2] > 0.0, "{step}: body {k} at {}", sim.state.q[7 * k + 2]);
+        }
+    }
+    let far = &sim.state.q[14..17];
+    let moved = Vec3::new(far[0] - 1e6, far[1] + 1e6, far[2] - 0.1).norm();
+    assert!(moved < 1e-6, "{moved:e}");
+}
+
+#[test]
+fn restitution_above_one_adds_energy_and_nothing_breaks() {
+    let mut s = scene(Impulse { restitution: 1.2, ..Impulse::default() }, 1e-3);
+    s.add(cube("box", 0.2, 0.0, 0.0, 0.5).turned(exp(&Vec3::new(0.4, 0.1, 0.0))));
+    let mut sim = s.build().unwrap();
+    let start = sim.energy().total();
+    sim.run(2.0).unwrap();
+    assert!(sim.energy().total() > start && sim.state.q.iter().all(|x| x.is_finite()));
 }
