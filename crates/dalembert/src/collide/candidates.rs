@@ -395,6 +395,24 @@ impl Candidates {
         self.vertex_plane.clear();
     }
 
+    /// Drops pairs that are farther apart than `radius` \[m\] plus their own radii at positions `x`. Boxes let in several
+    /// times as many.
+    pub fn keep_near(&mut self, surface: &Surface, x: &[Vec3], radius: f64) {
+        let at = |i: u32| x[i as usize];
+        let own = |i: u32| surface.radius(i);
+        let near = |d2: f64, reach: f64| !(d2 > reach * reach);
+        self.vertex_triangle.retain(|&[v, t]| {
+            let [a, b, c] = surface.triangles[t as usize];
+            let (y, reach) = ([at(v), at(a), at(b), at(c)], radius + own(v) + own(a));
+            !distance::far_apart::<4, 1>(&y, &y, reach) && near(distance::point_triangle(&y).d2, reach)
+        });
+        self.edge_edge.retain(|&[e, f]| {
+            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
+            let (y, reach) = ([at(a), at(b), at(c), at(d)], radius + own(a) + own(c));
+            !distance::far_apart::<4, 2>(&y, &y, reach) && near(distance::edge_edge(&y).d2, reach)
+        });
+    }
+
     /// Number of pairs.
     pub fn len(&self) -> usize {
         self.vertex_triangle.len()
@@ -463,6 +481,19 @@ impl Candidates {
         longest: impl Fn([u32; 2]) -> f64,
         mut take: impl FnMut([u32; 2], f64),
     ) {
+        self.each_vertex_time(surface, x0, x1, options, longest, |_, bodies, t| take(bodies, t));
+    }
+
+    /// The same; `take` also gets the vertices of the pair, unused places repeating one of them.
+    pub fn each_vertex_time(
+        &self,
+        surface: &Surface,
+        x0: &[Vec3],
+        x1: &[Vec3],
+        options: &CcdOptions,
+        longest: impl Fn([u32; 2]) -> f64,
+        mut take: impl FnMut([u32; 4], [u32; 2], f64),
+    ) {
         let mut o = CcdOptions { longest: 1.0, ..*options };
         let radius = |body: u32| surface.bodies[body as usize].radius;
         let vertex = |v: u32| surface.vertex_body[v as usize];
@@ -474,13 +505,14 @@ impl Candidates {
             if o.longest == 0.0 {
                 continue;
             }
-            let i = [v, a, b, c].map(|i| i as usize);
+            let vertices = [v, a, b, c];
+            let i = vertices.map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
             let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
             if distance::far_apart::<4, 1>(&y0, &y1, o.separation) {
-                take(bodies, o.longest);
+                take(vertices, bodies, o.longest);
             } else {
-                take(bodies, ccd::point_triangle(&y0, &y1, &o));
+                take(vertices, bodies, ccd::point_triangle(&y0, &y1, &o));
             }
         }
         for &[e, f] in &self.edge_edge {
@@ -490,13 +522,14 @@ impl Candidates {
                 continue;
             }
             let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
-            let i = [a, b, c, d].map(|i| i as usize);
+            let vertices = [a, b, c, d];
+            let i = vertices.map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
             let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
             if distance::far_apart::<4, 2>(&y0, &y1, o.separation) {
-                take(bodies, o.longest);
+                take(vertices, bodies, o.longest);
             } else {
-                take(bodies, ccd::edge_edge(&y0, &y1, &o));
+                take(vertices, bodies, ccd::edge_edge(&y0, &y1, &o));
             }
         }
         for &[v, e] in &self.vertex_edge {
@@ -508,7 +541,8 @@ impl Candidates {
             let [a, b] = surface.edges[e as usize];
             let i = [v, a, b].map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
-            take(bodies, ccd::point_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+            let t = ccd::point_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o);
+            take([v, a, b, v], bodies, t);
         }
         for &[v, w] in &self.vertex_vertex {
             let bodies = [vertex(v), vertex(w)];
@@ -518,7 +552,8 @@ impl Candidates {
             }
             let i = [v, w].map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
-            take(bodies, ccd::point_point(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+            let t = ccd::point_point(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o);
+            take([v, w, v, w], bodies, t);
         }
         for &[v, k] in &self.vertex_plane {
             let bodies = [vertex(v), u32::MAX];
@@ -529,7 +564,7 @@ impl Candidates {
             let plane = &surface.half_planes[k as usize];
             let [h0, h1] = [x0, x1].map(|x| plane.height(&x[v as usize]));
             o.separation = options.separation + radius(bodies[0]);
-            take(bodies, ccd::point_plane(h0, h1, &o));
+            take([v; 4], bodies, ccd::point_plane(h0, h1, &o));
         }
     }
 }

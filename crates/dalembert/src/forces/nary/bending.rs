@@ -182,7 +182,10 @@ impl Element<4> for Hinge {
         let moment = self.stiffness * wrapped(fold.theta - self.rest_angle);
         let s = fold.slopes();
         if tangent == Tangent::Projected {
-            return from_offsets(|i, j| outer(&s[i - 1], &s[j - 1]) * self.stiffness);
+            // ∇θ over the four points.
+            let g = [-(s[0] + s[1] + s[2]), s[0], s[1], s[2]];
+            let kg = g.map(|g| g * self.stiffness);
+            return std::array::from_fn(|i| std::array::from_fn(|j| outer(&g[i], &kg[j])));
         }
         let H = fold.curvature();
         from_offsets(|i, j| outer(&s[i - 1], &s[j - 1]) * self.stiffness + H[i - 1][j - 1] * moment)

@@ -229,6 +229,18 @@ impl<E: Element<N>, const N: usize> Force for Elements<E, N> {
         }
     }
 
+    fn each_tangent_block(&self, p: &Points, tangent: Tangent, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+        for e in &self.elements {
+            let points = e.points();
+            let H = e.hessian(&gather(points, p.x), tangent);
+            for i in 0..N {
+                for j in i..N {
+                    take(points[i].index(), points[j].index(), &H[i][j]);
+                }
+            }
+        }
+    }
+
     fn has_projection(&self) -> bool {
         E::PROJECTED
     }

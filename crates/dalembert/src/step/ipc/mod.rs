@@ -29,6 +29,7 @@ mod bend;
 mod islands;
 mod joints;
 mod newton;
+mod nodes;
 mod part;
 mod potential;
 mod report;

@@ -21,6 +21,8 @@ const ARMIJO: f64 = 1e-4;
 const CHORD: f64 = 1e-7;
 /// Part of a gap that collisions leave.
 const REST: f64 = 0.1;
+/// Iterations in which nodes are stopped one by one.
+const CLIPPED: u32 = 8;
 /// Rounds in which groups are shortened one by one.
 const SETTLING: u32 = 12;
 /// Speed \[m/s\] at which the tolerance of a rubbing group is the tolerance itself; it falls with the speed.
@@ -41,6 +43,8 @@ pub(super) struct Steps {
     /// Nothing but rounding is left to gain.
     floor: Vec<bool>,
     energies: Vec<[f64; 2]>,
+    /// How far each vertex may go.
+    of_vertex: Vec<f64>,
 }
 
 pub(super) fn crowded(error: &TooMany, state: &State) -> StepError {
@@ -182,6 +186,44 @@ impl IpcWork {
         Ok(())
     }
 
+    /// Where all that moves are nodes and something is in the way: every node goes as far along δ as it may. True if that
+    /// was done; the way is then free.
+    fn clip(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
+        let Some(contact) = model.contact.as_ref().filter(|_| self.by_nodes) else { return Ok(false) };
+        self.way.clone_from(&self.delta);
+        let mut part = std::mem::take(&mut self.steps.of_vertex);
+        let mut clipped = false;
+        let mut done = false;
+        for round in 0..SETTLING {
+            self.go(model);
+            part.clear();
+            part.resize(contact.maps.len(), 1.0);
+            let found = self.touch.free_vertices(contact, GUESS_REST, &mut part);
+            let covered = found.map_err(|e| crowded(&e, state))?;
+            let least = part.iter().copied().fold(covered, f64::min);
+            if least >= 1.0 {
+                done = true;
+                break;
+            }
+            clipped = true;
+            if covered < 1.0 || round + 1 == SETTLING {
+                // Of what was looked at, every part is free.
+                self.way.iter_mut().for_each(|w| *w *= least);
+                done = true;
+                break;
+            }
+            for (map, &part) in contact.maps.iter().zip(&part).filter(|(_, p)| **p < 1.0) {
+                let first = 3 * map.first_block as usize;
+                let blocks = &mut self.way[first..first + 3 * map.n as usize];
+                blocks.iter_mut().for_each(|w| *w *= part);
+            }
+        }
+        self.steps.of_vertex = part;
+        // The whole of δ is free: no need to look again.
+        self.steps.known = done && !clipped;
+        Ok(done && clipped)
+    }
+
     fn begin_ways(&mut self) {
         let Steps { part, straight, changed, floor, .. } = &mut self.steps;
         let n = self.islands.groups;
@@ -300,6 +342,17 @@ impl IpcWork {
             }
         }
         noise.iter_mut().for_each(|n| *n *= 4.0 * f64::EPSILON);
+        if !pending && report.iterations <= CLIPPED && self.clip(model, state)? {
+            // The promise of the way that is left, in place of a part of δ.
+            let promise = -crate::math::dot(&self.b, &self.way);
+            self.look(model, state);
+            report.evaluations += 1;
+            if promise < 0.0 && self.steps.energies[0][0] <= here[0][0] + ARMIJO * promise + noise[0] {
+                self.accept();
+                return Ok(());
+            }
+            self.begin_ways();
+        }
         self.settle(model, state, REST)?;
         let groups = self.islands.groups;
         let mut cuts = vec![0u32; groups];

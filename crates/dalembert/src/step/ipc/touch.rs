@@ -27,15 +27,20 @@ use crate::model::{ContactForce, ContactModel};
 const MOST_PAIRS: usize = 20_000_000;
 /// Largest collar of a list of candidates, in gaps.
 const COLLAR: f64 = 10.0;
+/// Collar of a list along a way, in gaps.
+const SWEPT_COLLAR: f64 = 2.0;
 
 /// What touches now, what rubs, and who is near.
 #[derive(Debug, Default)]
 pub(super) struct Touch {
     broad: Broad,
     candidates: Candidates,
-    /// Where vertices were when candidates were sought, and how far each may have gone from there; 0: nowhere.
+    /// Where vertices were when candidates were sought. Sought at rest, with a collar c, every vertex may go c/2 from
+    /// there; along a way, c/2 out of the box of its way.
     reference: Vec<Vec3>,
     collar: f64,
+    /// Ends of the ways along which candidates were sought; empty if at rest.
+    ends: Vec<Vec3>,
     pub set: ContactSet,
     /// κ of each contact, faded \[N/m\].
     kappa: Vec<f64>,
@@ -87,7 +92,7 @@ fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out: &mut [f64]
 }
 
 /// Puts the blocks of contacts into a list.
-struct Sink<'a>(&'a mut Blocks);
+pub(super) struct Sink<'a>(pub &'a mut Blocks);
 
 impl HessianSink for Sink<'_> {
     fn add(&mut self, row: u32, column: u32, N: &Sym3) {
@@ -146,8 +151,13 @@ impl Touch {
             a.iter().zip(b).map(|(a, b)| (a - b).norm_squared()).fold(0.0, f64::max).sqrt()
         };
         if self.collar > 0.0 && self.reference.len() == self.x.len() {
-            let reach = far(&self.x, &self.reference).max(far(&self.x1, &self.reference));
-            if 2.0 * reach <= self.collar {
+            let held = if self.ends.is_empty() {
+                let reach = far(&self.x, &self.reference).max(far(&self.x1, &self.reference));
+                2.0 * reach <= self.collar
+            } else {
+                self.within_boxes(&self.x) && self.within_boxes(&self.x1)
+            };
+            if held {
                 return Ok(1.0);
             }
         }
@@ -159,13 +169,29 @@ impl Touch {
             self.collar = (4.0 * motion).clamp(contact.gap, most);
             self.reference.clone_from(&self.x);
             let radius = contact.gap + self.collar;
+            self.ends.clear();
             self.broad.near(surface, &self.x, radius, MOST_PAIRS, &mut self.candidates)?;
+            self.candidates.keep_near(surface, &self.x, radius);
             return Ok(1.0);
         }
-        self.collar = 0.0;
-        let swept =
-            self.broad.swept(surface, &self.x, &self.x1, contact.gap, MOST_PAIRS, &mut self.candidates)?;
+        self.reference.clone_from(&self.x);
+        self.ends.clone_from(&self.x1);
+        self.collar = SWEPT_COLLAR * contact.gap;
+        let radius = contact.gap + self.collar;
+        let swept = self.broad.swept(surface, &self.x, &self.x1, radius, MOST_PAIRS, &mut self.candidates)?;
+        if swept.alpha < 1.0 {
+            self.collar = 0.0;
+        }
         Ok(swept.alpha)
+    }
+
+    /// True if every vertex is in the box of the way that candidates were sought along, moved out by half the collar: two
+    /// that are within the gap of each other then have overlapping boxes, and so do primitives of such vertices.
+    fn within_boxes(&self, x: &[Vec3]) -> bool {
+        let margin = 0.5 * self.collar;
+        x.iter().zip(self.reference.iter().zip(&self.ends)).all(|(x, (a, b))| {
+            (0..3).all(|k| x[k] >= a[k].min(b[k]) - margin && x[k] <= a[k].max(b[k]) + margin)
+        })
     }
 
     /// True if pairs are left out.
@@ -207,6 +233,40 @@ impl Touch {
         keep(&all.vertex_edge, &mut live.vertex_edge, &|v, e| vertex(v) && edge(e));
         keep(&all.vertex_vertex, &mut live.vertex_vertex, &|a, b| vertex(a) && vertex(b));
         keep(&all.vertex_plane, &mut live.vertex_plane, &|v, _| vertex(v));
+    }
+
+    /// Follows all pairs from x to x1 and lowers `part` of their vertices to how far each pair may go, at most 1. Returns the
+    /// part of the way that was looked at.
+    pub(super) fn free_vertices(
+        &mut self,
+        contact: &ContactModel,
+        rest: f64,
+        part: &mut [f64],
+    ) -> Result<f64, TooMany> {
+        if !self.active {
+            return Ok(1.0);
+        }
+        if !self.x1.iter().all(|x| x.iter().all(|x| x.is_finite())) {
+            return Ok(0.0);
+        }
+        let covered = self.cover(contact)?;
+        self.choose(contact);
+        let options = CcdOptions { rest, ..CcdOptions::default() };
+        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
+        pairs.each_vertex_time(
+            &contact.surface,
+            &self.x,
+            &self.x1,
+            &options,
+            |_| 1.0,
+            |vertices, _, t| {
+                for v in vertices {
+                    let part = &mut part[v as usize];
+                    *part = part.min(t);
+                }
+            },
+        );
+        Ok(covered)
     }
 
     /// Follows the pairs from x to x1: `longest` says how far a pair of bodies is followed, `take` gets how far it may
@@ -357,13 +417,13 @@ impl Touch {
     }
 
     /// Adds the blocks of the curvature where the slope was taken last.
-    pub(super) fn add_curvature(&self, out: &mut Blocks) {
+    pub(super) fn add_curvature(&self, out: &mut impl HessianSink) {
         if !self.active {
             return;
         }
         let (touch, rub) = self.stiffnesses.split_at(self.kappa.len());
-        self.set.add_hessian(touch, &mut Sink(out));
-        self.rub.add_hessian(rub, &mut Sink(out));
+        self.set.add_hessian(touch, out);
+        self.rub.add_hessian(rub, out);
     }
 
     /// b −= the change of slope that the motion of prescribed vertices from x to x1 makes, to first order.
