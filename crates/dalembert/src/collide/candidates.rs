@@ -395,24 +395,6 @@ impl Candidates {
         self.vertex_plane.clear();
     }
 
-    /// Drops pairs that are farther apart than `radius` \[m\] plus their own radii at positions `x`. Boxes let in several
-    /// times as many.
-    pub fn keep_near(&mut self, surface: &Surface, x: &[Vec3], radius: f64) {
-        let at = |i: u32| x[i as usize];
-        let own = |i: u32| surface.radius(i);
-        let near = |d2: f64, reach: f64| !(d2 > reach * reach);
-        self.vertex_triangle.retain(|&[v, t]| {
-            let [a, b, c] = surface.triangles[t as usize];
-            let (y, reach) = ([at(v), at(a), at(b), at(c)], radius + own(v) + own(a));
-            !distance::far_apart::<4, 1>(&y, &y, reach) && near(distance::point_triangle(&y).d2, reach)
-        });
-        self.edge_edge.retain(|&[e, f]| {
-            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
-            let (y, reach) = ([at(a), at(b), at(c), at(d)], radius + own(a) + own(c));
-            !distance::far_apart::<4, 2>(&y, &y, reach) && near(distance::edge_edge(&y).d2, reach)
-        });
-    }
-
     /// Number of pairs.
     pub fn len(&self) -> usize {
         self.vertex_triangle.len()
@@ -481,7 +463,7 @@ impl Candidates {
         longest: impl Fn([u32; 2]) -> f64,
         mut take: impl FnMut([u32; 2], f64),
     ) {
-        self.each_vertex_time(surface, x0, x1, options, longest, |_, bodies, t| take(bodies, t));
+        self.each_vertex_time(surface, x0, x1, options, |_, b| longest(b), |_, bodies, t| take(bodies, t));
     }
 
     /// The same; `take` also gets the vertices of the pair, unused places repeating one of them.
@@ -491,7 +473,7 @@ impl Candidates {
         x0: &[Vec3],
         x1: &[Vec3],
         options: &CcdOptions,
-        longest: impl Fn([u32; 2]) -> f64,
+        longest: impl Fn([u32; 4], [u32; 2]) -> f64,
         mut take: impl FnMut([u32; 4], [u32; 2], f64),
     ) {
         let mut o = CcdOptions { longest: 1.0, ..*options };
@@ -500,12 +482,11 @@ impl Candidates {
         let edge = |e: u32| surface.edge_body[e as usize];
         for &[v, t] in &self.vertex_triangle {
             let [a, b, c] = surface.triangles[t as usize];
-            let bodies = [vertex(v), vertex(a)];
-            o.longest = longest(bodies);
+            let (vertices, bodies) = ([v, a, b, c], [vertex(v), vertex(a)]);
+            o.longest = longest(vertices, bodies);
             if o.longest == 0.0 {
                 continue;
             }
-            let vertices = [v, a, b, c];
             let i = vertices.map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
             let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
@@ -517,12 +498,12 @@ impl Candidates {
         }
         for &[e, f] in &self.edge_edge {
             let bodies = [edge(e), edge(f)];
-            o.longest = longest(bodies);
+            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
+            let vertices = [a, b, c, d];
+            o.longest = longest(vertices, bodies);
             if o.longest == 0.0 {
                 continue;
             }
-            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
-            let vertices = [a, b, c, d];
             let i = vertices.map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
             let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
@@ -534,11 +515,11 @@ impl Candidates {
         }
         for &[v, e] in &self.vertex_edge {
             let bodies = [vertex(v), edge(e)];
-            o.longest = longest(bodies);
+            let [a, b] = surface.edges[e as usize];
+            o.longest = longest([v, a, b, v], bodies);
             if o.longest == 0.0 {
                 continue;
             }
-            let [a, b] = surface.edges[e as usize];
             let i = [v, a, b].map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
             let t = ccd::point_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o);
@@ -546,7 +527,7 @@ impl Candidates {
         }
         for &[v, w] in &self.vertex_vertex {
             let bodies = [vertex(v), vertex(w)];
-            o.longest = longest(bodies);
+            o.longest = longest([v, w, v, w], bodies);
             if o.longest == 0.0 {
                 continue;
             }
@@ -557,7 +538,7 @@ impl Candidates {
         }
         for &[v, k] in &self.vertex_plane {
             let bodies = [vertex(v), u32::MAX];
-            o.longest = longest(bodies);
+            o.longest = longest([v; 4], bodies);
             if o.longest == 0.0 {
                 continue;
             }

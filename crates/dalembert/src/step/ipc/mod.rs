@@ -35,6 +35,7 @@ mod potential;
 mod report;
 mod rigid_modes;
 mod search;
+mod sift;
 mod sleep;
 mod system;
 mod touch;

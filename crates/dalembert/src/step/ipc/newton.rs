@@ -45,6 +45,8 @@ pub(crate) struct IpcWork {
     /// The system where all that moves are nodes, and whether it serves in this step.
     nodes: Nodes,
     pub(super) by_nodes: bool,
+    /// b and `nodes` hold slope and curvature at q, without contact.
+    fresh: bool,
     /// The iterate with its carried points, and the next one.
     pub(super) q: Vec<f64>,
     pub(super) trial: Vec<f64>,
@@ -125,6 +127,8 @@ impl Ipc {
             report.iterations += 1;
             let pending = w.pending();
             w.moved |= pending;
+            w.steps.current &= !pending;
+            w.steps.closing &= !pending;
             w.group(model, pending);
             w.linearise(model, state, pending, report);
             if pending {
@@ -167,7 +171,8 @@ impl IpcWork {
         h: f64,
     ) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
-        self.by_nodes = false;
+        (self.by_nodes, self.fresh) = (false, false);
+        (self.steps.current, self.steps.closing, self.steps.before) = (false, false, 0.0);
         self.q.clone_from(&state.q);
         self.moved = false;
         self.islands.done.clone_from(&self.asleep);
@@ -195,6 +200,7 @@ impl IpcWork {
                 self.by_nodes = self.by_nodes && self.nodes.assemble(model, &self.potential);
             }
             if self.by_nodes {
+                self.fresh = true;
                 diagonal = self.nodes.mean_diagonal();
             } else if nodes {
                 self.equations.start(model);
@@ -223,14 +229,20 @@ impl IpcWork {
     /// Slope and curvature at the iterate.
     fn linearise(&mut self, model: &Model, state: &State, pending: bool, report: &mut StepReport) {
         report.evaluations += 1;
-        self.potential.slope(model, state, &self.q, &mut self.b);
+        let fresh = std::mem::take(&mut self.fresh);
+        if !fresh {
+            self.potential.slope(model, state, &self.q, &mut self.b);
+        }
         if let Some(contact) = &model.contact {
             self.touch.slope(contact, &mut self.b);
             self.joints.slope(contact, &self.q, &mut self.b);
             self.coupling.slope(&self.q, &mut self.b);
         }
-        self.by_nodes = self.by_nodes && (pending || self.nodes.assemble(model, &self.potential));
+        // Where Newton's method closes in, forces have the curvature of the last time: it is a factor of how fast it does.
+        let keep = fresh || pending || self.steps.closing;
+        self.by_nodes = self.by_nodes && (keep || self.nodes.assemble(model, &self.potential));
         if self.by_nodes && !pending {
+            self.nodes.strip();
             self.touch.add_curvature(&mut self.nodes);
         } else {
             self.list_blocks(model);
@@ -383,6 +395,7 @@ impl IpcWork {
     /// Takes friction anew; true if a load changed so much that its island is to be solved again.
     fn touch_friction(&mut self, model: &Model) -> bool {
         let Some(contact) = &model.contact else { return false };
+        self.steps.current = false;
         let Self { islands, touch, asleep, .. } = self;
         if touch.leaves_out() {
             touch.leave_out(contact, |b| {

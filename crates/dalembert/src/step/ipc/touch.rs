@@ -17,6 +17,7 @@
 //! $f_1'$ and $\theta f_1/|u|$ is taken, with a caution θ of each body that grows when a step had to be cut and shrinks
 //! when the energy fell by much more than the half of the slope that a right curvature promises.
 
+use super::sift::Sift;
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
 use crate::collide::{Broad, Candidates, Contact, ContactSet, HessianSink, Kind, Sym3, TooMany};
@@ -27,14 +28,15 @@ use crate::model::{ContactForce, ContactModel};
 const MOST_PAIRS: usize = 20_000_000;
 /// Largest collar of a list of candidates, in gaps.
 const COLLAR: f64 = 10.0;
-/// Collar of a list along a way, in gaps.
-const SWEPT_COLLAR: f64 = 2.0;
+/// Collar of a list along a way, as a part of the way.
+const SWEPT_COLLAR: f64 = 0.5;
 
 /// What touches now, what rubs, and who is near.
 #[derive(Debug, Default)]
 pub(super) struct Touch {
     broad: Broad,
     candidates: Candidates,
+    sift: Sift,
     /// Where vertices were when candidates were sought. Sought at rest, with a collar c, every vertex may go c/2 from
     /// there; along a way, c/2 out of the box of its way.
     reference: Vec<Vec3>,
@@ -74,8 +76,9 @@ pub(super) struct Touch {
     pub rubbing: f64,
     /// Largest change of a load of friction of each body, over its largest load.
     pub change: Vec<f64>,
-    /// Bodies that are left alone: pairs of two of them do not count. The others are in `live`, if any are left out.
+    /// Bodies that are left alone: pairs of two of them do not count.
     quiet: Vec<bool>,
+    /// The candidates that count and may come near from x to x1; to be chosen anew if stale.
     live: Candidates,
     stale: bool,
 }
@@ -147,6 +150,7 @@ impl Touch {
         if !self.active {
             return Ok(1.0);
         }
+        self.stale = true;
         let far = |a: &[Vec3], b: &[Vec3]| {
             a.iter().zip(b).map(|(a, b)| (a - b).norm_squared()).fold(0.0, f64::max).sqrt()
         };
@@ -158,10 +162,10 @@ impl Touch {
                 self.within_boxes(&self.x) && self.within_boxes(&self.x1)
             };
             if held {
+                self.sift.follow(&contact.surface, &self.reference, &self.x, &self.x1);
                 return Ok(1.0);
             }
         }
-        self.stale = true;
         let motion = far(&self.x, &self.x1);
         let most = COLLAR * contact.gap;
         let surface = &contact.surface;
@@ -171,17 +175,21 @@ impl Touch {
             let radius = contact.gap + self.collar;
             self.ends.clear();
             self.broad.near(surface, &self.x, radius, MOST_PAIRS, &mut self.candidates)?;
-            self.candidates.keep_near(surface, &self.x, radius);
+            self.sift.measure(surface, &self.x, radius, radius, &mut self.candidates);
+            self.sift.follow(surface, &self.reference, &self.x, &self.x1);
             return Ok(1.0);
         }
         self.reference.clone_from(&self.x);
         self.ends.clone_from(&self.x1);
-        self.collar = SWEPT_COLLAR * contact.gap;
+        self.collar = (SWEPT_COLLAR * motion).min(most);
         let radius = contact.gap + self.collar;
         let swept = self.broad.swept(surface, &self.x, &self.x1, radius, MOST_PAIRS, &mut self.candidates)?;
         if swept.alpha < 1.0 {
             self.collar = 0.0;
         }
+        let exact = radius + self.collar;
+        self.sift.measure(surface, &self.x, exact, f64::INFINITY, &mut self.candidates);
+        self.sift.follow(surface, &self.reference, &self.x, &self.x1);
         Ok(swept.alpha)
     }
 
@@ -212,35 +220,29 @@ impl Touch {
         self.stale = true;
     }
 
-    /// Chooses the pairs that count, if that was put off.
+    /// Chooses the pairs that count and may come near, if that was put off.
     fn choose(&mut self, contact: &ContactModel) {
-        if !self.leaves_out() || !self.stale {
+        if !self.stale {
             return;
         }
         self.stale = false;
-        let surface = &contact.surface;
-        let quiet = |b: u32| self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
-        let vertex = |v: u32| quiet(surface.vertex_body[v as usize]);
-        let edge = |e: u32| quiet(surface.edge_body[e as usize]);
-        let triangle = |t: u32| vertex(surface.triangles[t as usize][0]);
-        let keep = |from: &[[u32; 2]], to: &mut Vec<[u32; 2]>, both: &dyn Fn(u32, u32) -> bool| {
-            to.clear();
-            to.extend(from.iter().filter(|[a, b]| !both(*a, *b)));
-        };
-        let (all, live) = (&self.candidates, &mut self.live);
-        keep(&all.vertex_triangle, &mut live.vertex_triangle, &|v, t| vertex(v) && triangle(t));
-        keep(&all.edge_edge, &mut live.edge_edge, &|a, b| edge(a) && edge(b));
-        keep(&all.vertex_edge, &mut live.vertex_edge, &|v, e| vertex(v) && edge(e));
-        keep(&all.vertex_vertex, &mut live.vertex_vertex, &|a, b| vertex(a) && vertex(b));
-        keep(&all.vertex_plane, &mut live.vertex_plane, &|v, _| vertex(v));
+        let (surface, all) = (&contact.surface, &self.candidates);
+        if !self.leaves_out() {
+            return self.sift.choose(surface, all, contact.gap, |_, _| false, &mut self.live);
+        }
+        let quiet =
+            |b: u32| b == u32::MAX || self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
+        self.sift.choose(surface, all, contact.gap, |a, b| quiet(a) && quiet(b), &mut self.live);
     }
 
-    /// Follows all pairs from x to x1 and lowers `part` of their vertices to how far each pair may go, at most 1. Returns the
+    /// Follows the pairs with a vertex that is `changed` from x to x1 and lowers `part` of their vertices to how far each pair
+    /// may go, at most 1. With none named all are followed; else ways must be parts of those of the last call. Returns the
     /// part of the way that was looked at.
     pub(super) fn free_vertices(
         &mut self,
         contact: &ContactModel,
         rest: f64,
+        changed: Option<&[bool]>,
         part: &mut [f64],
     ) -> Result<f64, TooMany> {
         if !self.active {
@@ -249,16 +251,19 @@ impl Touch {
         if !self.x1.iter().all(|x| x.iter().all(|x| x.is_finite())) {
             return Ok(0.0);
         }
-        let covered = self.cover(contact)?;
-        self.choose(contact);
+        let mut covered = 1.0;
+        if changed.is_none() {
+            covered = self.cover(contact)?;
+            self.choose(contact);
+        }
+        let follows = |v: &u32| changed.is_none_or(|c| c[*v as usize]);
         let options = CcdOptions { rest, ..CcdOptions::default() };
-        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
-        pairs.each_vertex_time(
+        self.live.each_vertex_time(
             &contact.surface,
             &self.x,
             &self.x1,
             &options,
-            |_| 1.0,
+            |vertices, _| f64::from(u8::from(vertices.iter().any(follows))),
             |vertices, _, t| {
                 for v in vertices {
                     let part = &mut part[v as usize];
@@ -287,8 +292,7 @@ impl Touch {
         let covered = self.cover(contact)?;
         self.choose(contact);
         let options = CcdOptions { rest, ..CcdOptions::default() };
-        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
-        pairs.each_time(&contact.surface, &self.x, &self.x1, &options, longest, take);
+        self.live.each_time(&contact.surface, &self.x, &self.x1, &options, longest, take);
         Ok(covered)
     }
 
@@ -299,9 +303,8 @@ impl Touch {
             return 0.0;
         }
         self.choose(contact);
-        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
         let x = if ahead { &self.x1 } else { &self.x };
-        self.set.update(&contact.surface, pairs, x, contact.gap);
+        self.set.update(&contact.surface, &self.live, x, contact.gap);
         self.kappa.clear();
         self.faded.clear();
         for (k, c) in self.set.contacts.iter().enumerate() {
