@@ -14,7 +14,7 @@ use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
 use crate::math::{set_triple, triple};
 use crate::model::{Model, State};
 use crate::solve::cg::CgStop;
-use crate::solve::linear::{LinearReport, LinearSolver, Preconditioner, SolvedBy};
+use crate::solve::linear::{LinearReport, LinearSolver, SolvedBy};
 use crate::step::Scheme;
 use rayon::prelude::*;
 
@@ -279,7 +279,7 @@ impl IpcWork {
         };
         report.linear_iterations += iterations;
         report.linear = Some(LinearReport {
-            solver: SolvedBy::Cg(Preconditioner::IncompleteCholesky),
+            solver: SolvedBy::GaussSeidel,
             iterations: iterations as usize,
             residual,
             stop: CgStop::Converged,
