@@ -23,6 +23,7 @@ pub(crate) fn run() -> Outcome {
         ("dalembert-formats", "robots_dynamics"),
         ("dalembert-formats", "robots_running"),
         ("dalembert-formats", "robots_contact"),
+        ("dalembert-formats", "coupling_conformance"),
     ] {
         // Tables of models are part of the result, so nothing is captured.
         let tests = ["--package", package, "--features", "conformance", "--test", test, "--", "--nocapture"];

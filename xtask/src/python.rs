@@ -102,6 +102,10 @@ impl Venv {
         let tests = root().join("crates/dalembert-py/tests");
         let mut command = self.python();
         command.args(["-m", "pytest", "-p", "no:cacheprovider", "--rootdir"]).arg(&tests).arg(&tests);
+        match crate::conformance::shared() {
+            Some(folder) => drop(command.env("DALEMBERT_SHARED", folder)),
+            None => println!("robots of others under MuJoCo will be skipped: no shared data"),
+        }
         pass(command.current_dir(scratch()?).env("PYTHONDONTWRITEBYTECODE", "1"))
     }
 }

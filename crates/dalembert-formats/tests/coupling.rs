@@ -84,3 +84,30 @@ fn an_arm_pushes_a_box_against_a_wall_and_nothing_intersects() {
         assert!((tau[d] - done.force[d]).abs() < 0.01 * size, "dof {d}: {tau:?} {:?}", done.force);
     }
 }
+
+#[test]
+fn a_robot_with_loops_moves_as_by_itself() {
+    let text = "method = 'ipc'\nipc = { tolerance = 1e-7 }\ndt = 0.005\n\
+        [[robot]]\nname = 'delta'\nfile = 'delta.xml'\ncontrols = { arm1 = 0.5, arm2 = 0.1, arm3 = 0.3 }\n";
+    let worst = apart(build(text), 100);
+    assert!(worst < 1e-6, "{worst:e}");
+}
+
+#[test]
+fn nothing_intersects_in_any_frame_of_the_other_robot_scenes() {
+    for (scene, steps) in [("coupling_dog", 60), ("coupling_gripper", 60)] {
+        let text = std::fs::read_to_string(folder().join(format!("../{scene}.toml"))).unwrap();
+        let mut sim = build(&text.replace("robots/", ""));
+        let mut most = 0;
+        for step in 0..steps {
+            let report = sim.step().unwrap();
+            assert!(!report.unfinished, "{scene} {step}: {report:?}");
+            let contact = sim.model.contact.as_ref().unwrap();
+            let mut x = Vec::new();
+            contact.positions(&sim.state.q, &mut x);
+            assert_eq!(contact.intersections(&x), Vec::<[&str; 2]>::new(), "{scene} {step}");
+            most = most.max(report.contacts);
+        }
+        assert!(most > 0, "{scene}: nothing touched");
+    }
+}

@@ -234,6 +234,21 @@ fn frames_and_replicas_unfold() {
 }
 
 #[test]
+fn a_replica_is_turned_by_multiples_of_the_angles() {
+    let robot = clean(&world(
+        r#"<replicate count="3" offset="0.3 0.1 0" euler="17.188733853924695 0 -34.37746770784939"><body pos="1 0 0"/></replicate>"#,
+        "",
+    ));
+    // Places as MuJoCo 4.0 has them, for angles of 0.3 and −0.6 rad.
+    for (body, place) in [
+        (2, [1.1253356149096783, -0.43942355814441136, -0.16686326042747074]),
+        (3, [0.9664226862890806, -0.7522247967101251, -0.5519374977813166]),
+    ] {
+        assert!((robot.bodies[body].pose.position - Vec3::from(place)).norm() < 1e-14);
+    }
+}
+
+#[test]
 fn attached_models_bring_what_belongs_to_them() {
     let files = [(
         "leg.xml",

@@ -1,11 +1,15 @@
 //! Many states under one model, on all threads, without the interpreter's lock.
 
+use std::sync::Mutex;
+
 use dalembert::model::{Model, State};
 use dalembert::step::Workspace;
-use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArrayMethods};
+use numpy::{
+    PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rayon::prelude::*;
 
 use crate::model::PyModel;
 
@@ -14,6 +18,10 @@ const MOST_NUMBERS: usize = 1 << 31;
 
 /// Row, step and message of a rollout that failed.
 type Failure = (usize, u64, String);
+/// Packed states (rows, frames, packed); what lies behind their fixed parts, one after the other; how long each of those is
+/// (rows, frames); the rows that failed.
+type Rolled<'py> =
+    (Bound<'py, PyArray3<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<u64>>, Vec<Failure>);
 
 /// What all rollouts of a batch share.
 struct Batch<'a> {
@@ -24,31 +32,62 @@ struct Batch<'a> {
     every: usize,
 }
 
+/// One row of a batch.
+struct Row<'a> {
+    /// Its state at the start, packed.
+    start: Vec<f64>,
+    /// Its frames.
+    out: &'a mut [f64],
+    /// Lengths of the contact parts of its frames, and the parts themselves.
+    lengths: Vec<u64>,
+    tails: Vec<f64>,
+    failure: Option<Failure>,
+    wrong: Option<PyErr>,
+}
+
 impl Batch<'_> {
-    /// Runs row `i` from `state`; `out` takes a packed state after every `every` steps.
-    fn run(&self, i: usize, mut state: State, work: &mut Workspace, out: &mut [f64]) -> Option<Failure> {
+    /// Runs row `i`; its frames take a packed state after every `every` steps.
+    fn run(&self, i: usize, row: &mut Row<'_>, work: &mut Workspace, packed: &mut Vec<f64>) {
         let PyModel { model, method, dt, .. } = self.model;
-        let mut packed = Vec::new();
-        let mut failure = None;
+        let mut state = match self.model.unpack(&row.start) {
+            Ok(state) => state,
+            Err(error) => {
+                row.wrong = Some(error);
+                return;
+            }
+        };
+        let n = State::packed_len(&model.layout);
         for step in 0..self.steps {
-            if failure.is_none() {
+            if row.failure.is_none() {
                 if let Some(controls) = &self.controls {
-                    let row = controls.index_axis(numpy::ndarray::Axis(0), i);
-                    set_controls(model, &mut state, row.row(step).iter().copied());
+                    let of_row = controls.index_axis(numpy::ndarray::Axis(0), i);
+                    set_controls(model, &mut state, of_row.row(step).iter().copied());
                 }
                 if let Err(error) = method.step(model, &mut state, *dt, work) {
-                    failure = Some((i, step as u64, error.to_string()));
+                    row.failure = Some((i, step as u64, error.to_string()));
                 }
             }
             if (step + 1).is_multiple_of(self.every) {
                 let frame = (step + 1) / self.every - 1;
-                state.pack(&model.layout, &mut packed);
-                // Contacts behind the fixed part are left out: they only speed up the first step after a resume.
-                let n = State::packed_len(&model.layout);
-                out[frame * n..][..n].copy_from_slice(&packed[..n]);
+                state.pack(&model.layout, packed);
+                row.out[frame * n..][..n].copy_from_slice(&packed[..n]);
+                row.lengths.push((packed.len() - n) as u64);
+                row.tails.extend_from_slice(&packed[n..]);
             }
         }
-        failure
+    }
+
+    /// Runs all rows: every thread takes the next one, with buffers of its own.
+    fn run_all(&self, rows: &mut [Row<'_>], threads: usize) {
+        let next = Mutex::new(rows.iter_mut().enumerate());
+        let take = || next.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+        let worker = || {
+            let (mut work, mut packed) = (Workspace::new(), Vec::new());
+            while let Some((i, row)) = take() {
+                self.run(i, row, &mut work, &mut packed);
+            }
+        };
+        rayon::scope(|scope| (0..threads).for_each(|_| scope.spawn(|_| worker())));
     }
 }
 
@@ -60,19 +99,21 @@ fn set_controls(model: &Model, state: &mut State, mut numbers: impl Iterator<Ite
     }
 }
 
-/// Steps every row of `states` (packed) `steps` times; returns the packed states, shape (rows, steps // every, packed),
-/// and the rows that failed.
+/// Steps every row of `states` (packed; what lies behind the fixed part of row i is `lengths[i]` numbers of `tails`) `steps`
+/// times.
 #[pyfunction]
-#[pyo3(signature = (model, states, controls, steps, every, threads))]
+#[pyo3(signature = (model, states, tails, lengths, controls, steps, every, threads))]
 pub(crate) fn rollout<'py>(
     py: Python<'py>,
     model: &PyModel,
     states: PyReadonlyArray2<'py, f64>,
+    tails: PyReadonlyArray1<'py, f64>,
+    lengths: Vec<usize>,
     controls: Option<PyReadonlyArray3<'py, f64>>,
     steps: usize,
     every: usize,
     threads: Option<usize>,
-) -> PyResult<(Bound<'py, PyArray3<f64>>, Vec<Failure>)> {
+) -> PyResult<Rolled<'py>> {
     let rows = states.shape()[0];
     let packed = State::packed_len(&model.model.layout);
     let actuators: usize = model.model.robots.iter().map(|r| r.machine.lengths()[3]).sum();
@@ -89,6 +130,11 @@ pub(crate) fn rollout<'py>(
     if every == 0 {
         return Err(PyValueError::new_err("every must be at least 1"));
     }
+    let tails = tails.as_slice()?;
+    let behind = lengths.iter().try_fold(0usize, |sum, n| sum.checked_add(*n));
+    if lengths.len() != rows || behind != Some(tails.len()) {
+        return Err(PyValueError::new_err("the parts of states behind their fixed ones do not fit"));
+    }
     let frames = steps / every;
     let numbers = rows.checked_mul(frames).and_then(|n| n.checked_mul(packed)).filter(|n| *n <= MOST_NUMBERS);
     let Some(numbers) = numbers else {
@@ -97,32 +143,53 @@ pub(crate) fn rollout<'py>(
         );
         return Err(PyValueError::new_err(message));
     };
-    let starts: Vec<State> = states
-        .as_array()
-        .rows()
-        .into_iter()
-        .map(|row| model.unpack(&row.to_vec()))
-        .collect::<PyResult<_>>()?;
-    let batch = Batch { model, controls: controls.as_ref().map(|c| c.as_array()), steps, every };
     let mut out = vec![0.0; numbers];
-    let width = (frames * packed).max(1);
-    let run = || -> Vec<Failure> {
-        let pieces: Vec<(usize, (State, &mut [f64]))> = match out.is_empty() {
-            true => starts.into_iter().map(|s| (s, &mut [][..])).enumerate().collect(),
-            false => starts.into_iter().zip(out.chunks_mut(width)).enumerate().collect(),
-        };
-        let one = |work: &mut Workspace, (i, (state, out)): (usize, (State, &mut [f64]))| {
-            batch.run(i, state, work, out)
-        };
-        pieces.into_par_iter().map_init(Workspace::new, one).flatten().collect()
-    };
-    let failures = py.detach(|| match threads {
-        None => Ok(run()),
+    let mut pieces = out.chunks_mut((frames * packed).max(1));
+    let mut at = 0;
+    let mut list: Vec<Row<'_>> = Vec::with_capacity(rows);
+    for (state, n) in states.as_array().rows().into_iter().zip(&lengths) {
+        let mut start = state.to_vec();
+        start.extend_from_slice(&tails[at..at + n]);
+        at += n;
+        let (lengths, tails) = (Vec::with_capacity(frames), Vec::new());
+        list.push(Row {
+            start,
+            out: pieces.next().unwrap_or_default(),
+            lengths,
+            tails,
+            failure: None,
+            wrong: None,
+        });
+    }
+    let batch = Batch { model, controls: controls.as_ref().map(|c| c.as_array()), steps, every };
+    py.detach(|| match threads {
+        None => {
+            batch.run_all(&mut list, rayon::current_num_threads());
+            Ok(())
+        }
         Some(n) => match rayon::ThreadPoolBuilder::new().num_threads(n).build() {
-            Ok(pool) => Ok(pool.install(run)),
+            Ok(pool) => {
+                let n = pool.current_num_threads();
+                pool.install(|| batch.run_all(&mut list, n));
+                Ok(())
+            }
             Err(error) => Err(PyValueError::new_err(format!("cannot start {n} threads: {error}"))),
         },
     })?;
     model.slot.check(())?;
-    Ok((PyArray1::from_vec(py, out).reshape([rows, frames, packed])?, failures))
+    let (mut lengths, mut tails, mut failures) = (Vec::with_capacity(rows * frames), Vec::new(), Vec::new());
+    for row in list {
+        if let Some(error) = row.wrong {
+            return Err(error);
+        }
+        lengths.extend(row.lengths);
+        tails.extend(row.tails);
+        failures.extend(row.failure);
+    }
+    Ok((
+        PyArray1::from_vec(py, out).reshape([rows, frames, packed])?,
+        PyArray1::from_vec(py, tails),
+        PyArray1::from_vec(py, lengths).reshape([rows, frames])?,
+        failures,
+    ))
 }

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use dalembert::math::Vec3;
 use dalembert::model::{Layout, Model, PointId, State};
-use dalembert::step::{Simulation, StepReport, Workspace};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use dalembert::step::{Method, Simulation, StepReport, Workspace};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -28,6 +28,9 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::errors::{self, BusyError};
 use crate::model::PyModel;
 use crate::report::{Energy, Report};
+
+/// Names of both bodies of each contact, and its numbers.
+type Touching<'py> = (Vec<(String, String)>, Bound<'py, PyArray2<f64>>);
 
 /// Linear and angular part, shape (3,) each.
 type Pair<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
@@ -359,6 +362,44 @@ impl PySimulation {
         let sim = self.current(py)?;
         let value = py.detach(|| quantity.value(&sim.model, &sim.state));
         self.model.get().slot.check(value)
+    }
+
+    /// Contacts now: names of both bodies, and an array of shape (contacts, 10): place [m], unit normal from the second
+    /// body towards the first, force on the first [N], gap [m].
+    fn contact_table<'py>(&self, py: Python<'py>) -> PyResult<Touching<'py>> {
+        let sim = self.current(py)?;
+        let list = py.detach(|| sim.contacts()).map_err(errors::step)?;
+        self.model.get().slot.check(())?;
+        let model = &sim.model;
+        let name = |k: u32| {
+            let k = k as usize;
+            if let (Method::Ipc(_), Some(c)) = (&sim.method, &model.contact) {
+                return c.names.iter().chain(&c.plane_names).nth(k).cloned().unwrap_or_default();
+            }
+            model.touch.as_ref().and_then(|t| t.names.get(k).cloned()).unwrap_or_default()
+        };
+        let names = list.iter().map(|c| (name(c.a), name(c.b))).collect();
+        let mut flat = Vec::with_capacity(10 * list.len());
+        for c in &list {
+            [c.point, c.normal, c.force].iter().for_each(|v| flat.extend_from_slice(v.as_slice()));
+            flat.push(c.gap);
+        }
+        Ok((names, PyArray1::from_vec(py, flat).reshape([list.len(), 10])?))
+    }
+
+    /// Pairs of things that intersect now, by an exact test of edges against triangles that shares nothing with the
+    /// solver but the places; only the method `ipc` has surfaces to look at.
+    fn intersections(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        let sim = self.current(py)?;
+        let Some(contact) = &sim.model.contact else {
+            let message = "only the method `ipc` has collision surfaces to look at";
+            return Err(PyValueError::new_err(message));
+        };
+        Ok(py.detach(|| {
+            let mut x = Vec::new();
+            contact.positions(&sim.state.q[sim.model.layout.points_q()..], &mut x);
+            contact.intersections(&x).iter().map(|[a, b]| (a.to_string(), b.to_string())).collect()
+        }))
     }
 
     /// Carries points and norms quaternions after numbers were set by hand; steps do it by themselves.

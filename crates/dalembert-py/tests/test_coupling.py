@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +75,120 @@ def test_a_driver_is_asked_before_every_step_and_may_fail() -> None:
         ([[1, 0], [0, 1]], [0], "has 1 numbers; it needs 2"),
         ([[1]], [0, 0], "has 1 numbers; it needs 4"),
         ([[1, 0], [0, 1]], [np.nan, 0], "must be finite"),
+        ([[1, np.inf], [np.inf, 1]], [0, 0], "must be finite"),
+        ([[0, 0], [0, 0]], [0, 0], "not positive definite"),
     ],
 )
 def test_bad_drives_are_told(mass: Any, delta: Any, message: str) -> None:
     sim = chain(2).build()
     with pytest.raises(ValueError, match=message):
         sim.articulation("arm").drive(mass, delta)
+
+
+@pytest.mark.parametrize(
+    ("mass", "delta", "reference"),
+    [
+        ([1, 0, 0, 1], [0, 0], None),
+        (np.eye(2), [[0, 0]], None),
+        (np.eye(2)[None], [0, 0], None),
+        ([["a", "b"], ["c", "d"]], [0, 0], None),
+        (np.eye(2) + 1j * np.eye(2), [0, 0], None),
+        (np.eye(2), None, None),
+        (np.eye(2), ["x", "y"], None),
+        (np.eye(2), [0, 0], np.zeros(24)),
+        (np.eye(2), [0, 0], "links"),
+    ],
+)
+def test_wrong_shapes_and_types_are_told_and_change_nothing(mass: Any, delta: Any, reference: Any) -> None:
+    sim = chain(2).build()
+    arm = sim.articulation("arm")
+    arm.drive(np.eye(2), [0.1, 0.2])
+    with pytest.raises((TypeError, ValueError)):
+        arm.drive(mass, delta, reference)
+    # What was given before still holds; whole numbers and single precision are numbers too.
+    sim.step()
+    assert arm.delta == pytest.approx((0.1, 0.2), abs=1e-9)
+    arm.drive(np.eye(2, dtype=np.int64), np.array([0.1, 0.2], dtype=np.float32))
+    sim.step()
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        ((np.eye(2), [np.nan, 0]), ValueError, "must be finite"),
+        (([[1, 2], [2, 1]], [0, 0]), ValueError, "not positive definite"),
+        (([[1, 0.5], [0, 1]], [0, 0]), ValueError, "not symmetric"),
+        ((np.eye(3), [0, 0]), ValueError, "it needs 4"),
+        ("nothing", TypeError, "."),
+        (None, TypeError, "."),
+        ((np.eye(2),), TypeError, "delta"),
+    ],
+)
+def test_nonsense_from_a_driver_is_told_and_the_state_stays(answer: Any, error: type[Exception], message: str) -> None:
+    sim = chain(2).build()
+    arm = sim.articulation("arm")
+    good = True
+    arm.drive_by(lambda simulation: (np.eye(2), [0.1, 0.2]) if good else answer)
+    sim.step(2)
+    before, time, good = sim.q.copy(), sim.time, False
+    with pytest.raises(error, match=message):
+        sim.step()
+    assert np.array_equal(sim.q, before) and sim.time == time
+    good = True
+    sim.step()
+    assert sim.time > time
+
+
+def test_a_joint_of_another_kind_is_named() -> None:
+    scene = da.Scene(method="ipc", dt=0.01)
+    scene.add_rigid("link", mass=1, inertia=[0.01, 0.01, 0.01], position=(0.1, 0, 0))
+    scene.add_joint("cross", kind="universal", between=["world", "link"], anchor=(0, 0, 0), axis=(1, 0, 0), axis2=(0, 1, 0))
+    scene.add_articulation("arm", ["cross"])
+    with pytest.raises(da.SceneError, match="`cross` is a Universal"):
+        scene.build()
+
+
+def test_articulations_of_other_methods_and_simulations_are_told() -> None:
+    sim = chain(2).build()
+    arm = sim.articulation("arm")
+    # An articulation keeps its simulation alive, and only that one is driven by it.
+    other = chain(2).build()
+    arm.drive(np.eye(2), [0.1, 0.2])
+    with pytest.raises(da.StepError, match="`arm` has no drive"):
+        other.step()
+    del sim, other
+    arm.drive(np.eye(2), [0.3, 0.2])
+    arm._simulation.step()
+    assert arm.delta == pytest.approx((0.3, 0.2), abs=1e-9)
+    with pytest.raises(KeyError, match="no articulation"):
+        da.load(Path(__file__).resolve().parents[3] / "scenes" / "hello.toml").articulation("arm")
+
+
+def test_threads_that_drive_and_step_at_once_do_not_crash() -> None:
+    sim = chain(6).build()
+    arm = sim.articulation("arm")
+    arm.drive(np.eye(6), np.full(6, 1e-3))
+    told: list[BaseException] = []
+
+    def work(k: int) -> None:
+        for _ in range(40):
+            try:
+                if k % 2:
+                    arm.drive((1 + k) * np.eye(6), np.full(6, 1e-3 * k))
+                else:
+                    sim.step()
+                _ = arm.dofs
+            except da.BusyError as error:
+                told.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+        assert not thread.is_alive()
+    assert np.all(np.isfinite(sim.q))
+    sim.step()
 
 
 def test_drives_that_are_missing_are_told() -> None:
@@ -198,6 +307,24 @@ def test_steps_of_both_engines_must_agree() -> None:
     robot = bridge.add_robot(scene, model, mujoco.MjData(model))
     with pytest.raises(da.Error, match="must be the same"):
         robot.step(scene.build())
+
+
+def test_models_that_do_not_belong_together_are_told() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    bridge = pytest.importorskip("dalembert.mujoco")
+    arm, flyer = mujoco.MjModel.from_xml_string(ARM), mujoco.MjModel.from_xml_string(FLYER)
+    scene = da.Scene(method="ipc", dt=0.01)
+    with pytest.raises(da.Error, match="belongs to another model"):
+        bridge.add_robot(scene, arm, mujoco.MjData(flyer))
+    robot = bridge.add_robot(scene, arm, mujoco.MjData(arm), name="arm")
+    other = da.Scene(method="ipc", dt=0.01)
+    bridge.add_robot(other, flyer, mujoco.MjData(flyer), name="arm")
+    with pytest.raises(da.Error, match="another robot"):
+        robot.step(other.build())
+    sim = scene.build()
+    robot.data = mujoco.MjData(flyer)
+    with pytest.raises(da.Error, match="belongs to another model"):
+        robot.step(sim)
 
 
 def test_robots_of_a_scene_run_under_ipc(scenes: Path) -> None:

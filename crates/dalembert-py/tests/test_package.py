@@ -83,7 +83,10 @@ def test_types_hold(tmp_path: Path) -> None:
     assert told.returncode == 1 and "magic" in told.stdout and "add_rigid" in told.stdout
 
 
-@pytest.mark.parametrize("script", ["hello", "compare_methods", "robot_and_cloth", "mujoco_arm_and_cloth"])
+SCRIPTS = sorted(path.stem for path in (ROOT / "examples" / "python").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_scripts_run(script: str, tmp_path: Path) -> None:
     if script.startswith("mujoco"):
         pytest.importorskip("mujoco")

@@ -4,7 +4,8 @@
 
 use dalembert::bodies::articulated::machine::MachineScheme;
 use dalembert::bodies::articulated::robot::{
-    GeomShape, Inertial, JointKind, Robot, RobotBody, RobotBodyId, RobotGeom, RobotJoint,
+    Equality, EqualityKind, GeomShape, Inertial, JointKind, Robot, RobotBody, RobotBodyId, RobotGeom,
+    RobotJoint,
 };
 use dalembert::collide::exact;
 use dalembert::coupling::{Drive, DriveError};
@@ -176,6 +177,33 @@ fn a_reference_makes_an_offset_vanish_and_without_it_the_offset_stays() {
             let wanted = if with { 0.0 } else { offset };
             assert!((apart - wanted).abs() < 1e-8, "{with} {step}: {apart}");
             assert!((theta[1] - read(&sim, "j1.angle")).abs() < 1e-8);
+        }
+    }
+}
+
+#[test]
+fn increments_that_arrive_short_add_up_unless_a_reference_is_given() {
+    // The other engine turns by δ per step, of which 1 % is lost on the way here, and it never looks back.
+    let (offset, lost) = (0.05, 0.01);
+    for with in [true, false] {
+        let (scene, _) = chain(1, false);
+        let mut sim = scene.build().unwrap();
+        let mut theta = offset;
+        for step in 1..=200 {
+            let delta = 0.03 * (0.05 * step as f64).cos() + 0.01;
+            sim.step_driven(|_, _| {
+                let turn = exp(&Vec3::new(0.0, theta, 0.0));
+                let pose = Pose::new(turn * Vec3::new(0.1, 0.0, 0.0), turn);
+                let reference =
+                    if with { dalembert::coupling::dof_of_pose(&pose).to_vec() } else { Vec::new() };
+                Ok(Drive { mass: vec![1.0], delta: vec![(1.0 - lost) * delta], reference })
+            })
+            .unwrap();
+            theta += delta;
+            let apart = theta - read(&sim, "j0.angle");
+            // Without: θ = θ₀ + Σδ against 0.99 Σδ. With: what this step lost, and no more.
+            let wanted = if with { lost * delta } else { offset + lost * (theta - offset) };
+            assert!((apart - wanted).abs() < 1e-8, "{with} {step}: {apart} {wanted}");
         }
     }
 }
@@ -354,4 +382,180 @@ fn a_robot_that_pushes_a_box_against_a_wall_stops_and_feels_it() {
     for d in 0..2 {
         assert!((tau[d] - done.force[d]).abs() < 0.01 * size, "{tau:?} {:?}", done.force);
     }
+}
+
+/// The largest difference of a coordinate \[rad or m\] between the only robot of a scene and the robot by itself.
+fn apart(sim: &mut Simulation, steps: usize) -> f64 {
+    let part = sim.model.robots[0].clone();
+    let mut alone = part.state(&sim.state);
+    let mut work = part.machine.work();
+    let mut worst = 0.0f64;
+    for step in 0..steps {
+        let report = sim.step().unwrap();
+        assert!(!report.unfinished, "{step} {report:?}");
+        part.machine.step(MachineScheme::Implicit, &mut alone, sim.dt, &mut work).unwrap();
+        for (a, b) in part.q(&sim.state).iter().zip(&alone.q) {
+            worst = worst.max((a - b).abs());
+        }
+    }
+    worst
+}
+
+#[test]
+fn a_body_with_several_joints_moves_as_by_itself_and_feels_contact() {
+    let mut tower = robot(&[JointKind::Hinge, JointKind::Hinge], true);
+    // Three hinges about anchors of their own, then a slide and a hinge.
+    for (k, (axis, anchor)) in
+        [(Vec3::x(), [0.0, 0.02, 0.0]), (Vec3::z(), [0.01, 0.0, -0.02])].into_iter().enumerate()
+    {
+        let more = RobotJoint {
+            axis,
+            anchor: anchor.into(),
+            damping: 0.1,
+            armature: 0.05,
+            ..RobotJoint::new(format!("more{k}"), JointKind::Hinge)
+        };
+        tower.bodies[1].joints.push(more);
+    }
+    let slide = RobotJoint { axis: Vec3::x(), damping: 3.0, ..RobotJoint::new("slide", JointKind::Slide) };
+    tower.bodies[2].joints.insert(0, slide);
+    let mut scene = ipc(0.01);
+    let mut item = RobotItem::new("robot", tower.clone());
+    item.velocities = vec![("j0".into(), 0.7), ("more0".into(), -1.0), ("more1".into(), 1.5)];
+    scene.add(item);
+    let mut sim = scene.build().unwrap();
+    let worst = apart(&mut sim, 100);
+    assert!(worst < 1e-7, "{worst:e}");
+    let gap = read(&sim, "joints.gap");
+    println!("several joints per body: coordinates within {worst:.1e}, joints gape by {gap:.1e}");
+    assert!(gap < 1e-7, "{gap:e}");
+    // It falls onto a plane and stays there; the plane's forces are those that the freedoms feel.
+    let settings = Ipc { tolerance: 1e-5, ..Ipc::default() };
+    let mut scene = Scene { method: Method::Ipc(settings), dt: 0.01, ..Scene::default() };
+    scene.add(RobotItem::new("robot", tower));
+    scene.add(dalembert::scene::Ground { point: Vec3::new(0.0, 0.0, 0.3), ..Default::default() });
+    let mut sim = scene.build().unwrap();
+    let part = sim.model.robots[0].clone();
+    for step in 0..200 {
+        let report = sim.step().unwrap();
+        assert!(!report.unfinished, "{step} {report:?}");
+        let contact = sim.model.contact.as_ref().unwrap();
+        let mut x = Vec::new();
+        contact.positions(&sim.state.q, &mut x);
+        assert!(x.iter().all(|x| x.z > 0.3), "{step}");
+    }
+    let done = sim.articulation("robot").unwrap();
+    let mut work = part.machine.work();
+    part.machine.tree.kinematics(part.q(&sim.state), &mut work.tree);
+    let mut tau = vec![0.0; 5];
+    for (k, (force, torque)) in done.wrenches.iter().take(2).enumerate() {
+        let center = part.machine.tree.link_center(k, &work.tree);
+        part.machine.tree.add_force_at(k, &center, force, torque, &work.tree, &mut tau);
+    }
+    let size = done.force.iter().fold(0.0f64, |m, f| m.max(f.abs()));
+    assert!(size > 0.5, "{:?}", done.force);
+    for d in 0..5 {
+        assert!((tau[d] - done.force[d]).abs() < 0.01 * size, "{d}: {tau:?} {:?}", done.force);
+    }
+}
+
+/// Two cranks on the world at a distance of 0.3 m that a bar joins: a parallel four-bar; the bar hangs on the first.
+fn four_bar(joined: bool) -> Robot {
+    let mut robot = robot(&[JointKind::Hinge, JointKind::Hinge, JointKind::Hinge], true);
+    for k in 1..=3 {
+        robot.bodies[k].joints[0].axis = Vec3::y();
+        robot.bodies[k].joints[0].damping = 0.05;
+    }
+    // Cranks go up, the bar along x; all are 0.3 m long.
+    let up = exp(&Vec3::new(0.0, -std::f64::consts::FRAC_PI_2, 0.0));
+    robot.bodies[1].pose = Pose::new(Vec3::new(0.0, 0.0, 0.5), up);
+    robot.bodies[2].pose = Pose::new(Vec3::new(0.3, 0.0, 0.0), up.inverse());
+    robot.bodies[3].pose = Pose::new(Vec3::new(0.3, 0.0, 0.5), up);
+    robot.bodies[3].parent = RobotBodyId(0);
+    if joined {
+        let kind = EqualityKind::Connect {
+            bodies: [RobotBodyId(3), RobotBodyId(2)],
+            anchor: Vec3::new(0.3, 0.0, 0.0),
+        };
+        let softness = Default::default();
+        robot.equalities.push(Equality { name: "loop".into(), kind, active: true, softness });
+    }
+    robot
+}
+
+#[test]
+fn a_loop_of_a_robot_holds_alone_and_against_contact() {
+    let mut scene = ipc(0.01);
+    let mut item = RobotItem::new("robot", four_bar(true));
+    item.velocities = vec![("j0".into(), 1.0), ("j1".into(), -1.0), ("j2".into(), 1.0)];
+    scene.add(item);
+    let mut sim = scene.build().unwrap();
+    let worst = apart(&mut sim, 60);
+    assert!(worst < 1e-6, "{worst:e}");
+    // The bar's end comes down onto a plane: the first crank alone would fall on.
+    let settings = Ipc { tolerance: 1e-5, ..Ipc::default() };
+    for joined in [true, false] {
+        let mut scene = Scene { method: Method::Ipc(settings), dt: 0.01, ..Scene::default() };
+        let mut item = RobotItem::new("robot", four_bar(joined));
+        item.velocities = vec![("j0".into(), 1.0), ("j1".into(), -1.0), ("j2".into(), 1.0)];
+        scene.add(item);
+        scene.add(
+            RigidBody::new("block", Shape::Box { size: Vec3::new(0.1, 0.2, 0.1) })
+                .mass(1.0)
+                .at([0.55, 0.0, 0.55]),
+        );
+        scene.add(Fix::points("block"));
+        let mut sim = scene.build().unwrap();
+        let part = sim.model.robots[0].clone();
+        let (mut gap, mut pushed) = (0.0f64, 0.0f64);
+        for step in 0..150 {
+            let report = sim.step().unwrap();
+            assert!(!report.unfinished, "{joined} {step} {report:?}");
+            let q = part.q(&sim.state);
+            gap = gap.max(part.machine.worst_gap(q, &mut part.machine.work()));
+            pushed = pushed.max(sim.articulation("robot").unwrap().force[2].abs());
+        }
+        let q = part.q(&sim.state);
+        assert!(pushed > 0.5, "{pushed}");
+        if joined {
+            // The second crank leans on the block, and the first stands as it does.
+            assert!(gap < 1e-4, "{gap:e}");
+            assert!((q[0] - q[2]).abs() < 1e-3 && q[0] < 1.4, "{q:?}");
+        } else {
+            assert!(q[0] > 1.6, "{q:?}");
+        }
+    }
+}
+
+#[test]
+fn links_touch_each_other_where_a_rule_says_so() {
+    // A chain of four that folds upon itself: about y, without damping to speak of.
+    let curl = |touching: bool| {
+        let mut chain = robot(&[JointKind::Hinge; 4], true);
+        for k in 1..=4 {
+            chain.bodies[k].joints[0].axis = Vec3::y();
+        }
+        let settings = Ipc { tolerance: 1e-4, ..Ipc::default() };
+        let mut scene =
+            Scene { method: Method::Ipc(settings), dt: 0.01, gravity: Vec3::zeros(), ..Scene::default() };
+        scene.add(RobotItem::new("robot", chain));
+        if touching {
+            scene.add(dalembert::scene::ContactRule::friction("robot", "robot", 0.2));
+        }
+        let mut sim = scene.build().unwrap();
+        let part = sim.model.robots[0].clone();
+        part.tau_mut(&mut sim.state)[1..].fill(0.5);
+        for step in 0..200 {
+            let report = sim.step().unwrap();
+            assert!(!report.unfinished, "{touching} {step} {report:?}");
+            let contact = sim.model.contact.as_ref().unwrap();
+            let mut x = Vec::new();
+            contact.positions(&sim.state.q, &mut x);
+            assert!(exact::intersections(&contact.surface, &x).is_empty(), "{step}");
+        }
+        part.q(&sim.state)[1..].iter().sum::<f64>()
+    };
+    let (stopped, through) = (curl(true), curl(false));
+    println!("turned by {stopped:.2} rad, and {through:.2} rad where links pass through each other");
+    assert!(through > stopped + 1.0, "{stopped} {through}");
 }

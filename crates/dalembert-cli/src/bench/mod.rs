@@ -7,6 +7,7 @@
 mod articulated;
 mod collide;
 mod collide_scenes;
+mod coupling;
 mod ipc;
 mod ipc_cloth;
 mod joints;
@@ -136,6 +137,11 @@ const BENCHES: &[Bench] = &[
         name: "ipc_cloth",
         about: "cloths of 21 x 21 and 31 x 31 nodes on a fixed ball, `ipc` with friction, h = 5 ms, one thread",
         run: ipc_cloth::ipc_cloth,
+    },
+    Bench {
+        name: "coupling",
+        about: "a seven-joint arm sweeps through 20 boxes, `ipc`, h = 10 ms, one thread, and the part of its articulation",
+        run: coupling::coupling,
     },
     Bench {
         name: "linear_solvers",

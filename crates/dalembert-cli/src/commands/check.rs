@@ -31,7 +31,7 @@ Exit code 0 if the scene can be run, 3 if not; every mistake is shown with its l
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Scene file (TOML, or JSON if its name ends in .json); a recording with --intersections
+    /// Scene file (TOML or JSON), or a robot by itself (MJCF or URDF); a recording with --intersections
     #[arg(value_name = "SCENE")]
     scene: PathBuf,
     /// Look at every frame of a recording of the method `ipc` with an exact test; exit code 1 if anything intersects

@@ -27,7 +27,7 @@ generalized coordinates runs without those bodies. Exit code 0 if at least one m
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Scene file (TOML, or JSON if its name ends in .json)
+    /// Scene file (TOML or JSON), or a robot by itself (MJCF or URDF)
     #[arg(value_name = "SCENE")]
     scene: PathBuf,
     /// Methods, with commas between them; the first that runs is what the others are compared with

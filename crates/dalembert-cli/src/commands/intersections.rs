@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dalembert::collide::exact;
 use dalembert::scene::Culprits;
 use dalembert_formats::recording::Recording;
 use serde_json::json;
@@ -47,35 +46,18 @@ pub(super) fn command(path: &Path, as_json: bool, culprits: Option<&Path>) -> Ou
             "the recording was made by `{method}`; only the method `ipc` has collision surfaces to look at"
         )));
     };
-    let surface = &contact.surface;
     let mut x = Vec::new();
     let (mut bad, mut told) = (0usize, Vec::new());
     for frame in 0..recording.frame_count() {
         setup::set_state(sim, &recording.frame(frame)?.state)?;
         contact.positions(&sim.state.q, &mut x);
-        let mut found: Vec<String> = exact::intersections(surface, &x)
-            .iter()
-            .map(|&(edge, triangle)| {
-                let a = &contact.names[surface.edge_body[edge as usize] as usize];
-                let b = &contact.names[surface.triangle_body[triangle as usize] as usize];
-                format!("`{}` and `{}`", safe(a), safe(b))
-            })
-            .collect();
-        for (plane, name) in surface.half_planes.iter().zip(&contact.plane_names) {
-            for (body, b) in surface.bodies.iter().enumerate() {
-                let inside = |v: u32| !(plane.height(&x[v as usize]) > 0.0);
-                let touches = !b.prescribed() && surface.groups.touch(b.group, plane.group);
-                if touches && b.vertices.clone().any(inside) {
-                    found.push(format!("`{}` and `{}`", safe(&contact.names[body]), safe(name)));
-                }
-            }
-        }
+        let name = |[a, b]: &[&str; 2]| format!("`{}` and `{}`", safe(a), safe(b));
+        let found: Vec<String> = contact.intersections(&x).iter().map(name).collect();
         if !found.is_empty() {
             bad += 1;
             if let (1, Some(path)) = (bad, culprits) {
                 write_culprits(path, &Culprits::of(contact, &x))?;
             }
-            found.dedup();
             if told.len() < MOST_TOLD {
                 told.push((frame, sim.state.time, found));
             }

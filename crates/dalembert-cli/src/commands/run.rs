@@ -21,7 +21,7 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = format!("{EXAMPLES}\n\n{CODES}"))]
 pub(crate) struct Args {
-    /// Scene file (TOML, or JSON if its name ends in .json)
+    /// Scene file (TOML or JSON), or a robot by itself (MJCF or URDF)
     #[arg(value_name = "SCENE")]
     scene: PathBuf,
     #[command(flatten)]

@@ -203,7 +203,8 @@ pub(super) fn turntable(table: &mut Table) -> Outcome {
     let (p, reference) = (&case["parameters"], &case["reference"]);
     let (r, rate) = (number(p, "radius")?, number(p, "table_rate")?);
     let (start, v) = (numbers(&p["initial_center_xy"])?, numbers(&p["initial_velocity_xy"])?);
-    let mut s = scene(Impulse { friction: 10.0, ..Impulse::default() }, 5e-4);
+    // Bodies in contact move by h v⁺: the circle widens by h (2/7 rate)² t/2 of itself.
+    let mut s = scene(Impulse { friction: 10.0, ..Impulse::default() }, 1.25e-4);
     s.add(ContactRule::between("*", "*"));
     let disc = Shape::Cylinder { radius: 1.0, length: 0.1 };
     s.add(RigidBody::new("table", disc).at([0.0, 0.0, -0.05]).angular_velocity([0.0, 0.0, rate]));
@@ -217,7 +218,7 @@ pub(super) fn turntable(table: &mut Table) -> Outcome {
     let center = numbers(&reference["orbit_center"])?;
     let (radius, period) = (number(reference, "orbit_radius")?, number(reference, "orbit_period")?);
     let (mut worst, mut turned, mut last) = (0.0f64, 0.0, 0.0f64);
-    let steps = (period / sim.dt).round() as usize;
+    let steps = (3.0 * period / sim.dt).round() as usize;
     for _ in 0..steps {
         sim.step()?;
         let d = position(&sim, 1) - Vec3::new(center[0], center[1], 0.0);
@@ -227,7 +228,7 @@ pub(super) fn turntable(table: &mut Table) -> Outcome {
         last = angle;
         worst = worst.max((d.xy().norm() / radius - 1.0).abs());
     }
-    table.absolute(METHOD, "one round: worst error of the radius, relative", worst, 0.0, 1e-3);
+    table.absolute(METHOD, "three rounds: worst error of the radius, relative", worst, 0.0, 1e-3);
     let found = sim.state.time * std::f64::consts::TAU / turned;
     table.relative(METHOD, "period [s]", found, period, 1e-3);
     Ok(())
@@ -353,7 +354,7 @@ fn arch(n: usize, t: f64, mu: f64) -> Built {
 /// Thresholds of thickness and friction of a semicircular arch.
 pub(super) fn masonry(table: &mut Table) -> Outcome {
     // The case gives, for 25 stones, least t/R = 0.1070 with much friction, and least mu = 0.3077 at t/R = 0.2.
-    for (t, mu, stands) in [(0.115, 0.6, 1.0), (0.1, 0.6, 0.0), (0.2, 0.34, 1.0)] {
+    for (t, mu, stands) in [(0.115, 0.6, 1.0), (0.1, 0.6, 0.0), (0.2, 0.34, 1.0), (0.2, 0.28, 0.0)] {
         let n = 25;
         let mut sim = arch(n, t, mu)?;
         let crown = 7 * (n / 2 + 1) + 2;
@@ -395,7 +396,7 @@ pub(super) fn collision(table: &mut Table) -> Outcome {
         table.absolute(METHOD, format!("e = {e}: momentum lost, relative"), lost, 0.0, 1e-12);
         // Beside 1 kg·m/s at an arm of 0.1 m.
         let lost = (after.1 - before.1).norm() / (0.1 * before.0.norm());
-        table.absolute(METHOD, format!("e = {e}: angular momentum lost, relative"), lost, 0.0, 2e-2);
+        table.absolute(METHOD, format!("e = {e}: angular momentum lost, relative"), lost, 0.0, 1e-3);
         table.absolute(
             METHOD,
             format!("e = {e}: energy gained, relative"),

@@ -21,6 +21,7 @@ mod pendulums;
 mod rods;
 mod solids;
 mod spring_chain;
+mod still;
 mod tops;
 
 use std::error::Error;
@@ -296,6 +297,17 @@ const CASES: &[Case] = &[
         name: "collision_by_impulses",
         about: "momenta and energy of two boxes that meet, `impulse`",
         run: impulse_contact::collision,
+    },
+    Case {
+        name: "still_by_impulses",
+        about: "a stack of 20 and a card tent stand for a minute, `impulse`",
+        run: still::standing,
+    },
+    Case { name: "grasp_by_impulses", about: "a mug held by friction for a minute", run: still::grasp },
+    Case {
+        name: "tumbling_by_impulses",
+        about: "energy of bodies that bounce and rub, `impulse`",
+        run: still::tumbling,
     },
     Case { name: "neo_hookean_uniaxial", about: "a bar of rubber, stretched", run: solids::neo_hookean },
     Case { name: "hanging_bar_selfweight", about: "a bar that hangs", run: solids::hanging_bar },

@@ -44,6 +44,10 @@ pub(super) fn robot(t: &View<'_>, files: &Files, problems: &mut Problems) -> Opt
         velocities: by_name("velocities"),
         controls: by_name("controls"),
         drive: t.table("drive").map(|drive| self::drive(&drive)).unwrap_or_default(),
+        integrator: RobotIntegrator::STEPPED
+            .iter()
+            .find(|(name, _)| *name == t.text("integrator"))
+            .map_or(RobotIntegrator::Discrete, |(_, integrator)| *integrator),
         ..RobotItem::new(name(t), robot)
     })
 }
@@ -84,10 +88,12 @@ pub fn scene_around(path: &Path) -> Result<String, SceneFileError> {
     };
     let o = &robot.options;
     let method = if o.integrator == RobotIntegrator::Rk4 { "lagrange" } else { "impulse" };
+    let stepped = RobotIntegrator::STEPPED.iter().find(|(_, own)| *own == o.integrator);
+    let integrator = stepped.map_or(String::new(), |(name, _)| format!("integrator = \"{name}\"\n"));
     let g = if o.disables("gravity") { dalembert::math::Vec3::zeros() } else { o.gravity };
     let literal = |text: &str| serde_json::Value::from(text).to_string();
     Ok(format!(
-        "title = {}\nmethod = \"{method}\"\ndt = {:?}\nduration = {:?}\ngravity = [{:?}, {:?}, {:?}]\n\n[[robot]]\nname = \"robot\"\nfile = {}\n",
+        "title = {}\nmethod = \"{method}\"\ndt = {:?}\nduration = {:?}\ngravity = [{:?}, {:?}, {:?}]\n\n[[robot]]\nname = \"robot\"\nfile = {}\n{integrator}",
         literal(if robot.name.is_empty() { file } else { &robot.name }),
         o.timestep,
         1000.0 * o.timestep,

@@ -73,8 +73,25 @@ pub(super) static ROBOT: Table = Table::new(
         Field::optional("velocities", NUMBERS_BY_NAME_KIND, "rad/s or m/s", "Velocities at the start, by joint."),
         Field::optional("controls", NUMBERS_BY_NAME_KIND, "", "Controls, by actuator."),
         Field::optional("drive", Kind::Table(&DRIVE), "", "What drives it besides its actuators."),
+        Field::default(
+            "integrator",
+            Kind::Word(&STEPPED),
+            Literal::Text("discrete"),
+            "",
+            "Which forces a step of `impulse` takes at its end. A file that runs by itself brings its own.",
+        ),
     ],
 )
 .with_rules(&[Rule::ExactlyOne(&["file", "text"])]);
+
+static STEPPED: [Word; 4] = [
+    Word::new(
+        "discrete",
+        "Springs and dampers of joints and tendons, position and velocity gains of servos.",
+    ),
+    Word::new("implicitfast", "Dampers and velocity gains, and gyroscopic forces of bodies by themselves."),
+    Word::new("implicit", "Dampers and velocity gains, and all gyroscopic forces."),
+    Word::new("euler", "Dampers of joints."),
+];
 
 const NUMBERS_BY_NAME_KIND: Kind = Kind::Map(&Kind::NUMBER);

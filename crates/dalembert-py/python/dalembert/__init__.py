@@ -32,13 +32,14 @@ from ._native import (
 )
 from ._rollout import Rollout, rollout
 from ._scene import Scene
-from ._simulation import Articulation, LiveState, Simulation, State
+from ._simulation import Articulation, Contacts, LiveState, Simulation, State
 from ._views import Affine, Generalized, NamedArray, Points, Rigid, Robot
 
 __all__ = [
     "Affine",
     "Articulation",
     "BusyError",
+    "Contacts",
     "Energy",
     "Error",
     "Generalized",

@@ -36,6 +36,10 @@ class Rollout:
     """Packed states, shape (rows, frames, layout["packed"]); the arrays below are views of it."""
     errors: list[tuple[int, int, str]]
     """Row, step and message of those that failed; their frames repeat the last good state."""
+    tails: Array
+    """Contacts (and times at rest) of all frames, one after the other."""
+    lengths: npt.NDArray[np.uint64]
+    """How many numbers of `tails` belong to each frame, shape (rows, frames)."""
 
     @property
     def time(self) -> Array:
@@ -62,8 +66,16 @@ class Rollout:
         return RobotRollout(q_, v_, c_)
 
     def state(self, row: int, frame: int = -1) -> State:
-        """One of the states."""
-        return State(self.model, self.packed[row, frame])
+        """One of the states, its contacts included."""
+        place = range(self.lengths.shape[1])[frame] + row * self.lengths.shape[1]
+        ends = np.cumsum(self.lengths, dtype=np.int64)
+        end = int(ends.flat[place])
+        tail = self.tails[end - int(self.lengths.flat[place]) : end]
+        return State(self.model, np.concatenate([self.packed[row, frame], tail]))
+
+    def last(self) -> list[State]:
+        """The states after the last frame, one per row: what another rollout goes on from."""
+        return [self.state(row) for row in range(len(self.packed))]
 
 
 def rollout(
@@ -91,8 +103,12 @@ def rollout(
     """
     if states is None or isinstance(states, State):
         states = [State(model) if states is None else states]
+    fixed, tails, lengths = model.layout["packed"], np.zeros(0), None
     if isinstance(states, Sequence) and states and isinstance(states[0], State):
-        packed = np.stack([state.packed for state in states if isinstance(state, State)])
+        whole = [state.packed for state in states if isinstance(state, State)]
+        packed = np.stack([numbers[:fixed] for numbers in whole])
+        tails = np.concatenate([numbers[fixed:] for numbers in whole])
+        lengths = [len(numbers) - len(numbers[:fixed]) for numbers in whole]
     else:
         packed = np.atleast_2d(np.asarray(states, dtype=np.float64))
     given: Array | None = None
@@ -100,6 +116,8 @@ def rollout(
         given = np.asarray(controls, dtype=np.float64)
         if given.ndim == 3 and len(packed) == 1:
             packed = np.repeat(packed, len(given), axis=0)
+            if lengths is not None:
+                tails, lengths = np.tile(tails, len(given)), lengths * len(given)
         if given.ndim == 2:
             given = np.broadcast_to(given, (len(packed), *given.shape))
         if given.ndim != 3:
@@ -108,8 +126,12 @@ def rollout(
         if given is None:
             raise ValueError("say how many `steps`")
         steps = given.shape[1]
-    out, errors = _native.rollout(model, np.ascontiguousarray(packed), given, steps, every, threads)
+    if lengths is None:
+        lengths = [0] * len(packed)
+    out, behind, counts, errors = _native.rollout(
+        model, np.ascontiguousarray(packed), np.ascontiguousarray(tails), lengths, given, steps, every, threads
+    )
     if errors and on_error == "raise":
         row, step, message = errors[0]
         raise _native.StepError(f"row {row}, step {step}: {message}")
-    return Rollout(model, out, errors)
+    return Rollout(model, out, errors, behind, counts)

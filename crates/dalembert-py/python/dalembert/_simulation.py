@@ -20,17 +20,17 @@ Array: TypeAlias = npt.NDArray[np.float64]
 class State:
     """A copy of everything that changes: enough to go on with the same bits.
 
-    `q`, `v` and `robots` are views into `packed`, so they can be changed in place. States can be pickled, copied and
-    saved; they belong to any model of the same scene.
+    `q`, `v` and `robots` are views into `packed`, so they can be changed in place; behind its fixed part `packed` has the
+    contacts of the last step, if any. States can be pickled, copied and saved; they belong to any model of the same scene.
     """
 
     __slots__ = ("packed", "layout", "scene")
 
     def __init__(self, model: _native.Model, packed: npt.ArrayLike | None = None) -> None:
         start = model.start_packed() if packed is None else np.array(packed, dtype=np.float64)
-        if start.shape != (model.layout["packed"],):
-            needed = model.layout["packed"]
-            raise ValueError(f"a state of this scene has the shape ({needed},), not {start.shape}")
+        needed = model.layout["packed"]
+        if start.ndim != 1 or len(start) < needed:
+            raise ValueError(f"a state of this scene has at least {needed} numbers, not the shape {start.shape}")
         self.packed: Array = start
         self.layout: dict[str, int] = model.layout
         self.scene: str = fingerprint(model)
@@ -173,6 +173,9 @@ class Articulation:
             reference: Where the links stand for the other engine, shape (links, 12): origin [m], rows of A. Increments
                 count from there, so that the two cannot drift apart; from the state here if absent.
         """
+        for what, given in (("mass", mass), ("delta", delta), ("reference", reference)):
+            if given is not None and np.iscomplexobj(given):
+                raise TypeError(f"{what} holds complex numbers")
         _native.set_drive(self._simulation, self.name, mass, delta, reference)
 
     def drive_by(self, function: Callable[[Simulation], tuple[Any, ...]]) -> None:
@@ -207,6 +210,59 @@ class Articulation:
 
     def __repr__(self) -> str:
         return f"<Articulation `{self.name}`: {self.freedoms} freedoms, {len(self.links)} links>"
+
+
+class Contacts:
+    """Points of contact and their forces, as arrays: a copy, made when it was asked for.
+
+    `len(contacts)` is their number; `contacts.between("box", "ground")` has those between two things.
+    """
+
+    __slots__ = ("names", "table")
+
+    def __init__(self, names: list[tuple[str, str]], table: Array) -> None:
+        self.names: list[tuple[str, str]] = names
+        """Names of both things of each contact: bodies, soft things, grounds, links of robots (`robot/link`)."""
+        self.table: Array = table
+        """All numbers, shape (n, 10): the columns below, in order."""
+
+    @property
+    def points(self) -> Array:
+        """Where they touch [m], shape (n, 3)."""
+        return self.table[:, 0:3]
+
+    @property
+    def normals(self) -> Array:
+        """Unit normals from the second thing towards the first, shape (n, 3)."""
+        return self.table[:, 3:6]
+
+    @property
+    def forces(self) -> Array:
+        """Forces on the first thing, friction included [N], shape (n, 3); the second gets the opposite."""
+        return self.table[:, 6:9]
+
+    @property
+    def gaps(self) -> Array:
+        """Distances of the surfaces [m], shape (n,); negative where they overlap."""
+        return self.table[:, 9]
+
+    def between(self, a: str, b: str | None = None) -> Contacts:
+        """Those of `a` with `b` (with anything if absent), each turned so that `a` is the first thing."""
+        names, rows = [], []
+        for (first, second), row in zip(self.names, self.table, strict=True):
+            if first == a and b in (None, second):
+                names.append((first, second))
+                rows.append(row)
+            elif second == a and b in (None, first):
+                names.append((second, first))
+                rows.append(np.concatenate([row[:3], -row[3:9], row[9:]]))
+        return Contacts(names, np.array(rows).reshape(len(rows), 10))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Contacts: {len(self)} points>"
 
 
 class Simulation(_native.Simulation):
@@ -295,6 +351,11 @@ class Simulation(_native.Simulation):
     def articulation(self, name: str) -> Articulation:
         """Bodies whose joint-space dynamics are computed elsewhere."""
         return Articulation(self, name)
+
+    @property
+    def contacts(self) -> Contacts:
+        """Contacts and their forces: of the last step under `impulse` and `lagrange`, at the present state under `ipc`."""
+        return Contacts(*self.contact_table())
 
     def picture(self, width: int = 640, height: int = 480) -> bytes:
         """A picture of now, as PNG."""

@@ -332,6 +332,7 @@ class Tables:
         velocities: Mapping[str, Any] | None = None,
         controls: Mapping[str, Any] | None = None,
         drive: Mapping[str, Any] | None = None,
+        integrator: Literal["discrete", "implicitfast", "implicit", "euler"] | None = None,
     ) -> Handle:
         """An articulated robot from a URDF or MJCF file, in reduced coordinates. Under `impulse`, and under `lagrange` and `explicit` with `rk4`, `midpoint` or `symplectic_euler`. Quantities: `NAME.JOINT`, `NAME.JOINT.rate`, `NAME.BODY.x`, `NAME.SITE.z`, `NAME.gap`.
 
@@ -347,6 +348,7 @@ class Tables:
             velocities: Velocities at the start, by joint. [rad/s or m/s]
             controls: Controls, by actuator.
             drive: What drives it besides its actuators.
+            integrator: Which forces a step of `impulse` takes at its end. A file that runs by itself brings its own. Default: "discrete".
 
         Exactly one of file, text.
         """
@@ -362,6 +364,7 @@ class Tables:
             "velocities": velocities,
             "controls": controls,
             "drive": drive,
+            "integrator": integrator,
         })
 
     def add_soft(

@@ -5,11 +5,12 @@ Importing this module registers `dalembert/ArmReach-v0`, `dalembert/ClothFold-v0
 >>> import gymnasium, dalembert.gym  # doctest: +SKIP
 >>> env = gymnasium.make("dalembert/ArmReach-v0")  # doctest: +SKIP
 
-`ArmReachVector` steps a whole batch of arms on all threads.
+`ArmReachVector`, `ClothFoldVector` and `QuadrupedVector` step a whole batch on all threads.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -137,65 +138,103 @@ class ArmReach(_Env):
         return observation, reward, reached, False, {"distance": distance}
 
 
-class ArmReachVector(VectorEnv[Any, Any, Any]):
-    """Many arms that reach, stepped as one batch on all threads. As `ArmReach`; finished ones start anew in the next step."""
+class _Vector(VectorEnv[Any, Any, Any]):
+    """Many episodes side by side; finished ones start anew in the next step."""
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
 
-    def __init__(self, num_envs: int = 16, *, threads: int | None = None, max_episode_steps: int = 200) -> None:
+    def __init__(self, num_envs: int, action: Any, observation: Any, max_episode_steps: int) -> None:
         self.num_envs = num_envs
         self.render_mode = None
-        self.single_action_space = _box(1.0, ARM_JOINTS)
-        self.single_observation_space = _box(np.inf, 2 * ARM_JOINTS + 6)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        simulation = arm_scene().build()
-        self.model = simulation.model
-        self._task = _ArmTask(simulation)
-        self._threads, self._limit = threads, max_episode_steps
-        self._start = State(self.model).packed
-        first = self.model.layout["packed_robots"]
-        q, v, _, control, *_ = self._task.robot.places
-        self._q, self._v, self._c = (slice(first + a, first + b) for a, b in (q, v, control))
-        self._packed = np.tile(self._start, (num_envs, 1))
-        self._targets = np.zeros((num_envs, 3))
+        self.single_action_space, self.single_observation_space = action, observation
+        self.action_space = batch_space(action, num_envs)
+        self.observation_space = batch_space(observation, num_envs)
+        self._limit = max_episode_steps
         self._age = np.zeros(num_envs, dtype=np.int64)
         self._done = np.zeros(num_envs, dtype=np.bool_)
 
+    def _finish(
+        self, fresh: npt.NDArray[np.bool_], rewards: Array, ended: npt.NDArray[np.bool_]
+    ) -> tuple[Any, Any, Any]:
+        """Rewards, ends and late ones of a step in which the `fresh` rows started anew."""
+        self._age = np.where(fresh, 0, self._age + 1)
+        ended, late = ended & ~fresh, (self._age >= self._limit) & ~fresh
+        self._done = ended | late
+        return np.where(fresh, 0.0, rewards), ended, late
+
+
+class _RobotVector(_Vector):
+    """Many states of one robot, stepped by `rollout`."""
+
+    def __init__(
+        self, simulation: Simulation, robot: str, num_envs: int, action: Any, observation: Any, threads: int | None, limit: int
+    ) -> None:
+        super().__init__(num_envs, action, observation, limit)
+        self.model = simulation.model
+        self._threads = threads
+        self._start = State(self.model)
+        first = self.model.layout["packed_robots"]
+        q, v, _, control, *_ = simulation.robot(robot).model.places
+        self._q, self._v, self._c = (slice(first + a, first + b) for a, b in (q, v, control))
+        self._states = [self._start.copy() for _ in range(num_envs)]
+
+    def _numbers(self, part: slice) -> Array:
+        return np.stack([state.packed[part] for state in self._states])
+
+    def _renewed(self, row: int) -> None:
+        """Begins an episode of a row, whose state is the start."""
+
     def _renew(self, rows: npt.NDArray[np.bool_]) -> None:
         for i in np.flatnonzero(rows):
-            self._packed[i] = self._start
-            self._targets[i] = self._task.target(self.np_random)
-        self._age[rows] = 0
-        self._done[rows] = False
+            self._states[i] = self._start.copy()
+            self._renewed(int(i))
 
     def _observe(self) -> Array:
-        rows = zip(self._packed[:, self._q], self._packed[:, self._v], self._targets, strict=True)
-        return np.stack([self._task.observation(*row) for row in rows])
+        raise NotImplementedError
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, Info]:
-        """All arms to the home configuration with new targets."""
+        """New episodes everywhere."""
         super().reset(seed=seed)
         self._renew(np.ones(self.num_envs, dtype=np.bool_))
+        self._age[:], self._done[:] = 0, False
         return self._observe(), {}
+
+    def _roll(self, controls: Array, substeps: int) -> npt.NDArray[np.bool_]:
+        """Steps all rows under constant controls; those that had finished start anew instead, and are returned."""
+        fresh: npt.NDArray[np.bool_] = self._done.copy()
+        batch = np.repeat(controls[:, None, :], substeps, axis=1)
+        self._states = rollout(self.model, self._states, batch, every=substeps, threads=self._threads).last()
+        self._renew(fresh)
+        return fresh
+
+
+class ArmReachVector(_RobotVector):
+    """Many arms that reach, stepped as one batch on all threads. As `ArmReach`; finished ones start anew in the next step."""
+
+    def __init__(self, num_envs: int = 16, *, threads: int | None = None, max_episode_steps: int = 200) -> None:
+        simulation = arm_scene().build()
+        spaces_ = _box(1.0, ARM_JOINTS), _box(np.inf, 2 * ARM_JOINTS + 6)
+        super().__init__(simulation, "arm", num_envs, *spaces_, threads, max_episode_steps)
+        self._task = _ArmTask(simulation)
+        self._targets = np.zeros((num_envs, 3))
+
+    def _renewed(self, row: int) -> None:
+        self._targets[row] = self._task.target(self.np_random)
+
+    def _observe(self) -> Array:
+        rows = zip(self._numbers(self._q), self._numbers(self._v), self._targets, strict=True)
+        return np.stack([self._task.observation(*row) for row in rows])
 
     def step(self, actions: Array) -> tuple[Any, Any, Any, Any, Info]:
         """Ten steps of 2 ms of all arms; those that had finished start anew instead."""
-        fresh = self._done.copy()
-        controls = self._task.controls(self._packed[:, self._c], np.asarray(actions, dtype=np.float64))
-        batch = np.repeat(controls[:, None, :], ARM_SUBSTEPS, axis=1)
-        result = rollout(self.model, self._packed, batch, every=ARM_SUBSTEPS, threads=self._threads)
-        self._packed = result.packed[:, -1].copy()
-        self._age += 1
-        self._renew(fresh)
+        controls = self._task.controls(self._numbers(self._c), np.asarray(actions, dtype=np.float64))
+        fresh = self._roll(controls, ARM_SUBSTEPS)
         observations = self._observe()
         distances = np.linalg.norm(observations[:, -3:], axis=1)
-        reached = (distances < ARM_NEAR) & ~fresh
-        late = (self._age >= self._limit) & ~fresh
+        reached = distances < ARM_NEAR
         effort = 1e-3 * np.sum(np.square(actions), axis=1)
-        rewards = np.where(fresh, 0.0, -distances - effort + reached)
-        self._done = reached | late
-        return observations, rewards, reached, late, {"distance": distances}
+        rewards, ended, late = self._finish(fresh, -distances - effort + reached, reached)
+        return observations, rewards, ended, late, {"distance": distances}
 
 
 # ----------------------------------------------------------------------------------------- cloth
@@ -267,43 +306,85 @@ class ClothFold(_Env):
         return self._observe(), -distance, distance < 0.02, False, {"distance": distance}
 
 
+class ClothFoldVector(_Vector):
+    """Many napkins, each folded by a thread of its own turn. As `ClothFold`; finished ones start anew in the next step."""
+
+    def __init__(self, num_envs: int = 8, *, threads: int | None = None, max_episode_steps: int = 200) -> None:
+        self._envs = [ClothFold() for _ in range(num_envs)]
+        one = self._envs[0]
+        super().__init__(num_envs, one.action_space, one.observation_space, max_episode_steps)
+        self._pool = ThreadPoolExecutor(threads)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, Info]:
+        """Flat napkins, a little displaced."""
+        super().reset(seed=seed)
+        self._age[:], self._done[:] = 0, False
+        return np.stack([env.reset(seed=self._seed())[0] for env in self._envs]), {}
+
+    def _seed(self) -> int:
+        return int(self.np_random.integers(2**31))
+
+    def step(self, actions: Array) -> tuple[Any, Any, Any, Any, Info]:
+        """Two steps of 10 ms of all napkins; those that had finished start anew instead."""
+        fresh = self._done.copy()
+        seeds = [self._seed() if new else None for new in fresh]
+
+        def one(k: int) -> tuple[Array, float, bool, float]:
+            env = self._envs[k]
+            if fresh[k]:
+                return env.reset(seed=seeds[k])[0], 0.0, False, np.nan
+            observation, reward, ended, _, info = env.step(np.asarray(actions[k]))
+            return observation, reward, ended, info["distance"]
+
+        observations, rewards, ended, distances = zip(*self._pool.map(one, range(self.num_envs)), strict=True)
+        rewards_, ended_, late = self._finish(fresh, np.array(rewards), np.array(ended, dtype=np.bool_))
+        return np.stack(observations), rewards_, ended_, late, {"distance": np.array(distances)}
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends the threads."""
+        self._pool.shutdown()
+
+
 # ------------------------------------------------------------------------------------- quadruped
 
-FEET = ("FL_foot", "FR_foot", "HL_foot", "HR_foot")
-FOOT_RADIUS = 0.022
+DOG_SUBSTEPS = 10
 
 
 def quadruped_scene() -> Scene:
-    """The quadruped of the package, standing."""
+    """The quadruped of the package, standing on the floor of its file, with contact and friction."""
     scene = Scene(title="Quadruped", method="impulse", dt=0.002)
-    scene.add_robot("dog", text=examples()["robots/quadruped.xml"])
+    scene.add_robot("dog", text=examples()["robots/quadruped.xml"], keyframe="stand")
+    scene.add_contact(between=["*", "*"])
     return scene
 
 
-def ground_forces(simulation: Simulation) -> None:
-    """Feet on the plane z = 0: a spring and a damper upwards, viscous friction bounded by Coulomb's cone, μ = 0.8.
+class _DogTask:
+    """Controls, reward and end of a quadruped, for one and for many."""
 
-    They act only where the engine itself lets a foot sink in.
-    """
-    dog = simulation.robot("dog")
-    tau = np.zeros(dog.model.nv)
-    for foot in FEET:
-        depth = FOOT_RADIUS - dog.position(foot)[2]
-        if depth > 0:
-            jacobian = dog.jacobian(foot)[:3]
-            velocity = jacobian @ np.asarray(dog.v)
-            normal = max(0.0, 6000.0 * depth - 80.0 * velocity[2])
-            slip = np.array([velocity[0], velocity[1], 0.0])
-            friction = -60.0 * slip
-            size = float(np.linalg.norm(friction))
-            if size > 0.8 * normal:
-                friction *= 0.8 * normal / size
-            tau += jacobian.T @ (friction + np.array([0.0, 0.0, normal]))
-    dog.tau[:] = tau
+    def __init__(self, simulation: Simulation) -> None:
+        self.robot = simulation.robot("dog").model
+        self.stance = self.robot.keyframe("stand")[2]
+
+    def controls(self, action: Array) -> Array:
+        """Joint targets [rad]."""
+        targets: Array = self.stance + 0.5 * np.clip(action, -1, 1)
+        return targets
+
+    def disturb(self, q: Array, rng: np.random.Generator) -> None:
+        """Sets the joints a little off."""
+        q[7:] += rng.uniform(-0.05, 0.05, len(q) - 7)
+
+    def result(self, before: float, q: Array, action: Array) -> tuple[float, bool, Info]:
+        """Reward, whether it fell, and what else there is to say."""
+        speed = (float(q[0]) - before) / (0.002 * DOG_SUBSTEPS)
+        upright = 1 - 2 * (float(q[4]) ** 2 + float(q[5]) ** 2)
+        fallen = float(q[2]) < 0.15 or upright < 0.3
+        reward = speed + 1.0 - 0.01 * float(np.sum(np.square(action)))
+        return reward, bool(fallen), {"speed": speed, "upright": upright}
 
 
 class Quadruped(_Env):
-    """A four-legged robot of 15 kg walks along x.
+    """A four-legged robot of 15 kg walks along x; its feet touch the floor with friction.
 
     Action (12,): joint targets around the stance, ±1 is ±0.5 rad, every 20 ms. Observation (37,): place and quaternion
     (w, x, y, z) of the trunk, joint angles [rad], velocities [m/s, rad/s]. Reward: forward speed [m/s] and 1 for standing,
@@ -312,11 +393,10 @@ class Quadruped(_Env):
 
     def __init__(self, render_mode: str | None = None) -> None:
         super().__init__(quadruped_scene(), render_mode)
-        dog = self.simulation.robot("dog")
-        self._stance = dog.model.keyframe("stand")[2]
-        self.action_space = _box(1.0, dog.model.nu)
-        self.observation_space = _box(np.inf, dog.model.nq + dog.model.nv)
-        self.simulation.add_controller(ground_forces)
+        self._task = _DogTask(self.simulation)
+        dog = self._task.robot
+        self.action_space = _box(1.0, dog.nu)
+        self.observation_space = _box(np.inf, dog.nq + dog.nv)
 
     def _observe(self) -> Array:
         dog = self.simulation.robot("dog")
@@ -327,22 +407,45 @@ class Quadruped(_Env):
         super().reset(seed=seed)
         self.simulation.reset()
         dog = self.simulation.robot("dog")
-        dog.q[7:] += self.np_random.uniform(-0.05, 0.05, dog.model.nq - 7)
-        dog.control[:] = self._stance
+        self._task.disturb(np.asarray(dog.q), self.np_random)
+        dog.control[:] = self._task.stance
         return self._observe(), {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, Info]:
         """Ten steps of 2 ms."""
-        dog = self.simulation.robot("dog")
-        dog.control[:] = self._stance + 0.5 * np.clip(np.asarray(action, dtype=np.float64), -1, 1)
+        dog, action = self.simulation.robot("dog"), np.asarray(action, dtype=np.float64)
+        dog.control[:] = self._task.controls(action)
         before = float(dog.q[0])
-        self.simulation.step(10)
-        speed = (float(dog.q[0]) - before) / 0.02
-        w, x, y, z = (float(c) for c in dog.q[3:7])
-        upright = 1 - 2 * (x * x + y * y)
-        fallen = float(dog.q[2]) < 0.15 or upright < 0.3
-        reward = speed + 1.0 - 0.01 * float(np.sum(np.square(action)))
-        return self._observe(), reward, bool(fallen), False, {"speed": speed, "upright": upright}
+        self.simulation.step(DOG_SUBSTEPS)
+        reward, fallen, info = self._task.result(before, np.asarray(dog.q), action)
+        return self._observe(), reward, fallen, False, info
+
+
+class QuadrupedVector(_RobotVector):
+    """Many quadrupeds, stepped as one batch on all threads. As `Quadruped`; finished ones start anew in the next step."""
+
+    def __init__(self, num_envs: int = 16, *, threads: int | None = None, max_episode_steps: int = 500) -> None:
+        simulation = quadruped_scene().build()
+        self._task = _DogTask(simulation)
+        dog = self._task.robot
+        spaces_ = _box(1.0, dog.nu), _box(np.inf, dog.nq + dog.nv)
+        super().__init__(simulation, "dog", num_envs, *spaces_, threads, max_episode_steps)
+
+    def _renewed(self, row: int) -> None:
+        self._task.disturb(self._states[row].packed[self._q], self.np_random)
+
+    def _observe(self) -> Array:
+        return np.concatenate([self._numbers(self._q), self._numbers(self._v)], axis=1)
+
+    def step(self, actions: Array) -> tuple[Any, Any, Any, Any, Info]:
+        """Ten steps of 2 ms of all; those that had finished start anew instead."""
+        actions = np.asarray(actions, dtype=np.float64)
+        before = self._numbers(self._q)[:, 0]
+        fresh = self._roll(self._task.controls(actions), DOG_SUBSTEPS)
+        rows = [self._task.result(x, q, a) for x, q, a in zip(before, self._numbers(self._q), actions, strict=True)]
+        rewards, fallen, infos = zip(*rows, strict=True)
+        rewards_, ended, late = self._finish(fresh, np.array(rewards), np.array(fallen, dtype=np.bool_))
+        return self._observe(), rewards_, ended, late, {"speed": np.array([info["speed"] for info in infos])}
 
 
 def _register() -> None:
@@ -350,9 +453,11 @@ def _register() -> None:
     for name, steps in rows:
         key = f"dalembert/{name}-v0"
         if key not in gymnasium.registry:
-            vector = "dalembert.gym:ArmReachVector" if name == "ArmReach" else None
             gymnasium.register(
-                key, entry_point=f"dalembert.gym:{name}", max_episode_steps=steps, vector_entry_point=vector
+                key,
+                entry_point=f"dalembert.gym:{name}",
+                max_episode_steps=steps,
+                vector_entry_point=f"dalembert.gym:{name}Vector",
             )
 
 

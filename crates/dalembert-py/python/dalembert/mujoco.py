@@ -48,18 +48,36 @@ class MujocoRobot:
         self._order: list[int] | None = None
 
     def mass(self) -> Array:
-        """Effective mass M + h B + h² K at the state of `data`, shape (nv, nv): joints' dampers and springs and the gains
-        of joint servos, which MuJoCo's implicit integrators take at the end of the step."""
-        m, h = self.model, float(self.model.opt.timestep)
+        """Effective mass at the state of `data`, shape (nv, nv), once `increments` were asked for: M + h B with the dampers
+        and velocity gains that the integrator of the model takes at the end of the step, and D of the rows of loops and of
+        limits that are met."""
+        m, ahead, h = self.model, self._ahead, float(self.model.opt.timestep)
         full = np.zeros((m.nv, m.nv))
-        mujoco.mj_fullM(m, self.data, full)
-        damping = np.array(m.dof_damping, dtype=np.float64).reshape(m.nv, -1)[:, 0]
-        full[np.diag_indices(m.nv)] += h * damping
-        for a in range(m.nu):
-            if m.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINT and m.actuator_biastype[a] == mujoco.mjtBias.mjBIAS_AFFINE:
-                dof = int(m.jnt_dofadr[m.actuator_trnid[a, 0]])
-                full[dof, dof] += h * max(0.0, -float(m.actuator_biasprm[a, 2])) * float(m.actuator_gear[a, 0]) ** 2
-        return full
+        mujoco.mj_fullM(m, ahead, full)
+        kind, flags = mujoco.mjtIntegrator(m.opt.integrator), int(m.opt.disableflags)
+        implicit = kind in (mujoco.mjtIntegrator.mjINT_IMPLICIT, mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
+        euler = kind == mujoco.mjtIntegrator.mjINT_EULER and not flags & int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+        if implicit or euler:
+            damping = np.array(m.dof_damping, dtype=np.float64).reshape(m.nv, -1)[:, 0]
+            full[np.diag_indices(m.nv)] += h * damping
+        if implicit:
+            moment = _rows(ahead.actuator_moment, ahead.moment_rownnz, ahead.moment_rowadr, ahead.moment_colind, m.nv)
+            for a in range(m.nu):
+                slope = float(m.actuator_biasprm[a, 2]) if m.actuator_biastype[a] == mujoco.mjtBias.mjBIAS_AFFINE else 0.0
+                if m.actuator_gaintype[a] == mujoco.mjtGain.mjGAIN_AFFINE:
+                    slope += float(m.actuator_gainprm[a, 2]) * float(ahead.ctrl[a])
+                full += h * max(0.0, -slope) * np.outer(moment[a], moment[a])
+        # The convex program of MuJoCo is quadratic with stiffness D in the rows of loops and of limits that are met.
+        rows = np.asarray(ahead.efc_state) == int(mujoco.mjtConstraintState.mjCNSTRSTATE_QUADRATIC)
+        if rows.any():
+            sparse = len(ahead.efc_J) != ahead.nefc * m.nv
+            jacobian = (
+                _rows(ahead.efc_J, ahead.efc_J_rownnz, ahead.efc_J_rowadr, ahead.efc_J_colind, m.nv)
+                if sparse
+                else np.asarray(ahead.efc_J).reshape(ahead.nefc, m.nv)
+            )[rows]
+            full += jacobian.T @ (np.asarray(ahead.efc_D)[rows, None] * jacobian)
+        return np.asarray(0.5 * (full + full.T))
 
     def increments(self) -> Array:
         """What the joints would do in a step without contact, shape (nv,) [rad or m]."""
@@ -85,10 +103,12 @@ class MujocoRobot:
         m, d, h = self.model, self.data, float(self.model.opt.timestep)
         if abs(simulation.dt - h) > 1e-12 * h:
             raise Error(f"MuJoCo steps by {h} s and the scene by {simulation.dt} s: they must be the same")
+        _check(m, d)
         articulation = simulation.articulation(self.name)
-        if self._order is None:
-            numbers = {_link(m, b, self.name): b for b in self._links}
-            self._order = [numbers[link] for link in articulation.links]
+        numbers = {_link(m, b, self.name): b for b in self._links}
+        if articulation.freedoms != m.nv or any(link not in numbers for link in articulation.links):
+            raise Error(f"the articulation `{self.name}` of this simulation is another robot")
+        self._order = [numbers[link] for link in articulation.links]
         mujoco.mj_forward(m, d)
         delta = self.increments()
         articulation.drive(self.mass(), delta, self.reference())
@@ -100,6 +120,23 @@ class MujocoRobot:
         d.time += h
         mujoco.mj_forward(m, d)
         return report
+
+
+def _check(model: Any, data: Any) -> None:
+    """Refuses data that were made for another model."""
+    if (len(data.qpos), len(data.qvel), len(data.ctrl)) != (model.nq, model.nv, model.nu):
+        raise Error(
+            f"this `mjData` belongs to another model: it has {len(data.qpos)} coordinates, {len(data.qvel)} velocities and "
+            f"{len(data.ctrl)} controls, not {model.nq}, {model.nv} and {model.nu}"
+        )
+
+
+def _rows(values: Any, counts: Any, starts: Any, columns: Any, n: int) -> Array:
+    """A matrix of MuJoCo whose rows are lists of entries, with n columns, as a full one."""
+    full = np.zeros((len(counts), n))
+    for i, (count, start) in enumerate(zip(counts, starts, strict=True)):
+        full[i, columns[start : start + count]] = values[start : start + count]
+    return full
 
 
 def _label(model: Any, body: int) -> str:
@@ -133,7 +170,16 @@ def _shape(model: Any, g: int) -> dict[str, Any]:
         v0, n = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
         f0, k = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
         vertices = np.asarray(model.mesh_vert[v0 : v0 + n], dtype=np.float64)
-        return {"vertices": vertices, "triangles": np.asarray(model.mesh_face[f0 : f0 + k])}
+        triangles = np.asarray(model.mesh_face[f0 : f0 + k])
+        graph = int(model.mesh_graphadr[mesh])
+        if graph >= 0:
+            # Meshes of MuJoCo collide as their hulls: numbers of vertices and faces, two lists of edges, the faces.
+            nv, nf = (int(x) for x in model.mesh_graph[graph : graph + 2])
+            first = graph + 2 + 3 * nv + 3 * nf
+            faces = np.asarray(model.mesh_graph[first : first + 3 * nf]).reshape(nf, 3)
+            used, flat = np.unique(faces, return_inverse=True)
+            vertices, triangles = vertices[used], flat.reshape(nf, 3)
+        return {"vertices": vertices, "triangles": triangles}
     raise Error(f"geom {g} of `{_label(model, int(model.geom_bodyid[g]))}` is of a kind that does not move: {kind}")
 
 
@@ -152,6 +198,7 @@ def add_robot(
         name: Name of the articulation.
         shapes: Whether geoms that can collide become shapes; otherwise nothing touches the robot.
     """
+    _check(model, data)
     mujoco.mj_forward(model, data)
     links = list(range(1, model.nbody))
     joints: list[str] = []

@@ -39,8 +39,8 @@
 mod driver;
 mod term;
 
-pub use driver::drive_of_robot;
 pub(crate) use driver::{RobotDrivers, take_back};
+pub use driver::{drive_of_robot, pose_between};
 pub(crate) use term::CouplingWork;
 
 use crate::joints::affine::{BlockVector, Measure};
@@ -107,6 +107,9 @@ pub struct Articulation {
     pub joints: Vec<(String, Freedom)>,
     /// Its links, each once.
     pub links: Vec<Link>,
+    /// What the last links are if a robot drives it: frames of a body between its joints, by the number of the body and how
+    /// many of its joints have moved.
+    pub between: Vec<(usize, usize)>,
     /// Who drives it.
     pub driver: Driver,
 }
@@ -227,8 +230,20 @@ pub enum DriveError {
 const SYMMETRIC: f64 = 1e-8;
 
 impl Drive {
+    /// Becomes a copy of another one, in the memory at hand.
+    pub fn copy_from(&mut self, other: &Drive) {
+        self.mass.clone_from(&other.mass);
+        self.delta.clone_from(&other.delta);
+        self.reference.clone_from(&other.reference);
+    }
+
     /// Checks shapes and numbers against an articulation.
     pub fn check(&self, a: &Articulation) -> Result<(), DriveError> {
+        self.check_with(a, &mut Vec::new())
+    }
+
+    /// [`check`](Self::check) with memory for a factor.
+    pub(crate) fn check_with(&self, a: &Articulation, room: &mut Vec<f64>) -> Result<(), DriveError> {
         let m = a.freedoms();
         let articulation = || a.name.clone();
         let lists = [
@@ -256,7 +271,8 @@ impl Drive {
                 }
             }
         }
-        if let Err((pivot, value)) = factor(&mut self.mass.clone(), m) {
+        room.clone_from(&self.mass);
+        if let Err((pivot, value)) = factor(room, m) {
             return Err(DriveError::NotPositive { articulation: articulation(), pivot, value });
         }
         for (k, link) in a.links.iter().enumerate().filter(|_| !self.reference.is_empty()) {

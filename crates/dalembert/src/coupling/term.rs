@@ -4,6 +4,7 @@ use super::{Articulation, Drive, DriveReport, Freedom, RobotDrivers};
 use crate::joints::affine::{BlockVector, Measure};
 use crate::math::rotation::{exp, log, matrix, unwrap_angle};
 use crate::math::{Blocks, Mat3, Quat, Vec3, add_triple, triple};
+use std::time::{Duration, Instant};
 
 /// One freedom in this step: r = Σ factor · measure − target.
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ impl Residual {
 /// One articulation in this step.
 #[derive(Debug, Default)]
 struct Part {
+    /// The articulation that the residuals were made for.
+    of: Option<Articulation>,
     residuals: Vec<Residual>,
     mass: Vec<f64>,
     delta: Vec<f64>,
@@ -33,9 +36,10 @@ struct Part {
     before: Vec<Mat3>,
     r: Vec<f64>,
     g: Vec<f64>,
-    /// Blocks that it touches, ascending, and the slope of each freedom over them.
+    /// Blocks that it touches, ascending, and the slope of each freedom over them, and M times it.
     blocks: Vec<u32>,
     jacobian: Vec<Vec3>,
+    product: Vec<Vec3>,
 }
 
 /// Buffers of all articulations.
@@ -45,9 +49,14 @@ pub(crate) struct CouplingWork {
     /// 1/h².
     scale: f64,
     list: Vec<(u32, Vec3)>,
+    reference: Vec<f64>,
     /// Drives of this step.
     pub drives: Vec<Drive>,
     pub drivers: RobotDrivers,
+    /// Memory for checks.
+    pub room: Vec<f64>,
+    /// Time spent here since the buffers were made, the drivers of robots included.
+    pub spent: Duration,
     /// What came out of the last step.
     pub reports: Vec<DriveReport>,
 }
@@ -61,71 +70,109 @@ fn columns(axes: &[BlockVector; 3], z: &[f64]) -> Mat3 {
     Mat3::from_columns(&[axes[0].at(z), axes[1].at(z), axes[2].at(z)])
 }
 
-/// Axes of the world.
-fn world() -> [BlockVector; 3] {
-    [0, 1, 2].map(|k| BlockVector::fixed(Vec3::ith(k, 1.0)))
+/// Axis k of the world.
+fn world(k: usize) -> BlockVector {
+    BlockVector::fixed(Vec3::ith(k, 1.0))
+}
+
+/// Three turns: r_k = ½(e*_b·e_a − e*_a·e_b); the axes e* are set in each step.
+fn turns(child: &[BlockVector; 3]) -> impl Iterator<Item = Residual> + '_ {
+    (0..3).map(|k| {
+        let (a, b) = ((k + 1) % 3, (k + 2) % 3);
+        let dot = |j: usize| Measure::Dot([BlockVector::default(), child[j].clone()]);
+        Residual { parts: vec![(0.5, dot(a)), (-0.5, dot(b))], target: 0.0 }
+    })
+}
+
+/// Sets the axes e* of three turns to those that the rotation `aim` makes of the parent's.
+fn aim_at(residuals: &mut [Residual], parent: &[BlockVector; 3], aim: &Mat3) {
+    for (k, residual) in residuals.iter_mut().enumerate() {
+        let wanted = [(k + 2) % 3, (k + 1) % 3];
+        for ((_, measure), axis) in residual.parts.iter_mut().zip(wanted) {
+            if let Measure::Dot([e, _]) = measure {
+                let part = |l: usize| (aim[(l, axis)], &parent[l]);
+                e.set_sum(&[part(0), part(1), part(2)]);
+            }
+        }
+    }
 }
 
 impl Part {
-    fn new(a: &Articulation, drive: &Drive, z: &[f64]) -> Self {
-        let mut part = Part { mass: drive.mass.clone(), delta: drive.delta.clone(), ..Part::default() };
-        let mut reference = z.to_vec();
-        if !drive.reference.is_empty() {
-            for (link, dof) in a.links.iter().zip(drive.reference.chunks_exact(12)) {
-                link.set_dof(dof, &mut reference);
+    /// Makes the residuals of an articulation, unless they are there.
+    fn prepare(&mut self, a: &Articulation) {
+        if self.of.as_ref() == Some(a) {
+            return;
+        }
+        self.residuals.clear();
+        for (_, joint) in &a.joints {
+            match joint {
+                Freedom::Single(m) => {
+                    self.residuals.push(Residual { parts: vec![(1.0, m.clone())], target: 0.0 });
+                }
+                Freedom::Ball { child, .. } => self.residuals.extend(turns(child)),
+                Freedom::Free { point, child } => {
+                    self.residuals.extend((0..3).map(|k| {
+                        let parts = vec![(1.0, Measure::Dot([point.clone(), world(k)]))];
+                        Residual { parts, target: 0.0 }
+                    }));
+                    self.residuals.extend(turns(child));
+                }
             }
         }
+        self.of = Some(a.clone());
+    }
+
+    /// Targets of a step from the flat blocks z; `reference` is memory for the blocks that increments count from.
+    fn begin(&mut self, a: &Articulation, drive: &Drive, z: &[f64], reference: &mut Vec<f64>) {
+        self.prepare(a);
+        self.mass.clone_from(&drive.mass);
+        self.delta.clone_from(&drive.delta);
+        reference.clear();
+        reference.extend_from_slice(z);
+        if !drive.reference.is_empty() {
+            for (link, dof) in a.links.iter().zip(drive.reference.chunks_exact(12)) {
+                link.set_dof(dof, reference);
+            }
+        }
+        let world = [world(0), world(1), world(2)];
+        self.before.clear();
         let mut at = 0;
         for (_, joint) in &a.joints {
             let n = joint.count();
-            let delta = &drive.delta[at..at + n];
+            let (delta, residuals) = (&drive.delta[at..at + n], &mut self.residuals[at..at + n]);
             at += n;
-            let mut before = Mat3::identity();
-            match joint {
+            let turned = |delta: &[f64]| matrix(&exp(&Vec3::new(delta[0], delta[1], delta[2])));
+            self.before.push(match joint {
                 Freedom::Single(m) => {
-                    let target = m.value(&reference) + delta[0];
-                    part.residuals.push(Residual { parts: vec![(1.0, m.clone())], target });
+                    residuals[0].target = m.value(reference) + delta[0];
+                    Mat3::identity()
                 }
                 Freedom::Ball { parent, child } => {
-                    before =
-                        rotation(&(columns(parent, &reference).transpose() * columns(child, &reference)));
-                    part.turn(parent, child, &before, delta);
+                    let before =
+                        rotation(&(columns(parent, reference).transpose() * columns(child, reference)));
+                    aim_at(residuals, parent, &(before * turned(delta)));
+                    before
                 }
                 Freedom::Free { point, child } => {
-                    let place = point.at(&reference);
+                    let place = point.at(reference);
                     for k in 0..3 {
-                        let axis = BlockVector::fixed(Vec3::ith(k, 1.0));
-                        let parts = vec![(1.0, Measure::Dot([point.clone(), axis]))];
-                        part.residuals.push(Residual { parts, target: place[k] + delta[k] });
+                        residuals[k].target = place[k] + delta[k];
                     }
-                    before = rotation(&columns(child, &reference));
-                    part.turn(&world(), child, &before, &delta[3..]);
+                    let before = rotation(&columns(child, reference));
+                    aim_at(&mut residuals[3..], &world, &(before * turned(&delta[3..])));
+                    before
                 }
-            }
-            part.before.push(before);
+            });
         }
-        let m = part.residuals.len();
-        (part.r, part.g) = (vec![0.0; m], vec![0.0; m]);
-        let all = part.residuals.iter().flat_map(|r| &r.parts).flat_map(|(_, m)| m.vectors());
-        part.blocks = all.flat_map(|v| v.terms.iter().map(|t| t.0)).collect();
-        part.blocks.sort_unstable();
-        part.blocks.dedup();
-        part
-    }
-
-    /// Three turns: r_k = ½(e*_b·e_a − e*_a·e_b).
-    fn turn(&mut self, parent: &[BlockVector; 3], child: &[BlockVector; 3], before: &Mat3, delta: &[f64]) {
-        let aim = before * matrix(&exp(&Vec3::new(delta[0], delta[1], delta[2])));
-        let wanted: [BlockVector; 3] = [0, 1, 2].map(|k| {
-            let sum = parent[0].combined(aim[(0, k)], &parent[1], aim[(1, k)]);
-            sum.combined(1.0, &parent[2], aim[(2, k)])
-        });
-        for k in 0..3 {
-            let (a, b) = ((k + 1) % 3, (k + 2) % 3);
-            let dot = |i: usize, j: usize| Measure::Dot([wanted[i].clone(), child[j].clone()]);
-            let parts = vec![(0.5, dot(b, a)), (-0.5, dot(a, b))];
-            self.residuals.push(Residual { parts, target: 0.0 });
+        let m = self.residuals.len();
+        self.r.resize(m, 0.0);
+        self.g.resize(m, 0.0);
+        self.blocks.clear();
+        for (_, measure) in self.residuals.iter().flat_map(|r| &r.parts) {
+            self.blocks.extend(measure.vectors().iter().flat_map(|v| v.terms.iter().map(|t| t.0)));
         }
+        self.blocks.sort_unstable();
+        self.blocks.dedup();
     }
 
     /// r and g = M r.
@@ -154,8 +201,9 @@ impl Part {
     }
 
     /// δθ at z \[rad or m\]: residual and prediction, turns by their logarithm.
-    fn increments(&self, a: &Articulation, z: &[f64]) -> Vec<f64> {
-        let mut out: Vec<f64> = self.residuals.iter().zip(&self.delta).map(|(r, d)| r.value(z) + d).collect();
+    fn increments(&self, a: &Articulation, z: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        out.extend(self.residuals.iter().zip(&self.delta).map(|(r, d)| r.value(z) + d));
         let mut at = 0;
         for ((_, joint), before) in a.joints.iter().zip(&self.before) {
             let turned = match joint {
@@ -172,15 +220,20 @@ impl Part {
             }
             at += joint.count();
         }
-        out
     }
 }
 
 impl CouplingWork {
     /// Begins a step of h seconds from the flat blocks z with the drives at hand, which are checked.
     pub(crate) fn begin(&mut self, articulations: &[Articulation], z: &[f64], h: f64) {
+        let start = Instant::now();
         self.scale = 1.0 / (h * h);
-        self.parts = articulations.iter().zip(&self.drives).map(|(a, d)| Part::new(a, d, z)).collect();
+        self.parts.resize_with(articulations.len(), Part::default);
+        let Self { parts, drives, reference, .. } = self;
+        for ((a, drive), part) in articulations.iter().zip(&*drives).zip(parts) {
+            part.begin(a, drive, z, reference);
+        }
+        self.spent += start.elapsed();
     }
 
     /// True if there are none.
@@ -190,16 +243,22 @@ impl CouplingWork {
 
     /// Energy \[J\].
     pub(crate) fn energy(&mut self, z: &[f64]) -> f64 {
+        if self.parts.is_empty() {
+            return 0.0;
+        }
+        let start = Instant::now();
         let mut sum = 0.0;
         for part in &mut self.parts {
             part.evaluate(z);
             sum += part.r.iter().zip(&part.g).map(|(r, g)| r * g).sum::<f64>();
         }
+        self.spent += start.elapsed();
         0.5 * self.scale * sum
     }
 
     /// b −= ∇.
     pub(crate) fn slope(&mut self, z: &[f64], b: &mut [f64]) {
+        let start = Instant::now();
         for part in &mut self.parts {
             part.evaluate(z);
             part.differentiate(z, &mut self.list);
@@ -210,18 +269,23 @@ impl CouplingWork {
                 }
             }
         }
+        self.spent += start.elapsed();
     }
 
     /// Adds the curvature where the slope was taken last: JᵀMJ, and the positive part of what the bending of θ adds.
-    pub(crate) fn curvature(&self, z: &[f64], out: &mut Blocks) {
+    pub(crate) fn curvature(&mut self, z: &[f64], out: &mut Blocks) {
+        let start = Instant::now();
         self.add_curvature(z, true, out);
+        self.spent += start.elapsed();
     }
 
-    fn add_curvature(&self, z: &[f64], positive: bool, out: &mut Blocks) {
-        for part in &self.parts {
+    fn add_curvature(&mut self, z: &[f64], positive: bool, out: &mut Blocks) {
+        for part in &mut self.parts {
             let (m, n) = (part.r.len(), part.blocks.len());
             // (M J) row by row.
-            let mut product = vec![Vec3::zeros(); m * n];
+            let mut product = std::mem::take(&mut part.product);
+            product.clear();
+            product.resize(m * n, Vec3::zeros());
             for i in 0..m {
                 for j in 0..m {
                     let weight = self.scale * part.mass[i * m + j];
@@ -244,6 +308,7 @@ impl CouplingWork {
                     out.add(part.blocks[k] as usize, part.blocks[l] as usize, block);
                 }
             }
+            part.product = product;
             for (residual, g) in part.residuals.iter().zip(&part.g) {
                 for (factor, measure) in &residual.parts {
                     measure.add_curvature(z, self.scale * factor * g, positive, out);
@@ -254,19 +319,19 @@ impl CouplingWork {
 
     /// What came out at z, with the contact forces `f` on the blocks.
     pub(crate) fn finish(&mut self, articulations: &[Articulation], z: &[f64], f: &[f64]) {
-        self.reports.clear();
-        for (a, part) in articulations.iter().zip(&mut self.parts) {
+        self.reports.resize_with(articulations.len(), DriveReport::default);
+        for ((a, part), report) in articulations.iter().zip(&mut self.parts).zip(&mut self.reports) {
             part.evaluate(z);
             let wrench = |first: u32| {
                 let at = first as usize;
                 let turn = |k: usize| triple(z, at + k).cross(&triple(f, at + k));
                 (triple(f, at), (1..4).map(turn).sum())
             };
-            self.reports.push(DriveReport {
-                delta: part.increments(a, z),
-                force: part.g.iter().map(|g| self.scale * g).collect(),
-                wrenches: a.links.iter().map(|l| wrench(l.first)).collect(),
-            });
+            part.increments(a, z, &mut report.delta);
+            report.force.clear();
+            report.force.extend(part.g.iter().map(|g| self.scale * g));
+            report.wrenches.clear();
+            report.wrenches.extend(a.links.iter().map(|l| wrench(l.first)));
         }
     }
 }
@@ -303,7 +368,8 @@ mod tests {
         ];
         let links =
             (0..4).map(|k| Link { name: format!("link{k}"), first: 4 * k, center: Vec3::zeros() }).collect();
-        let a = Articulation { name: "arm".into(), joints, links, driver: Driver::External };
+        let a =
+            Articulation { name: "arm".into(), joints, links, between: Vec::new(), driver: Driver::External };
         let m = a.freedoms();
         let L: Vec<f64> = (0..m * m).map(|_| random.between(-1.0, 1.0)).collect();
         let product = |i: usize, j: usize| (0..m).map(|k| L[i * m + k] * L[j * m + k]).sum::<f64>();

@@ -57,16 +57,24 @@ impl BlockVector {
 
     /// a·self + b·other, each block once.
     pub fn combined(&self, a: f64, other: &BlockVector, b: f64) -> Self {
-        let mut out = Self { terms: Vec::new(), constant: a * self.constant + b * other.constant };
-        for (terms, factor) in [(&self.terms, a), (&other.terms, b)] {
-            for &(i, w) in terms {
-                match out.terms.iter_mut().find(|t| t.0 == i) {
+        let mut out = Self::default();
+        out.set_sum(&[(a, self), (b, other)]);
+        out
+    }
+
+    /// Becomes the sum of factors times vectors, each block once, in the memory at hand.
+    pub fn set_sum(&mut self, parts: &[(f64, &BlockVector)]) {
+        self.terms.clear();
+        self.constant = Vec3::zeros();
+        for (factor, part) in parts {
+            self.constant += *factor * part.constant;
+            for &(i, w) in &part.terms {
+                match self.terms.iter_mut().find(|t| t.0 == i) {
                     Some(t) => t.1 += factor * w,
-                    None => out.terms.push((i, factor * w)),
+                    None => self.terms.push((i, factor * w)),
                 }
             }
         }
-        out
     }
 
     /// self − other.

@@ -94,6 +94,31 @@ impl ContactModel {
         x.extend(self.maps.iter().map(|m| m.position(z).unwrap_or_default()));
     }
 
+    /// Pairs of bodies, or bodies and grounds, that intersect at the vertex places `x`, by an exact test of edges against
+    /// triangles that shares nothing with the solver but the places; sorted, each pair once.
+    pub fn intersections(&self, x: &[Vec3]) -> Vec<[&str; 2]> {
+        let surface = &self.surface;
+        let name = |body: u32| self.names[body as usize].as_str();
+        let mut found: Vec<[&str; 2]> = crate::collide::exact::intersections(surface, x)
+            .iter()
+            .map(|&(edge, triangle)| {
+                [name(surface.edge_body[edge as usize]), name(surface.triangle_body[triangle as usize])]
+            })
+            .collect();
+        for (plane, plane_name) in surface.half_planes.iter().zip(&self.plane_names) {
+            for (body, b) in surface.bodies.iter().enumerate() {
+                let inside = |v: u32| !(plane.height(&x[v as usize]) > 0.0);
+                let touches = !b.prescribed() && surface.groups.touch(b.group, plane.group);
+                if touches && b.vertices.clone().any(inside) {
+                    found.push([name(body as u32), plane_name.as_str()]);
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// False if there is nothing that could ever touch anything.
     pub fn can_touch(&self) -> bool {
         let bodies = self.surface.bodies.iter().filter(|b| !b.vertices.is_empty()).count();

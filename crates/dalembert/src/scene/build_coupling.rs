@@ -1,8 +1,9 @@
 //! Articulations of an `ipc` scene: those of a user, and those that robots of the scene become.
 //!
 //! Every body of a robot becomes an affine link `ROBOT/BODY` with the surfaces of its collision geoms, every joint an exact
-//! joint `ROBOT/joints/JOINT` between links, and the whole an articulation that the robot's own reduced dynamics drive. Links of
-//! one robot do not touch each other.
+//! joint `ROBOT/joints/JOINT` between links, and the whole an articulation that the robot's own reduced dynamics drive. A body
+//! with several joints has links without mass or surface between them. Links of one robot do not touch each other, unless a rule
+//! `between = ["ROBOT", "ROBOT"]` says so; then neighbours, what is welded together and what the robot's file excludes still do not.
 
 use std::sync::Arc;
 
@@ -12,9 +13,11 @@ use super::build_deformable::{Expanded, Rest};
 use super::mechanism::{JointItem, JointType};
 use super::{AffineBody, BodyMass, ContactRule, Scene};
 use crate::bodies::articulated::machine::{Machine, MachineState};
-use crate::bodies::articulated::robot::{EqualityKind, GeomShape, JointKind, Robot, RobotBody, RobotJointId};
+use crate::bodies::articulated::robot::{
+    EqualityKind, GeomShape, JointKind, Robot, RobotBody, RobotJointId, RobotMesh,
+};
 use crate::bodies::{Shape, TriangleMesh};
-use crate::coupling::{Articulation, Driver, Freedom, Link};
+use crate::coupling::{Articulation, Driver, Freedom, Link, pose_between};
 use crate::joints::affine::BlockVector;
 use crate::math::{Mat3, Pose, Vec3};
 use crate::model::{Block, BlockKind, RobotPart};
@@ -41,13 +44,15 @@ pub struct ArticulationItem {
     pub joints: Vec<ArticulationJoint>,
     /// Number of the robot that drives it; none: a caller.
     pub(super) robot: Option<usize>,
+    /// Frames of its bodies between their joints: see [`Articulation::between`].
+    pub(super) between: Vec<(usize, usize)>,
 }
 
 impl ArticulationItem {
     /// An articulation of hinges, sliders and balls that a caller drives.
     pub fn new(name: impl Into<String>, joints: &[&str]) -> Self {
         let joints = joints.iter().map(|j| ArticulationJoint::Joint(j.to_string())).collect();
-        Self { name: name.into(), joints, robot: None }
+        Self { name: name.into(), joints, robot: None, between: Vec::new() }
     }
 
     /// Puts six freedoms of a floating body before the joints.
@@ -91,81 +96,142 @@ fn robot(
         _ => format!("{}/{}", part.name, plain(&robot.bodies[i].name)),
     };
     let mut list: Vec<(usize, ArticulationJoint)> = Vec::new();
+    let (mut between, mut middle) = (Vec::new(), Vec::new());
     for (i, body) in robot.bodies.iter().enumerate().skip(1) {
         let pose = machine.tree.link_pose(i - 1, &work.tree);
-        scene.affine.push(link(name(i), body, robot, &pose, stiffness, machine, i - 1, &work.tree));
-        let parent = name(body.parent.0);
-        if body.joints.len() > 1 {
-            let message =
-                format!("body `{}` has {} joints; under `ipc` a link has one", body.name, body.joints.len());
-            notes.error("", message);
-            return;
+        let own = link(name(i), body, robot, &pose, stiffness, machine, i - 1, &work.tree, notes);
+        let mut parent = name(body.parent.0);
+        if body.joints.is_empty() {
+            let label = joint_name(&part.name, "", i);
+            let item = JointItem::new(label, JointType::Fixed, parent.clone(), name(i));
+            scene.joint.push(item.anchor(pose.position.into()));
         }
-        let (kind, joint) = match body.joints.first() {
-            None => (JointKind::Fixed, None),
-            Some(joint) => (joint.kind, Some(joint)),
-        };
-        let anchor = joint.map_or(pose.position, |j| pose.point(&j.anchor));
-        let axis = pose.rotation * joint.map_or(Vec3::z(), |j| j.axis);
-        let label = joint_name(&part.name, joint.map_or("", |j| &j.name), i);
-        let kind = match kind {
-            JointKind::Hinge => JointType::Hinge,
-            JointKind::Slide => JointType::Slider,
-            JointKind::Ball => JointType::Ball,
-            JointKind::Fixed => JointType::Fixed,
-            JointKind::Free => {
-                let at = place(machine, robot, i);
-                list.push((at, ArticulationJoint::Free(name(i))));
-                continue;
+        for (n, joint) in body.joints.iter().enumerate() {
+            let (mut child, mut pose) = (name(i), pose);
+            if n + 1 < body.joints.len() {
+                let above = match body.parent.0 {
+                    0 => Pose::identity(),
+                    p => machine.tree.link_pose(p - 1, &work.tree),
+                };
+                child = format!("{}#{}", name(i), n + 1);
+                pose = pose_between(machine, &above, i, n + 1, &start.q);
+                between.push((i, n + 1));
+                middle.push(AffineBody {
+                    name: child.clone(),
+                    shape: Shape::Point,
+                    mass: frame_mass(),
+                    position: pose.position,
+                    orientation: pose.rotation,
+                    ..own.clone()
+                });
             }
-            _ => {
-                let message = format!(
-                    "joint `{label}`: under `ipc` the joints of a robot are hinge, slide, ball, free and fixed"
-                );
-                notes.error("", message);
-                return;
+            let place = place(machine, robot, i, n);
+            let label = if joint.name.is_empty() && n > 0 {
+                joint_name(&part.name, &format!("#{i}-{n}"), i)
+            } else {
+                joint_name(&part.name, &joint.name, i)
+            };
+            let kind = match joint.kind {
+                JointKind::Hinge => JointType::Hinge,
+                JointKind::Slide => JointType::Slider,
+                JointKind::Ball => JointType::Ball,
+                JointKind::Fixed => JointType::Fixed,
+                JointKind::Free => {
+                    list.push((place, ArticulationJoint::Free(name(i))));
+                    continue;
+                }
+                _ => {
+                    let message = format!(
+                        "joint `{label}`: under `ipc` the joints of a robot are hinge, slide, ball, free and fixed"
+                    );
+                    notes.error("", message);
+                    return;
+                }
+            };
+            let anchor = pose.point(&joint.anchor);
+            let axis = pose.rotation * joint.axis;
+            let mut item = JointItem::new(label.clone(), kind, parent, child.clone())
+                .anchor(anchor.into())
+                .axis(axis.into());
+            if let JointType::Hinge | JointType::Slider = kind {
+                // The coordinates of links count from the start.
+                let found = machine.tree.joints().iter().find(|p| p.v.start == place);
+                let at = start.q[found.map_or(0, |p| p.q.start)];
+                item.limits = joint.limits.map(|[low, high]| [low - at, high - at]);
             }
-        };
-        let mut item =
-            JointItem::new(label.clone(), kind, parent, name(i)).anchor(anchor.into()).axis(axis.into());
-        if let (Some(joint), JointType::Hinge | JointType::Slider) = (joint, kind) {
-            // The coordinates of links count from the start.
-            let at = start.q[machine
-                .tree
-                .joints()
-                .iter()
-                .find(|p| p.v.start == place(machine, robot, i))
-                .map_or(0, |p| p.q.start)];
-            item.limits = joint.limits.map(|[low, high]| [low - at, high - at]);
+            if kind != JointType::Fixed {
+                list.push((place, ArticulationJoint::Joint(label)));
+            }
+            scene.joint.push(item);
+            parent = child;
         }
-        if kind != JointType::Fixed {
-            list.push((place(machine, robot, i), ArticulationJoint::Joint(label)));
-        }
-        scene.joint.push(item);
+        scene.affine.push(own);
     }
-    couplings(scene, part, notes);
-    // A rule that names the robot means all its links.
+    scene.affine.extend(middle);
+    couplings(scene, part);
+    let own = contact_rules(scene, part, &name);
+    own_contacts(scene, robot, own.as_ref(), &name);
+    list.sort_by_key(|(at, _)| *at);
+    let joints = list.into_iter().map(|(_, joint)| joint).collect();
+    let name = part.name.clone();
+    scene.articulation.push(ArticulationItem { name, joints, robot: Some(k), between });
+}
+
+/// A rule that names the robot means all its links. Takes out, and returns, what is said of the robot with itself.
+fn contact_rules(
+    scene: &mut Scene,
+    part: &RobotPart,
+    name: &impl Fn(usize) -> String,
+) -> Option<ContactRule> {
+    let itself = |rule: &ContactRule| rule.between.iter().all(|side| *side == part.name);
+    let own = scene.contact.iter().rfind(|rule| itself(rule)).cloned();
+    scene.contact.retain(|rule| !itself(rule));
     for side in 0..2 {
         for rule in std::mem::take(&mut scene.contact) {
             if rule.between[side] != part.name {
                 scene.contact.push(rule);
                 continue;
             }
-            for i in 1..robot.bodies.len() {
+            for i in 1..part.machine.robot.bodies.len() {
                 let mut one = rule.clone();
                 one.between[side] = name(i);
                 scene.contact.push(one);
             }
         }
     }
+    own.filter(|rule| rule.enabled)
+}
+
+/// Links that pass through each other, and those that touch by the rule `own`; what the scene says of two links goes before it.
+fn own_contacts(
+    scene: &mut Scene,
+    robot: &Robot,
+    own: Option<&ContactRule>,
+    name: &impl Fn(usize) -> String,
+) {
+    let weld = super::build_touch_robot::welds(robot);
     for i in 1..robot.bodies.len() {
         for j in 1..i {
-            scene.contact.push(ContactRule::off(name(i), name(j)));
+            let pair = [name(i), name(j)];
+            let said = scene.contact.iter().any(|rule| {
+                rule.between == pair || (rule.between[0] == pair[1] && rule.between[1] == pair[0])
+            });
+            let kinds = robot.bodies[i].geoms.iter().any(|g| {
+                robot.bodies[j].geoms.iter().any(|o| {
+                    g.contact_type & o.contact_affinity != 0 || o.contact_type & g.contact_affinity != 0
+                })
+            });
+            let touch = kinds && !super::build_touch_robot::never_touch(robot, &weld, i, j);
+            match own.filter(|_| touch) {
+                Some(_) if said => {}
+                Some(rule) => scene.contact.push(ContactRule { between: pair, ..rule.clone() }),
+                None => {
+                    let [a, b] = pair;
+                    scene.contact.push(ContactRule::off(a, b));
+                }
+            }
         }
     }
-    list.sort_by_key(|(at, _)| *at);
-    let joints = list.into_iter().map(|(_, joint)| joint).collect();
-    scene.articulation.push(ArticulationItem { name: part.name.clone(), joints, robot: Some(k) });
 }
 
 /// `ROBOT/joints/JOINT`; bodies may have the same names as joints.
@@ -182,8 +248,8 @@ fn plain(name: &str) -> String {
     name.trim().replace(['.', ':', '[', ']'], "_")
 }
 
-/// Joints that follow others become gears; other loops are refused.
-fn couplings(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) {
+/// Joints that follow others in proportion become gears. Other loops hold by the mass that the driver gives.
+fn couplings(scene: &mut Scene, part: &RobotPart) {
     let robot = &part.machine.robot;
     let label = |id: RobotJointId| {
         let found = robot.joints().nth(id.0);
@@ -191,15 +257,11 @@ fn couplings(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) {
     };
     let mut pairs: Vec<(RobotJointId, RobotJointId, f64)> =
         robot.mimics.iter().map(|m| (m.joint, m.of, m.multiplier)).collect();
-    for equality in &robot.equalities {
-        match equality.kind {
-            EqualityKind::Joints { joint, other: Some(other), polynomial: [_, factor, 0.0, 0.0, 0.0] } => {
-                pairs.push((joint, other, factor));
-            }
-            _ => notes.error(
-                "",
-                "under `ipc` a robot's loops are joints that follow others in proportion; `impulse` takes all",
-            ),
+    for equality in robot.equalities.iter().filter(|e| e.active) {
+        if let EqualityKind::Joints { joint, other: Some(other), polynomial: [_, factor, 0.0, 0.0, 0.0] } =
+            equality.kind
+        {
+            pairs.push((joint, other, factor));
         }
     }
     for (k, (follower, leader, factor)) in pairs.into_iter().enumerate() {
@@ -212,11 +274,42 @@ fn couplings(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) {
     }
 }
 
-/// First dof of the joint of body i.
-fn place(machine: &Machine, robot: &Robot, i: usize) -> usize {
-    let number = robot.bodies[..i].iter().map(|b| b.joints.len()).sum();
-    let id = crate::bodies::articulated::robot::RobotJointId(number);
-    machine.joint_place(id).map_or(usize::MAX, |p| p.v.start)
+/// First dof of joint n of body i.
+fn place(machine: &Machine, robot: &Robot, i: usize, n: usize) -> usize {
+    let number: usize = robot.bodies[..i].iter().map(|b| b.joints.len()).sum();
+    machine.joint_place(RobotJointId(number + n)).map_or(usize::MAX, |p| p.v.start)
+}
+
+/// A frame without mass still needs numbers that say how large it is.
+fn frame_mass() -> BodyMass {
+    BodyMass::Given { mass: 0.1, center: Vec3::zeros(), inertia: 1e-4 * Mat3::identity() }
+}
+
+/// The surface of a mesh: itself if it is closed, else that of its convex hull, as `impulse` takes it.
+fn mesh_shape(mesh: &RobotMesh, notes: &mut Notes) -> Option<Shape> {
+    if mesh.vertices.is_empty() {
+        return None;
+    }
+    if let Ok(closed) = TriangleMesh::new(mesh.vertices.clone(), mesh.triangles.clone()) {
+        return Some(Shape::Mesh(Arc::new(closed)));
+    }
+    let hull = crate::mesh::convex_hull(&mesh.vertices).and_then(|triangles| {
+        // Vertices inside the hull belong to no triangle.
+        let mut used: Vec<u32> = triangles.iter().flatten().copied().collect();
+        used.sort_unstable();
+        used.dedup();
+        let place = |i: u32| used.partition_point(|u| *u < i) as u32;
+        let vertices = used.iter().map(|i| mesh.vertices[*i as usize]).collect();
+        let triangles = triangles.iter().map(|t| t.map(place)).collect();
+        TriangleMesh::new(vertices, triangles).map_err(|e| e.to_string())
+    });
+    match hull {
+        Ok(hull) => Some(Shape::Mesh(Arc::new(hull))),
+        Err(error) => {
+            notes.error("file", format!("mesh `{}` does not collide: {error}", mesh.name));
+            None
+        }
+    }
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -229,6 +322,7 @@ fn link(
     machine: &Machine,
     number: usize,
     work: &crate::bodies::articulated::TreeWork,
+    notes: &mut Notes,
 ) -> AffineBody {
     let mut parts = Vec::new();
     for geom in body.geoms.iter().filter(|g| g.contact_type != 0 || g.contact_affinity != 0) {
@@ -243,11 +337,8 @@ fn link(
             GeomShape::Ellipsoid { semi_axes } => Shape::Ellipsoid { semi_axes },
             GeomShape::Box { half } => Shape::Box { size: 2.0 * half },
             GeomShape::Mesh(id) => {
-                let mesh = &robot.meshes[id.0];
-                match TriangleMesh::new(mesh.vertices.clone(), mesh.triangles.clone()) {
-                    Ok(mesh) => Shape::Mesh(Arc::new(mesh)),
-                    Err(_) => continue,
-                }
+                let Some(shape) = mesh_shape(&robot.meshes[id.0], notes) else { continue };
+                shape
             }
             GeomShape::Plane { .. } | GeomShape::HeightField(_) => continue,
         };
@@ -256,13 +347,12 @@ fn link(
         }
     }
     let shape = if parts.is_empty() { Shape::Point } else { Shape::Compound(parts) };
-    // A frame without mass still needs numbers that say how large it is.
     let inertial = &body.inertial;
     let mass = if inertial.mass > 0.0 && inertial.mass_properties().is_ok() && inertial.inertia.trace() > 0.0
     {
         BodyMass::Given { mass: inertial.mass, center: inertial.center, inertia: inertial.inertia }
     } else {
-        BodyMass::Given { mass: 0.1, center: Vec3::zeros(), inertia: 1e-4 * Mat3::identity() }
+        frame_mass()
     };
     let center = match &mass {
         BodyMass::Given { center, .. } => pose.point(center),
@@ -383,7 +473,7 @@ pub(super) fn articulations(
             }
         }
         let driver = item.robot.map_or(Driver::External, Driver::Robot);
-        out.push(Articulation { name: item.name, joints, links, driver });
+        out.push(Articulation { name: item.name, joints, links, between: item.between, driver });
     }
     (out, massless)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Scene;
 use super::build::Notes;
 use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track};
-use crate::bodies::articulated::robot::{EqualityKind, JointKind, Robot};
+use crate::bodies::articulated::robot::{EqualityKind, JointKind, Robot, RobotIntegrator};
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
 use crate::model::RobotPart;
@@ -62,6 +62,8 @@ pub struct RobotItem {
     pub controls: Vec<(String, f64)>,
     /// What drives it besides its actuators.
     pub drive: Drive,
+    /// Which forces a step of `impulse` takes at its end: see [`Machine::integrator`].
+    pub integrator: RobotIntegrator,
 }
 
 impl RobotItem {
@@ -77,6 +79,7 @@ impl RobotItem {
             velocities: Vec::new(),
             controls: Vec::new(),
             drive: Drive::Actuators,
+            integrator: RobotIntegrator::Discrete,
         }
     }
 }
@@ -169,6 +172,7 @@ fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Mach
         return None;
     }
     machine.controller = controller;
+    machine.integrator = item.integrator;
     let gap = machine.assemble(&mut start, &mut machine.work());
     if !(gap < 1e-6) {
         let message = format!(

@@ -76,7 +76,7 @@ pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes:
 }
 
 /// For each body: the nearest of itself and its ancestors that a joint moves; 0 if none does.
-fn welds(robot: &Robot) -> Vec<usize> {
+pub(super) fn welds(robot: &Robot) -> Vec<usize> {
     let mut weld = vec![0; robot.bodies.len()];
     for (i, body) in robot.bodies.iter().enumerate().skip(1) {
         let moves = body.joints.iter().any(|j| j.kind.velocity_count() > 0);
@@ -85,20 +85,24 @@ fn welds(robot: &Robot) -> Vec<usize> {
     weld
 }
 
-/// Bodies that never touch: welded to each other, neighbours at a joint, or said so.
-fn exclude(robot: &Robot, weld: &[usize], part_of: &[Option<u32>], maker: &mut Maker) {
+/// True if two bodies never touch: welded to each other, neighbours at a joint, or said so.
+pub(super) fn never_touch(robot: &Robot, weld: &[usize], i: usize, j: usize) -> bool {
     let up = |i: usize| if weld[i] == 0 { 0 } else { weld[robot.bodies[weld[i]].parent.0] };
+    let (wi, wj) = (weld[i], weld[j]);
+    let neighbours = (up(i) == wj && wj != 0) || (up(j) == wi && wi != 0);
+    let said = robot.contact_excludes.iter().any(|e| {
+        let [x, y] = e.bodies.map(|b| b.0);
+        [x, y] == [i, j] || [y, x] == [i, j]
+    });
+    wi == wj || (neighbours && !robot.options.disables("filterparent")) || said
+}
+
+/// Notes bodies that never touch.
+fn exclude(robot: &Robot, weld: &[usize], part_of: &[Option<u32>], maker: &mut Maker) {
     for i in 1..robot.bodies.len() {
         for j in i + 1..robot.bodies.len() {
             let (Some(a), Some(b)) = (part_of[i], part_of[j]) else { continue };
-            let (wi, wj) = (weld[i], weld[j]);
-            let neighbours = (up(i) == wj && wj != 0) || (up(j) == wi && wi != 0);
-            let filter = !robot.options.disables("filterparent");
-            let said = robot.contact_excludes.iter().any(|e| {
-                let [x, y] = e.bodies.map(|b| b.0);
-                [x, y] == [i, j] || [y, x] == [i, j]
-            });
-            if wi == wj || (neighbours && filter) || said {
+            if never_touch(robot, weld, i, j) {
                 maker.out.excluded.push((a.min(b), a.max(b)));
             }
         }

@@ -299,6 +299,12 @@ impl Workspace {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// Time that the term of articulations has taken in all steps of `ipc` so far, the dynamics of robots included: to be
+    /// compared with the time of the steps.
+    pub fn coupling_time(&self) -> std::time::Duration {
+        self.ipc.coupling.spent
+    }
 }
 
 /// v += h a for every free velocity. Rotations of rigid bodies enter as (torque-free) changes of ω at fixed R.

@@ -278,7 +278,7 @@ impl<'a> Walker<'a, '_> {
             return;
         };
         let offset = a.vector("offset").unwrap_or_else(Vec3::zeros);
-        let turn = a.array("euler").map(|angles| model.compiler.euler(angles)).unwrap_or_default();
+        let angles: [f64; 3] = a.array("euler").unwrap_or_default();
         let separator = a.text("sep").unwrap_or_default();
         let (i, pose) = job.replica.unwrap_or((0, Pose::identity()));
         if i >= count {
@@ -293,7 +293,9 @@ impl<'a> Walker<'a, '_> {
             prefix: job.scope.prefix.clone(),
             suffix: format!("{separator}{i:0width$}{}", job.scope.suffix),
         });
-        let next = Pose::new(pose.point(&offset), pose.rotation * turn);
+        // Copy i is turned by i times the angles, and stands an offset away from the copy before it, in that one's axes.
+        let turn = model.compiler.euler(angles.map(|angle| (i + 1) as f64 * angle));
+        let next = Pose::new(pose.point(&offset), turn);
         let frame = job.frame.then(&pose);
         let (node, body, class) = (job.node, job.body, job.class);
         work.push(Job { replica: Some((i + 1, next)), ..job });
@@ -458,7 +460,7 @@ impl<'a> Walker<'a, '_> {
         for (body, masses) in self.robot.bodies.iter_mut().zip(&self.masses).skip(1) {
             let compiler = &self.models[masses.model].compiler;
             let from_geoms = match compiler.from_geoms {
-                FromGeoms::Always => true,
+                FromGeoms::Always => masses.given.is_none() || !masses.geoms.is_empty(),
                 FromGeoms::Never => false,
                 FromGeoms::Auto => masses.given.is_none(),
             };

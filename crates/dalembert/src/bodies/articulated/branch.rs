@@ -251,6 +251,13 @@ impl BranchSquare {
         place(tree, i, j).map_or(0.0, |at| half[at])
     }
 
+    /// A ← h A + S.
+    pub(super) fn scale_and_add(&mut self, h: f64, symmetric: &BranchMatrix) {
+        for half in [&mut self.lower, &mut self.upper] {
+            half.iter_mut().zip(&symmetric.entries).for_each(|(a, s)| *a = fma(h, *a, *s));
+        }
+    }
+
     /// Adds to the diagonal.
     pub(super) fn add_diagonal(&mut self, tree: &Tree, i: usize, value: f64) {
         self.lower[tree.row[i + 1] - 1] += value;

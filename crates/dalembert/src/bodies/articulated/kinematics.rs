@@ -217,6 +217,15 @@ impl Tree {
         PointMotion { linear: plus_cross(&plus_cross(&a, &dw, &d), &w, &cross(&w, &d)), angular: dw }
     }
 
+    /// Axes of the node of a dof, and in world axes its mass \[kg\], first moment \[kg·m\] and inertia about its origin
+    /// \[kg·m²\]. After [`kinematics`](Self::kinematics).
+    pub(super) fn node_inertia(&self, d: usize, work: &TreeWork) -> (Mat3, f64, Vec3, Mat3) {
+        let i = self.dof_node[d] as usize;
+        let R = work.frames[i].R;
+        let own = self.nodes[i].composite(&R);
+        (R, own.mass, own.moment, own.inertia.matrix())
+    }
+
     /// Calls `each` with the number, the linear and the angular column of every dof that moves the point x of a link,
     /// from the link to the world. After [`kinematics`](Self::kinematics).
     pub fn each_column(

@@ -618,8 +618,18 @@ pub enum RobotIntegrator {
     Implicit,
     /// Implicit in velocity without the derivatives of Coriolis forces.
     ImplicitFast,
-    /// The discrete-time scheme of MuJoCo 4.
+    /// Implicit in springs, dampers and servos: the discrete-time scheme of MuJoCo 4.
     Discrete,
+}
+
+impl RobotIntegrator {
+    /// The ways in which a step at the velocity level takes forces at its end, by name.
+    pub const STEPPED: [(&'static str, Self); 4] = [
+        ("discrete", Self::Discrete),
+        ("implicitfast", Self::ImplicitFast),
+        ("implicit", Self::Implicit),
+        ("euler", Self::Euler),
+    ];
 }
 
 /// Constraint solvers that models name.

@@ -99,7 +99,6 @@ impl Sym3 {
         Self { xx: m.m11, xy: mean(0, 1), xz: mean(0, 2), yy: m.m22, yz: mean(1, 2), zz: m.m33 }
     }
 
-    #[cfg(test)]
     pub(super) fn matrix(&self) -> Mat3 {
         Mat3::new(self.xx, self.xy, self.xz, self.xy, self.yy, self.yz, self.xz, self.yz, self.zz)
     }

@@ -501,6 +501,11 @@ impl Tree {
         &self.neutral
     }
 
+    /// The configuration in which the springs of the joints rest.
+    pub fn spring_rest(&self) -> &[f64] {
+        &self.spring_rest
+    }
+
     /// Mass of all links \[kg\].
     pub fn total_mass(&self) -> f64 {
         self.links.iter().map(|link| link.mass).sum()

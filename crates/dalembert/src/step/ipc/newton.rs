@@ -428,18 +428,20 @@ impl IpcWork {
     /// Takes the drives of all articulations: of robots by their own dynamics, of others from the state.
     pub(super) fn drive(&mut self, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
         let Some(contact) = &model.contact else { return Ok(()) };
-        self.coupling.drives.clear();
-        for (k, a) in contact.articulations.iter().enumerate() {
-            let drive = match a.driver {
-                Driver::Robot(robot) => self.coupling.drivers.drive(model, a, robot, state, h)?,
+        let start = std::time::Instant::now();
+        let CouplingWork { drives, drivers, room, spent, .. } = &mut self.coupling;
+        drives.resize_with(contact.articulations.len(), Default::default);
+        for ((k, a), drive) in contact.articulations.iter().enumerate().zip(drives) {
+            match a.driver {
+                Driver::Robot(robot) => drivers.drive(model, a, robot, state, h, drive)?,
                 Driver::External => match state.drives.get(k) {
-                    Some(drive) => drive.clone(),
+                    Some(given) => drive.copy_from(given),
                     None => return Err(DriveError::Missing { articulation: a.name.clone() }.into()),
                 },
-            };
-            drive.check(a)?;
-            self.coupling.drives.push(drive);
+            }
+            drive.check_with(a, room)?;
         }
+        *spent += start.elapsed();
         Ok(())
     }
 
@@ -450,8 +452,8 @@ impl IpcWork {
         self.touch.energy(contact, false);
         self.touch.slope(contact, &mut self.b);
         self.coupling.finish(&contact.articulations, &self.q, &self.b);
-        let CouplingWork { reports, drivers, .. } = &mut self.coupling;
-        take_back(model, &contact.articulations, reports, drivers, h, next);
+        let CouplingWork { drives, reports, drivers, .. } = &mut self.coupling;
+        take_back(model, &contact.articulations, drives, reports, drivers, h, next);
     }
 
     /// The state after the step.

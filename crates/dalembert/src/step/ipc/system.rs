@@ -3,7 +3,7 @@
 use super::super::{StepError, StepReport};
 use super::rigid_modes::RigidModes;
 use crate::math::{Blocks, Mat3, Vec3, add_triple, set_triple, triple};
-use crate::model::Model;
+use crate::model::{LinearRow, Model};
 use crate::solve::block_matrix::BlockMatrix;
 use crate::solve::cg::CgStop;
 use crate::solve::direct::{Direct, Factor};
@@ -227,9 +227,13 @@ impl Equations {
         self.lack.clear();
         self.lambda.clear();
         self.lambda.resize(contact.rows.len(), Vec3::zeros());
+        let meets =
+            |row: &LinearRow| row.terms.iter().map(|&(i, w)| w * w * diagonal[i as usize]).sum::<f64>();
+        let most = contact.rows.iter().map(meets).fold(0.0, f64::max);
         for row in &contact.rows {
-            let met: f64 = row.terms.iter().map(|&(i, w)| w * w * diagonal[i as usize]).sum();
-            let rho = 10.0 * met;
+            // The place of a link without mass meets nothing of its own where its centre is the anchor.
+            let met = meets(row);
+            let rho = if met > 1e-9 * most { 10.0 * met } else { 1e-2 * most };
             self.penalty.push(rho);
             let mut lack = row.lack(z);
             if !self.told.is_empty() {

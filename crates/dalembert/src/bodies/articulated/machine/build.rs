@@ -2,7 +2,7 @@
 
 use super::super::robot::{
     ActuatorDynamics, ActuatorLaw, ContactSoftness, EqualityKind, JointKind as Kind, PathPoint, Robot,
-    RobotJointId, TendonPath, Transmission,
+    RobotIntegrator, RobotJointId, TendonPath, Transmission,
 };
 use super::super::{ForwardDynamics, JointKind, JointPlace, RobotTreeError, TreeWork};
 use super::drives::{Cord, CordPath, Drive, Pull};
@@ -39,6 +39,7 @@ impl Machine {
             robot,
             tree,
             controller: None,
+            integrator: RobotIntegrator::Discrete,
             notes: Vec::new(),
             places,
             sites,
@@ -49,7 +50,11 @@ impl Machine {
             limits: Vec::new(),
             dry: Vec::new(),
             efforts: Vec::new(),
+            alone: Vec::new(),
+            hulls: Vec::new(),
         };
+        machine.hulls = super::fluid::hulls(&machine.robot);
+        machine.alone = super::spin::bodies_alone(&machine.tree);
         machine.check_numbers()?;
         machine.build_cords()?;
         machine.build_drives()?;
@@ -130,7 +135,9 @@ impl Machine {
     }
 
     fn build_cords(&mut self) -> Result<(), MachineError> {
-        let (work, mut row) = (self.reference_work(), vec![0.0; self.tree.freedoms()]);
+        // A spring of a tendon rests where those of the joints do, unless its length is given.
+        let (mut work, mut row) = (TreeWork::new(&self.tree), vec![0.0; self.tree.freedoms()]);
+        self.tree.kinematics(self.tree.spring_rest(), &mut work);
         for tendon in self.robot.tendons.clone() {
             let what = format!("tendon `{}`", tendon.name);
             let path = match &tendon.path {
@@ -151,7 +158,7 @@ impl Machine {
                 slack: [0.0; 2],
                 friction: tendon.friction_loss,
             };
-            let length = self.measure_cord(&cord, self.tree.neutral(), &work, &mut row);
+            let length = self.measure_cord(&cord, self.tree.spring_rest(), &work, &mut row);
             cord.slack = tendon.spring_lengths.unwrap_or([length; 2]);
             if tendon.armature != 0.0 {
                 self.notes.push(format!("{what}: its armature is not simulated"));
@@ -288,14 +295,17 @@ impl Machine {
         }
     }
 
-    /// Σ M_dd / moment² over the dofs that a transmission moves, in the reference configuration.
+    /// Inertia 1/(a M⁻¹ aᵀ) that a transmission with moments a sees in the reference configuration; 0 if it moves nothing.
     fn seen_inertia(&self, drive: &Drive) -> f64 {
         let mut work = self.reference_work();
         let mut row = vec![0.0; self.tree.freedoms()];
         self.measure_drive(drive, self.tree.neutral(), &work, &mut row);
+        let mut answer = row.clone();
         let mass = self.tree.mass_matrix(&mut work);
-        let terms = row.iter().enumerate().filter(|(_, a)| **a != 0.0);
-        terms.map(|(d, a)| mass.get(&self.tree, d, d) / (a * a)).sum()
+        mass.factor(&self.tree);
+        mass.solve(&self.tree, &mut answer);
+        let give = crate::math::dot(&row, &answer);
+        if give > 0.0 { 1.0 / give } else { 0.0 }
     }
 
     fn build_loops(&mut self) -> Result<(), MachineError> {

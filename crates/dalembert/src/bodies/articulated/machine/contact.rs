@@ -3,6 +3,21 @@
 use super::{Machine, MachineReport, MachineState, MachineStepError, MachineWork};
 use crate::math::{Vec3, all_finite};
 
+/// What a row with bounds asks for: rate⁺ + r λ = target with low ≤ λ ≤ high.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BoundedRow {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) target: f64,
+    pub(crate) softness: f64,
+    /// λ of the last trial.
+    pub(crate) force: f64,
+}
+
+fn has_bounds(b: &crate::solve::boxed::Bounds) -> bool {
+    b.low > f64::NEG_INFINITY || b.high < f64::INFINITY
+}
+
 impl Machine {
     /// v⁺ of an implicit step under forces `extra` on the dofs, into `work`; positions stay. May be asked again with
     /// other forces.
@@ -15,7 +30,7 @@ impl Machine {
         report: &mut MachineReport,
     ) {
         work.before.copy_from(state);
-        self.find_velocity(state, h, true, extra, work, report);
+        self.find_velocity(state, h, self.level(), extra, work, report);
     }
 
     /// The velocities that [`trial`](Self::trial) found.
@@ -23,27 +38,33 @@ impl Machine {
         &work.v
     }
 
-    /// How rows and servos stand: −1 and 1 at their bounds, 0 between.
+    /// How servos stand: −1 and 1 at the bounds of their forces, 0 between.
     pub(crate) fn stands(&self, work: &MachineWork, out: &mut Vec<i8>) {
         out.clear();
         out.extend_from_slice(&work.stands);
-        out.extend(
-            work.rows
-                .bounds
-                .iter()
-                .zip(&work.lambda)
-                .map(|(b, l)| if *l <= b.low { -1 } else { i8::from(*l >= b.high) }),
-        );
     }
 
-    /// Y ← the change of v⁺ by impulses: from columns Jᵀ, one per impulse, each dof's numbers side by side. Rows that hold
-    /// go on holding: with D = h A M⁻¹Aᵀ + r over these, $Y = M^{-1}J^T - h M^{-1}A^T D^{-1} A M^{-1} J^T$.
+    /// Every row with bounds of the last [`trial`](Self::trial), with its entries.
+    pub(crate) fn bounded_rows(
+        &self,
+        work: &MachineWork,
+        mut each: impl FnMut(BoundedRow, &mut dyn Iterator<Item = (usize, f64)>),
+    ) {
+        let rows = &work.rows;
+        for i in (0..rows.len()).filter(|i| has_bounds(&rows.bounds[*i])) {
+            let (low, high) = (rows.bounds[i].low, rows.bounds[i].high);
+            let (target, softness) = (rows.target[i], rows.softness[i]);
+            each(BoundedRow { low, high, target, softness, force: work.lambda[i] }, &mut rows.row(i));
+        }
+    }
+
+    /// Y ← the change of v⁺ by impulses: from columns Jᵀ, one per impulse, each dof's numbers side by side. Rows without
+    /// bounds go on holding: with D = h A M⁻¹Aᵀ + r over these, $Y = M^{-1}J^T - h M^{-1}A^T D^{-1} A M^{-1} J^T$.
     pub(crate) fn respond(&self, h: f64, columns: usize, Y: &mut [f64], work: &mut MachineWork) {
         self.tree.solve_at_hand(columns, &mut work.tree, Y);
         let m = work.rows.len();
-        let MachineWork { rows, lambda, D, Y: own, .. } = work;
-        let free: Vec<usize> =
-            (0..m).filter(|&i| lambda[i] > rows.bounds[i].low && lambda[i] < rows.bounds[i].high).collect();
+        let MachineWork { rows, D, Y: own, .. } = work;
+        let free: Vec<usize> = (0..m).filter(|&i| !has_bounds(&rows.bounds[i])).collect();
         if free.is_empty() {
             return;
         }
@@ -97,13 +118,20 @@ impl Machine {
         work: &mut MachineWork,
         report: &mut MachineReport,
     ) -> Result<(), MachineStepError> {
-        self.take_velocity(state, h, true, work);
+        self.take_velocity(state, h, self.level(), work);
         self.tree.integrate(&mut state.q, &state.v, h);
         if push.iter().any(|p| *p != 0.0) {
             self.tree.integrate(&mut state.q, push, h);
         }
         self.project(state, false, work, report);
-        self.end_step(state, h, work)
+        self.end_step(state, h, false, work)
+    }
+
+    /// Activations h seconds on; filters exactly if asked.
+    pub(super) fn advance_activations(&self, state: &mut MachineState, h: f64, exact: bool) {
+        for (k, drive) in self.drives.iter().enumerate() {
+            drive.advance_activation(state, k, h, exact);
+        }
     }
 
     /// Activations, mean accelerations, time; refuses what is not finite and puts the state back.
@@ -111,11 +139,10 @@ impl Machine {
         &self,
         state: &mut MachineState,
         h: f64,
+        exact: bool,
         work: &mut MachineWork,
     ) -> Result<(), MachineStepError> {
-        for (k, drive) in self.drives.iter().enumerate() {
-            drive.advance_activation(state, k, h);
-        }
+        self.advance_activations(state, h, exact);
         for ((a, v), before) in state.acceleration.iter_mut().zip(&state.v).zip(&work.before.v) {
             *a = (v - before) / h;
         }

@@ -57,17 +57,20 @@ impl Drive {
         let u = clamp(state.control[k], self.control_range);
         match self.activation {
             None => u,
-            Some(at) if self.early => self.next_activation(state.activation[at], u, h),
+            Some(at) if self.early => self.next_activation(state.activation[at], u, h, false),
             Some(at) => state.activation[at],
         }
     }
 
-    fn next_activation(&self, a: f64, u: f64, h: f64) -> f64 {
+    /// The activation h seconds on: filters by Euler's rule, but for those that are exact by themselves or if asked.
+    fn next_activation(&self, a: f64, u: f64, h: f64, exact: bool) -> f64 {
         let next = match self.dynamics {
             ActuatorDynamics::None | ActuatorDynamics::Muscle(_) | ActuatorDynamics::User(_) => u,
             ActuatorDynamics::Integrator => a + h * u,
-            ActuatorDynamics::Filter { time } => a + h * (u - a) / time.max(1e-12),
-            ActuatorDynamics::FilterExact { time } => a + (u - a) * -(-h / time.max(1e-12)).exp_m1(),
+            ActuatorDynamics::Filter { time } if !exact => a + h * (u - a) / time.max(1e-12),
+            ActuatorDynamics::Filter { time } | ActuatorDynamics::FilterExact { time } => {
+                a + (u - a) * -(-h / time.max(1e-12)).exp_m1()
+            }
         };
         clamp(next, self.activation_range)
     }
@@ -82,10 +85,10 @@ impl Drive {
         clamp(force, self.force_range)
     }
 
-    pub(super) fn advance_activation(&self, state: &mut MachineState, k: usize, h: f64) {
+    pub(super) fn advance_activation(&self, state: &mut MachineState, k: usize, h: f64, exact: bool) {
         if let Some(at) = self.activation {
             let u = clamp(state.control[k], self.control_range);
-            state.activation[at] = self.next_activation(state.activation[at], u, h);
+            state.activation[at] = self.next_activation(state.activation[at], u, h, exact);
         }
     }
 }
@@ -111,6 +114,16 @@ pub(super) struct Cord {
 }
 
 impl Cord {
+    /// True if its spring or damper is taken at the end of the step, as a row.
+    pub(super) fn is_row(&self, level: super::step::Level) -> bool {
+        use super::step::Level;
+        match level {
+            Level::Nothing | Level::Joints => false,
+            Level::Rates => self.damping > 0.0,
+            Level::Springs => self.damping > 0.0 || self.stiffness > 0.0,
+        }
+    }
+
     /// How far a length is outside of the slack range, with its sign.
     pub(super) fn stretch(&self, length: f64) -> f64 {
         (length - self.slack[1]).max(0.0) + (length - self.slack[0]).min(0.0)

@@ -16,8 +16,11 @@ mod build;
 mod contact;
 mod control;
 mod drives;
+mod fluid;
+mod forces;
 mod rows;
 mod sensors;
+mod spin;
 mod step;
 
 pub use build::MachineError;
@@ -25,8 +28,8 @@ pub use control::{Controller, Track};
 pub use sensors::sensor_length;
 pub use step::{MachineReport, MachineScheme, MachineStepError};
 
-use super::robot::{ActuatorId, Keyframe, Robot, RobotBodyId, RobotJointId, RobotSiteId};
-use super::{JointPlace, Tree, TreeWork};
+use super::robot::{ActuatorId, Keyframe, Robot, RobotBodyId, RobotIntegrator, RobotJointId, RobotSiteId};
+use super::{BranchSquare, JointPlace, Tree, TreeWork};
 use crate::math::{Mat3, Pose, Vec3};
 use crate::solve::boxed::BoxedWork;
 use drives::{Cord, Drive};
@@ -50,6 +53,8 @@ pub struct Machine {
     pub tree: Tree,
     /// What drives the dofs besides the actuators, if anything.
     pub controller: Option<Controller>,
+    /// What an implicit step takes at its end ([`MachineScheme::Implicit`]); `Discrete` unless set, also for `Rk4`.
+    pub integrator: RobotIntegrator,
     /// What the description asks for and this machine does not do.
     pub notes: Vec<String>,
     /// Where each joint of the robot has its numbers; none for fixed ones.
@@ -64,6 +69,10 @@ pub struct Machine {
     dry: Vec<(usize, f64)>,
     /// Dofs whose sum of actuator forces is bounded.
     efforts: Vec<(usize, [f64; 2])>,
+    /// First dofs of bodies by themselves.
+    alone: Vec<usize>,
+    /// What the medium slows down.
+    hulls: Vec<fluid::Hull>,
 }
 
 /// Everything of a machine that changes.
@@ -161,6 +170,8 @@ pub struct MachineWork {
     lambda: Vec<f64>,
     boxed: BoxedWork,
     before: MachineState,
+    /// Slopes of the bias, for `Implicit`.
+    bend: Option<Box<(BranchSquare, BranchSquare)>>,
     /// Of the midpoint rule, which needs a second set.
     room: Option<Box<(MachineWork, MachineState)>>,
 }
@@ -191,6 +202,7 @@ impl MachineWork {
             lambda: Vec::new(),
             boxed: BoxedWork::default(),
             before: MachineState::default(),
+            bend: None,
             room: None,
         }
     }
@@ -322,7 +334,7 @@ impl Machine {
     }
 
     /// Forces on the dofs under which the robot at (q, v) accelerates by `dv`: inverse dynamics, springs and dampers of
-    /// the joints included \[N·m or N\].
+    /// joints and tendons and the drag of the medium included \[N·m or N\].
     pub fn inverse_dynamics(
         &self,
         q: &[f64],
@@ -334,6 +346,11 @@ impl Machine {
         self.tree.kinematics(q, &mut work.tree);
         work.dv.fill(0.0);
         self.tree.add_passive_forces(q, v, &mut work.tree, &mut work.dv);
+        let MachineWork { tree: w, dense, dv: passive, .. } = work;
+        self.add_cord_forces(q, v, w, dense, passive);
+        let mut passive = std::mem::take(&mut work.dv);
+        self.add_drag(v, work, &mut passive);
+        work.dv = passive;
         self.tree.inverse_dynamics(v, Some(dv), &[], &mut work.tree, tau);
         for (tau, passive) in tau.iter_mut().zip(&work.dv) {
             *tau -= passive;

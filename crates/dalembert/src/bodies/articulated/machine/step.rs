@@ -1,14 +1,24 @@
 //! One step of a machine.
 //!
-//! *Implicit* (the default): dampers, springs and servos of single dofs are taken at the end of the step,
+//! *Implicit* (the default): dampers, springs and servos are taken at the end of the step,
 //! $(M + hB + h^2K)\,\Delta v = h(\tau - b - hKv)$, rows are solved for at the velocity level, then q drifts with v⁺. A
-//! servo that would leave its force range pushes with the bound instead. *Semi-implicit* is the same with all forces at
+//! servo that would leave its force range pushes with the bound instead. What is implicit depends on
+//! [`Machine::integrator`], with the meanings of MuJoCo's integrators:
+//!
+//! | integrator | at the end of the step |
+//! |---|---|
+//! | `Discrete` | springs and dampers of joints and tendons, position and velocity gains of servos |
+//! | `ImplicitFast` | dampers and velocity gains; gyroscopic forces of bodies by themselves |
+//! | `Implicit` | the same, and gyroscopic forces of all |
+//! | `Euler` | dampers of joints |
+//!
+//! Dampers and servos on tendons are soft rows. *Semi-implicit* is the same with all forces at
 //! the start. *Runge-Kutta* holds loops at the acceleration level, $A\dot v = -\dot A v$, in every stage; limits and
 //! friction act as impulses at its end. *Midpoint* is the implicit rule of the tree with impulses at its end; with
 //! loops its order is 1. All of them end with q projected onto C = 0 by the smallest step in the metric of M.
 
-use super::drives::Pull;
 use super::{Machine, MachineState, MachineWork};
+use crate::bodies::articulated::robot::RobotIntegrator;
 use crate::bodies::articulated::{ForwardDynamics, Scheme};
 use crate::solve::boxed::BoxedReport;
 
@@ -24,6 +34,19 @@ pub enum MachineScheme {
     RungeKutta4,
     /// Implicit midpoint, order 2, nearly energy-conserving.
     Midpoint,
+}
+
+/// Which forces a step takes at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// None.
+    Nothing,
+    /// Dampers of joints.
+    Joints,
+    /// All dampers and velocity gains.
+    Rates,
+    /// Springs and position gains too.
+    Springs,
 }
 
 /// What a step did.
@@ -94,13 +117,22 @@ impl Machine {
         work.before.copy_from(state);
         let mut report = MachineReport::default();
         match scheme {
-            MachineScheme::Implicit => self.velocity_step(state, h, true, work, &mut report),
-            MachineScheme::SemiImplicit => self.velocity_step(state, h, false, work, &mut report),
+            MachineScheme::Implicit => self.velocity_step(state, h, self.level(), work, &mut report),
+            MachineScheme::SemiImplicit => self.velocity_step(state, h, Level::Nothing, work, &mut report),
             MachineScheme::RungeKutta4 => self.runge_kutta(state, h, work, &mut report),
             MachineScheme::Midpoint => self.midpoint(state, h, work, &mut report),
         }
-        self.end_step(state, h, work)?;
+        self.end_step(state, h, scheme == MachineScheme::RungeKutta4, work)?;
         Ok(report)
+    }
+
+    /// What an implicit step takes at its end.
+    pub(super) fn level(&self) -> Level {
+        match self.integrator {
+            RobotIntegrator::Discrete | RobotIntegrator::Rk4 => Level::Springs,
+            RobotIntegrator::Implicit | RobotIntegrator::ImplicitFast => Level::Rates,
+            RobotIntegrator::Euler => Level::Joints,
+        }
     }
 
     fn check_state(&self, state: &MachineState) -> Result<(), MachineStepError> {
@@ -123,197 +155,17 @@ impl Machine {
         Ok(())
     }
 
-    /// τ of everything that is not a row or a servo of [`add_drives`](Self::add_drives), into `fixed_tau`; gains that are
-    /// to be implicit into `diagonal` as B + hK, and −hKv into τ. After kinematics.
-    fn fixed_forces(&self, state: &MachineState, h: f64, implicit: bool, work: &mut MachineWork) {
-        let MachineWork { tree: w, fixed_tau: tau, diagonal, dv, dense, other, .. } = work;
-        tau.copy_from_slice(&state.tau);
-        self.tree.add_passive_forces(&state.q, &state.v, w, tau);
-        diagonal.fill(0.0);
-        let mut gain = |d: usize, kp: f64, kd: f64| diagonal[d] += kd + h * kp;
-        if implicit {
-            for d in 0..tau.len() {
-                gain(d, self.tree.stiffness()[d], self.tree.damping()[d]);
-            }
-        }
-        self.add_controller(state, w, dv, other, tau, |d, kp, kd| {
-            if implicit {
-                gain(d, kp, kd);
-            }
-        });
-        if implicit {
-            // −hKv: the spring's force at the end of the step. A damper's part is in the matrix alone.
-            for d in 0..tau.len() {
-                tau[d] -= h * self.tree.stiffness()[d] * state.v[d];
-            }
-            if let Some(super::Controller::Pd { kp, .. }) = &self.controller {
-                for j in self.driven() {
-                    tau[j] -= h * kp * state.v[j];
-                }
-            }
-        }
-        for cord in self.cords.iter().filter(|cord| cord.stiffness != 0.0 || cord.damping != 0.0) {
-            dense.fill(0.0);
-            let length = self.measure_cord(cord, &state.q, w, dense);
-            let rate = crate::math::dot(dense, &state.v);
-            let pull = -cord.stiffness * cord.stretch(length) - cord.damping * rate;
-            tau.iter_mut().zip(&*dense).for_each(|(t, a)| *t += a * pull);
-        }
-        dense.fill(0.0);
-    }
-
-    /// Dofs that controllers drive.
-    fn driven(&self) -> impl Iterator<Item = usize> + '_ {
-        use crate::bodies::articulated::JointKind::{Hinge, Slide};
-        self.tree.joints().iter().filter(|j| matches!(j.kind, Hinge | Slide)).map(|j| j.v.start)
-    }
-
-    /// True if an actuator is taken at the end of the step: it holds against motion of one dof, or of a tendon.
-    fn is_servo(&self, k: usize, law: &super::drives::Law) -> bool {
-        let drive = &self.drives[k];
-        matches!(drive.pull, Pull::Dof { .. } | Pull::Cord(_))
-            && law.kp >= 0.0
-            && law.kd >= 0.0
-            && law.kp + law.kd > 0.0
-    }
-
-    /// τ ← fixed forces and actuators, diagonal ← h(B + hK) of both.
-    fn add_drives(&self, state: &mut MachineState, h: f64, implicit: bool, work: &mut MachineWork) {
-        work.tau.copy_from_slice(&work.fixed_tau);
-        work.u.iter_mut().zip(&work.diagonal).for_each(|(u, b)| *u = h * b);
-        for k in 0..self.drives.len() {
-            let (drive, law) = (&self.drives[k], self.drives[k].law(state, k, h));
-            let servo = implicit && self.is_servo(k, &law);
-            if servo && matches!(drive.pull, Pull::Cord(_)) {
-                continue;
-            }
-            let MachineWork { tree: w, tau, dense, u, stands, .. } = work;
-            if let Pull::Dof { q, v } = drive.pull {
-                let g = drive.gear[0];
-                let (length, rate) = (g * state.q[q], g * state.v[v]);
-                let whole = law.f0 - law.kp * length - law.kd * rate;
-                state.force[k] = match (servo, stands[k], drive.force_range) {
-                    (true, 0, _) => {
-                        u[v] += h * g * g * (law.kd + h * law.kp);
-                        whole - h * law.kp * rate
-                    }
-                    (true, -1, Some([low, _])) => low,
-                    (true, _, Some([_, high])) => high,
-                    _ => drive.clamp_force(whole),
-                };
-                tau[v] += g * state.force[k];
-                continue;
-            }
-            dense.fill(0.0);
-            let length = self.measure_drive(drive, &state.q, w, dense);
-            let rate = crate::math::dot(dense, &state.v);
-            let force = drive.clamp_force(law.f0 - law.kp * length - law.kd * rate);
-            state.force[k] = force;
-            tau.iter_mut().zip(&*dense).for_each(|(t, a)| *t += a * force);
-            dense.fill(0.0);
-        }
-        self.bound_efforts(state, work);
-    }
-
-    /// Bounds on the sum of actuator forces on one joint, where a description has them.
-    fn bound_efforts(&self, state: &MachineState, work: &mut MachineWork) {
-        for &(d, [low, high]) in &self.efforts {
-            let sum: f64 =
-                self.drives.iter().zip(&state.force).fold(0.0, |sum, (drive, f)| match drive.pull {
-                    Pull::Dof { v, .. } if v == d => sum + drive.gear[0] * f,
-                    _ => sum,
-                });
-            work.tau[d] += sum.max(low).min(high) - sum;
-        }
-    }
-
-    /// Which servos of single dofs stand wrong after a solve; true if any was moved.
-    fn move_stands(&self, state: &MachineState, h: f64, after: &[f64], work: &mut MachineWork) -> bool {
-        let mut moved = false;
-        for (k, drive) in self.drives.iter().enumerate() {
-            let (Pull::Dof { q, v }, Some([low, high])) = (&drive.pull, drive.force_range) else { continue };
-            let law = drive.law(state, k, h);
-            if !self.is_servo(k, &law) {
-                continue;
-            }
-            let (g, rate) = (drive.gear[0], drive.gear[0] * after[*v]);
-            let force = law.f0 - law.kp * (g * state.q[*q] + h * rate) - law.kd * rate;
-            let slack = 1e-12 * (force.abs() + low.abs() + high.abs());
-            let stand = match work.stands[k] {
-                0 if force < low - slack => -1,
-                0 if force > high + slack => 1,
-                -1 if force > low + slack => 0,
-                1 if force < high - slack => 0,
-                same => same,
-            };
-            moved |= stand != work.stands[k];
-            work.stands[k] = stand;
-        }
-        moved
-    }
-
-    /// Rows of servos on tendons: ℓ̇⁺ + rλ = r(f₀ − kp ℓ), r = 1/(h kp + kd), λ in the force range. After kinematics.
-    fn add_servo_rows(&self, state: &MachineState, h: f64, work: &mut MachineWork) {
-        let MachineWork { tree: w, rows, dense, .. } = work;
-        for (k, drive) in self.drives.iter().enumerate().filter(|(_, d)| matches!(d.pull, Pull::Cord(_))) {
-            let law = drive.law(state, k, h);
-            if self.is_servo(k, &law) {
-                let length = self.measure_drive(drive, &state.q, w, dense);
-                let r = 1.0 / (h * law.kp + law.kd);
-                let range = drive.force_range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
-                rows.push_dense(dense, range, r * (law.f0 - law.kp * length));
-                rows.end_group();
-                let last = rows.len() - 1;
-                (rows.softness[last], rows.drive[last]) = (r, Some(k));
-            }
-        }
-    }
-
-    /// Effective mass M + hB + h²K of an implicit step from `state`, dense and row by row: armature, dampers, springs and
-    /// servos included, those on tendons as h(hkp + kd)aaᵀ, but for servos at the bounds of their force in `after`. After
-    /// that step, with the buffers that it used.
-    pub fn effective_mass(
-        &self,
-        state: &MachineState,
-        after: &MachineState,
-        h: f64,
-        work: &mut MachineWork,
-        mass: &mut [f64],
-    ) {
-        let m = self.tree.freedoms();
-        self.tree.kinematics(&state.q, &mut work.tree);
-        self.tree.mass_matrix(&mut work.tree).to_dense(&self.tree, mass);
-        for (d, x) in work.u.iter().enumerate() {
-            mass[d * m + d] += x;
-        }
-        work.rows.clear();
-        work.dense.fill(0.0);
-        self.add_servo_rows(state, h, work);
-        for i in 0..work.rows.len() {
-            let bounds = work.rows.bounds[i];
-            let force = work.rows.drive[i].map_or(0.0, |k| after.force[k]);
-            if force > bounds.low && force < bounds.high {
-                let row: Vec<(usize, f64)> = work.rows.row(i).collect();
-                for &(d, a) in &row {
-                    for &(e, b) in &row {
-                        mass[d * m + e] += h / work.rows.softness[i] * a * b;
-                    }
-                }
-            }
-        }
-    }
-
     /// v⁺ by rows at the velocity level, then drift and projection.
     fn velocity_step(
         &self,
         state: &mut MachineState,
         h: f64,
-        implicit: bool,
+        level: Level,
         work: &mut MachineWork,
         report: &mut MachineReport,
     ) {
-        self.find_velocity(state, h, implicit, &[], work, report);
-        self.take_velocity(state, h, implicit, work);
+        self.find_velocity(state, h, level, &[], work, report);
+        self.take_velocity(state, h, level, work);
         self.tree.integrate(&mut state.q, &state.v, h);
         self.project(state, false, work, report);
     }
@@ -323,13 +175,13 @@ impl Machine {
         &self,
         state: &mut MachineState,
         h: f64,
-        implicit: bool,
+        level: Level,
         extra: &[f64],
         work: &mut MachineWork,
         report: &mut MachineReport,
     ) {
         self.tree.kinematics(&state.q, &mut work.tree);
-        self.fixed_forces(state, h, implicit, work);
+        self.fixed_forces(state, h, level, work);
         work.fixed_tau.iter_mut().zip(extra).for_each(|(t, e)| *t += e);
         work.lambda.clear();
         work.stands.clear();
@@ -337,9 +189,14 @@ impl Machine {
         let mut built = false;
         for round in 1..=SERVO_ROUNDS {
             report.iterations = round;
-            self.add_drives(state, h, implicit, work);
-            let diagonal = if implicit { &work.u[..] } else { &[] };
+            self.add_drives(state, h, level, work);
+            let diagonal = if level > Level::Nothing { &work.u[..] } else { &[] };
             self.tree.accelerate_by_choice(&state.v, &work.tau, &[], diagonal, &mut work.tree, &mut work.dv);
+            if level == Level::Rates && self.integrator == RobotIntegrator::Implicit {
+                self.turn_all(&state.v, h, work);
+            } else if level >= Level::Rates {
+                self.turn_alone(&state.v, h, work);
+            }
             for d in 0..work.v.len() {
                 work.v[d] = state.v[d] + h * work.dv[d];
             }
@@ -348,9 +205,8 @@ impl Machine {
                 let after = std::mem::take(&mut work.v);
                 work.rows.clear();
                 self.add_loop_rows(&state.q, None, work);
-                if implicit {
-                    self.add_servo_rows(state, h, work);
-                }
+                self.add_servo_rows(state, h, level, work);
+                self.add_cord_rows(state, h, level, work);
                 self.add_friction_rows(&state.q, work);
                 self.add_limit_rows(&state.q, &after, h, work);
                 work.v = after;
@@ -360,7 +216,7 @@ impl Machine {
                 self.note(&solved, work, report);
             }
             let after = std::mem::take(&mut work.v);
-            let again = implicit && self.move_stands(state, h, &after, work);
+            let again = level >= Level::Springs && self.move_stands(state, h, &after, work);
             work.v = after;
             if !again {
                 break;
@@ -374,7 +230,7 @@ impl Machine {
         &self,
         state: &mut MachineState,
         h: f64,
-        implicit: bool,
+        level: Level,
         work: &mut MachineWork,
     ) {
         for (i, k) in work.rows.drive.iter().enumerate() {
@@ -382,20 +238,8 @@ impl Machine {
                 state.force[*k] = work.lambda[i];
             }
         }
-        self.read_servo_forces(state, h, implicit, work);
+        self.read_servo_forces(state, h, level, work);
         state.v.copy_from_slice(&work.v);
-    }
-
-    /// Forces of implicit servos at the end of the step, for sensors.
-    fn read_servo_forces(&self, state: &mut MachineState, h: f64, implicit: bool, work: &MachineWork) {
-        for k in 0..self.drives.len() {
-            let (drive, law) = (&self.drives[k], self.drives[k].law(state, k, h));
-            if let (Pull::Dof { q, v }, true) = (&drive.pull, implicit && self.is_servo(k, &law)) {
-                let (g, rate) = (drive.gear[0], drive.gear[0] * work.v[*v]);
-                let force = law.f0 - law.kp * (g * state.q[*q] + h * rate) - law.kd * rate;
-                state.force[k] = drive.clamp_force(force);
-            }
-        }
     }
 
     /// work.v ← v⁺ from v*, by the rows.
@@ -421,8 +265,8 @@ impl Machine {
     /// dv/dt at (q, v) with loops held at the acceleration level; into `work.dv`.
     fn acceleration(&self, state: &mut MachineState, work: &mut MachineWork, report: &mut MachineReport) {
         self.tree.kinematics(&state.q, &mut work.tree);
-        self.fixed_forces(state, 0.0, false, work);
-        self.add_drives(state, 0.0, false, work);
+        self.fixed_forces(state, 0.0, Level::Nothing, work);
+        self.add_drives(state, 0.0, Level::Nothing, work);
         self.tree.accelerate_by_choice(&state.v, &work.tau, &[], &[], &mut work.tree, &mut work.dv);
         if self.loops.is_empty() {
             return;
@@ -465,6 +309,8 @@ impl Machine {
                 state.q.copy_from_slice(&start.q);
                 self.tree.integrate(&mut state.q, &u, next * h);
                 state.time = start.time + next * h;
+                state.activation.copy_from_slice(&start.activation);
+                self.advance_activations(state, next * h, true);
                 for d in 0..u.len() {
                     state.v[d] = start.v[d] + next * h * work.dv[d];
                     u[d] *= next * h;
@@ -472,6 +318,7 @@ impl Machine {
             }
         }
         state.time = start.time;
+        state.activation.copy_from_slice(&start.activation);
         state.q.copy_from_slice(&start.q);
         self.tree.integrate(&mut state.q, &work.v_sum, h);
         for d in 0..u.len() {
@@ -493,8 +340,8 @@ impl Machine {
             stage.q.copy_from_slice(q);
             stage.v.copy_from_slice(v);
             self.tree.kinematics(q, &mut other.tree);
-            self.fixed_forces(stage, 0.0, false, other);
-            self.add_drives(stage, 0.0, false, other);
+            self.fixed_forces(stage, 0.0, Level::Nothing, other);
+            self.add_drives(stage, 0.0, Level::Nothing, other);
             other.dv.fill(0.0);
             self.tree.add_passive_forces(q, v, &mut other.tree, &mut other.dv);
             for d in 0..tau.len() {

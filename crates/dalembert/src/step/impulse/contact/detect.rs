@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::sweep::{Columns, Contact, Inverse, Side, Spin, visit, visit_spin};
 use super::{ContactWork, Info, NONE};
-use crate::collide::rigid::WORLD;
+use crate::collide::rigid::{Touch, WORLD};
 use crate::joints::Softness;
 use crate::math::{Mat3, Pose, Vec3, set_triple, triple};
 use crate::model::{Compliance, ContactPoint, Model, Part, State, TouchModel};
@@ -16,8 +16,13 @@ const MARGIN: f64 = 0.01;
 /// Columns of W that are nothing beside the others get this part of its trace: a body among joints may not move in all
 /// directions.
 const FLOOR: f64 = 1e-11;
+/// Points of two manifolds that are nearer than this part of the smallest shape may be the same under other names.
+const NEAR: f64 = 0.02;
 /// Sweeps before they are mixed.
 const PLAIN: u32 = 6;
+/// Islands of up to so many contacts of bodies by themselves are solved to this part of the tolerance.
+const SMALL: usize = 100;
+const FINE: f64 = 0.01;
 /// Sweeps before Newton's method is tried.
 const PATIENCE: u32 = 16;
 
@@ -90,7 +95,7 @@ impl ContactWork {
         self.spins.clear();
         self.clusters.iter_mut().for_each(|c| c.touched = false);
         let detector = std::mem::take(&mut self.detector);
-        let mut old = 0;
+        let (mut old, near) = (0, NEAR * touch.length);
         for manifold in detector.manifolds() {
             let key = [manifold.a, manifold.b, manifold.part];
             while old < state.contacts.len() && state.contacts[old].key() < key {
@@ -111,7 +116,7 @@ impl ContactWork {
             // Surfaces that stick have v_a + belt_a = v_b + belt_b.
             let belt = touch.belt(manifold.b) - touch.belt(manifold.a);
             for p in manifold.points() {
-                let last = known.iter().find(|c| c.feature == p.feature);
+                let last = remembered(known, manifold.points(), p, near);
                 let sides = nodes.map(|n| self.side(n));
                 let center = |b: u32| match touch.parts.get(b as usize) {
                     Some(Part::Rigid(k)) => triple(&state.q[7 * *k as usize..], 0),
@@ -313,14 +318,19 @@ impl ContactWork {
             let scale = self.contacts[range.clone()].iter().map(speed);
             let scale = scale.fold(h * model.gravity.norm(), f64::max).max(1e-12);
             let (tolerance, most) = (settings.tolerance * scale, settings.most_sweeps);
-            let (mut sweeps, mut moved) = self.solve_island(range.clone(), tolerance, most.min(PATIENCE));
-            if moved > tolerance && most > sweeps {
-                let left = self.solve_direct(range.clone(), moved, tolerance);
-                let left = left.or_else(|| self.solve_dense(range.clone(), moved, tolerance));
+            self.rows_of(range.clone());
+            // Sweeps that move little may still be far from the end; where Newton's method is cheap it has the last word.
+            let loose = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Loose(_) | Side::World));
+            let small = range.len() <= SMALL && self.contacts[range.clone()].iter().all(loose);
+            let fine = if small { FINE * tolerance } else { tolerance };
+            let (mut sweeps, mut moved) = self.sweep_some(range.clone(), fine, most.min(PATIENCE));
+            if moved > fine && most > sweeps {
+                let left = self.solve_direct(range.clone(), moved, fine);
+                let left = left.or_else(|| self.solve_dense(range.clone(), moved, fine));
                 moved = left.unwrap_or(moved);
             }
             if moved > tolerance && most > sweeps {
-                let (more, left) = self.solve_island(range, tolerance, most - sweeps);
+                let (more, left) = self.sweep_some(range, tolerance, most - sweeps);
                 (sweeps, moved) = (sweeps + more, left);
             }
             report.iterations = report.iterations.max(sweeps);
@@ -328,6 +338,15 @@ impl ContactWork {
             report.unfinished |= moved > settings.tolerance * scale;
         }
         report.contacts = self.contacts.iter().filter(|c| c.impulse != Vec3::zeros()).count() as u32;
+    }
+
+    /// Sweeps over an island, and over rows of robots if it has any.
+    pub(super) fn sweep_some(&mut self, range: Range<usize>, tolerance: f64, most: u32) -> (u32, f64) {
+        if self.rows_at_hand.is_empty() {
+            self.solve_island(range, tolerance, most)
+        } else {
+            self.sweep_with_rows(range, tolerance, most)
+        }
     }
 
     /// Sweeps and the last change of a relative velocity \[m/s\].
@@ -418,6 +437,23 @@ impl ContactWork {
             };
         }
     }
+}
+
+/// The point of the step before that a point was: of the same features, or else, where corners of two shapes lie on each
+/// other and their features change names by rounding, the nearest that is not another one.
+fn remembered<'a>(
+    known: &'a [ContactPoint],
+    points: &[Touch],
+    p: &Touch,
+    near: f64,
+) -> Option<&'a ContactPoint> {
+    let same = known.iter().find(|c| c.feature == p.feature);
+    if same.is_some() || known.is_empty() {
+        return same;
+    }
+    let free = known.iter().filter(|c| points.iter().all(|o| o.feature != c.feature));
+    let way = |c: &ContactPoint| (c.point - p.point).norm();
+    free.min_by(|a, b| way(a).total_cmp(&way(b))).filter(|c| way(c) < near)
 }
 
 /// When a gap closes that changes at a rate u < 0 with acceleration a; none if not within h.

@@ -8,20 +8,33 @@
 //!
 //! whose slope is $M(x - v_{free}) - \sum J^T P_K(y_c)$ and whose tangent is $M + \sum J^T \rho\,\partial P_K J$, sparse,
 //! symmetric and positive definite: bodies are its nodes, contacts its edges. $p \leftarrow P_K(y)$ and s from the new
-//! velocities are the outer rounds; with ρ at 10⁸ of 1/W a few are enough at any ratio of masses. The tangent is
-//! factored within its envelope, bodies numbered breadth first (Cuthill and McKee 1969).
+//! velocities are the outer rounds, each of which shrinks the error in a mode of W with eigenvalue λ by 1/(1 + ρλ): with ρ at
+//! 10⁸ of 1/W a few are enough at any ratio of masses. The tangent is factored within its envelope, bodies numbered
+//! breadth first (Cuthill and McKee 1969).
+//!
+//! Where the sets of contacts that stick, slip and part are known, as they are from step to step of things at rest, one
+//! stiff round is all. Where they are not, a stiff function has a kink in every direction and Newton's method cuts its
+//! steps to nothing: then the rounds begin soft, at ρ = 10/W, where many contacts change sets at once, and ρ grows thirty
+//! times from round to round. A round that Newton's method does not finish counts for nothing, and the ones behind it
+//! are softer.
 
 use std::ops::Range;
 
-use super::sweep::{Contact, Field, Side, visit};
+use super::sweep::{Contact, Field, Side, unrest};
 use super::{ContactWork, NONE};
 use crate::math::rotation::skew;
 use crate::math::{Mat3, Vec3, dot, triple};
 
-/// ρ over 1/W.
-const STIFF: f64 = 1e8;
-const ROUNDS: u32 = 12;
+/// ρ over 1/W: at most, of the first soft round, and how it grows.
+pub(super) const STIFF: f64 = 1e8;
+pub(super) const SOFT: f64 = 10.0;
+pub(super) const CLIMB: f64 = 30.0;
+const ROUNDS: u32 = 20;
+/// Rounds that make nothing better before the search ends.
+const PATIENCE: u32 = 3;
 const NEWTON: u32 = 30;
+/// Steps of Newton's method while the impulses of the step before are believed.
+const TRUSTED: u32 = 8;
 /// Most multiplications of one factorisation.
 const DEAREST: f64 = 1.5e6;
 
@@ -48,6 +61,10 @@ pub(super) struct Direct {
     s: Vec<f64>,
     /// The best impulses so far.
     best: Vec<Vec3>,
+    /// ρ over 1/W of this round.
+    stiff: f64,
+    /// The largest that Newton's method can handle here.
+    stiffest: f64,
 }
 
 /// The nearest point of the cone about n, and the slope there.
@@ -188,7 +205,7 @@ impl Direct {
         self.s.resize(contacts.len(), 0.0);
     }
 
-    /// Outer rounds; the impulses that a sweep changes least are kept.
+    /// Outer rounds; the impulses that a sweep would change least are kept.
     fn search(
         &mut self,
         field: &Field,
@@ -201,20 +218,42 @@ impl Direct {
         self.begin(field, contacts);
         self.best.clear();
         self.best.extend(contacts.iter().map(|c| c.impulse));
-        let (mut best, mut patience) = (before, 4);
-        for _ in 0..ROUNDS {
-            self.round(field, free, x, contacts);
+        let unrest = |x: &[f64], contacts: &[Contact]| {
+            contacts.iter().map(|c| unrest(field, x, c)).fold(0.0, f64::max)
+        };
+        let (mut best, mut patience) = (before, PATIENCE);
+        (self.stiff, self.stiffest) = (STIFF, STIFF);
+        for k in 0..ROUNDS {
+            let done = self.round(field, free, x, contacts, k == 0);
             // The velocities that go with the impulses, to the last digit.
             self.settle(field, free, x, contacts);
-            let moved = contacts.iter_mut().map(|c| visit(field, x, c)).fold(0.0, f64::max);
-            if moved < best {
-                best = moved;
+            let left = if done { unrest(x, contacts) } else { f64::INFINITY };
+            let better = left < best;
+            if better {
+                best = left;
                 self.best.iter_mut().zip(&*contacts).for_each(|(p, c)| *p = c.impulse);
-            } else {
-                patience -= 1;
             }
-            if best <= tolerance || patience == 0 {
+            if best <= tolerance {
                 break;
+            }
+            if k == 0 && !(left < 0.01 * before) {
+                // The sets that the impulses tell are not those of the answer.
+                self.stiff = SOFT;
+            } else if !done {
+                self.stiffest = (self.stiff / CLIMB).max(SOFT);
+                self.stiff = self.stiffest;
+            } else {
+                self.stiff = (self.stiff * CLIMB).min(self.stiffest);
+            }
+            if !better && (!done || self.stiff >= self.stiffest) {
+                patience -= 1;
+                if patience == 0 {
+                    break;
+                }
+            }
+            if !better {
+                contacts.iter_mut().zip(&self.best).for_each(|(c, p)| c.impulse = *p);
+                self.settle(field, free, x, contacts);
             }
         }
         contacts.iter_mut().zip(&self.best).for_each(|(c, p)| c.impulse = *p);
@@ -222,8 +261,15 @@ impl Direct {
         best
     }
 
-    /// One outer round: the least of the convex function, then new impulses.
-    fn round(&mut self, field: &Field, free: &[f64], x: &mut [f64], contacts: &mut [Contact]) {
+    /// One outer round: the least of the convex function, then new impulses. False if Newton's method did not get there.
+    fn round(
+        &mut self,
+        field: &Field,
+        free: &[f64],
+        x: &mut [f64],
+        contacts: &mut [Contact],
+        trust: bool,
+    ) -> bool {
         for ((c, p), s) in contacts.iter().zip(&mut self.p).zip(&mut self.s) {
             let u = field.relative(x, c) - c.target;
             let across = u - c.normal.dot(&u) * c.normal;
@@ -232,8 +278,10 @@ impl Direct {
         }
         let mut last = self.merit(field, free, x, contacts);
         // The first step trusts the impulses that are there to say which contacts stick, slip and part.
-        self.assemble(field, free, x, contacts, true);
-        if self.factor() {
+        if trust {
+            self.assemble(field, free, x, contacts, true);
+        }
+        if trust && self.factor() {
             self.solve();
             self.trial.clear();
             self.trial.extend_from_slice(x);
@@ -248,7 +296,8 @@ impl Direct {
             }
         }
         let scale = self.fastest(free).max(self.fastest(x));
-        for _ in 0..NEWTON {
+        let mut done = false;
+        for _ in 0..if trust { TRUSTED } else { NEWTON } {
             self.assemble(field, free, x, contacts, false);
             if !self.factor() {
                 break;
@@ -278,12 +327,14 @@ impl Direct {
             let size = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
             // What is left of a step this small is rounding.
             if part == 1.0 && size < 1e-10 * scale {
+                done = true;
                 break;
             }
         }
         for (k, c) in contacts.iter_mut().enumerate() {
             c.impulse = project(&self.aim(k, field, x, c), &c.normal, c.friction).0;
         }
+        done
     }
 
     /// The largest velocity of a body.
@@ -292,10 +343,15 @@ impl Direct {
         self.bodies.iter().map(of).fold(0.0, f64::max)
     }
 
+    /// ρ of a contact.
+    fn stiffness(&self, c: &Contact) -> f64 {
+        3.0 * self.stiff / c.W.trace()
+    }
+
     /// y of a contact.
     fn aim(&self, k: usize, field: &Field, x: &[f64], c: &Contact) -> Vec3 {
         let u = field.relative(x, c) - c.target + self.s[k] * c.normal;
-        self.p[k] - stiffness(c) * u
+        self.p[k] - self.stiffness(c) * u
     }
 
     fn merit(&self, field: &Field, free: &[f64], x: &[f64], contacts: &[Contact]) -> f64 {
@@ -307,7 +363,7 @@ impl Direct {
         }
         for (k, c) in contacts.iter().enumerate() {
             let p = project(&self.aim(k, field, x, c), &c.normal, c.friction).0;
-            sum += 0.5 * p.norm_squared() / stiffness(c);
+            sum += 0.5 * p.norm_squared() / self.stiffness(c);
         }
         sum
     }
@@ -333,7 +389,7 @@ impl Direct {
             } else {
                 project(&aim, &c.normal, c.friction)
             };
-            let H = stiffness(c) * slope;
+            let H = self.stiffness(c) * slope;
             let place = |s: usize| match c.sides[s] {
                 Side::Loose(at) => Some(self.local[at as usize / 6] as usize),
                 _ => None,
@@ -439,11 +495,6 @@ impl Direct {
             field.push(x, c, &c.impulse);
         }
     }
-}
-
-/// ρ of a contact.
-pub(super) fn stiffness(c: &Contact) -> f64 {
-    3.0 * STIFF / c.W.trace()
 }
 
 #[cfg(test)]

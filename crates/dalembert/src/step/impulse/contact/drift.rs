@@ -11,6 +11,8 @@ use crate::step::impulse::Impulse;
 const SHARE: f64 = 0.2;
 /// Overlaps below this part of the smallest shape are left.
 const SLOP: f64 = 1e-5;
+/// Rounds in which bodies may be found in each other's way.
+const HELD_ROUNDS: u32 = 4;
 /// Sweeps over the position-only velocities.
 const SWEEPS: u32 = 40;
 
@@ -67,31 +69,68 @@ impl ContactWork {
         }
     }
 
-    /// What contacts did to each body by itself.
-    pub(super) fn note_moved(&mut self) {
+    /// What contacts did to each body by itself. Bodies that were found held before stay so unless `anew`.
+    pub(super) fn note_moved(&mut self, touch: &TouchModel, h: f64, anew: bool) {
         let n = self.slots();
-        self.moved.clear();
-        self.moved.resize(n, Moved { held: false, impact: -1.0 });
+        if anew {
+            self.moved.clear();
+        }
+        self.moved.resize(n, Moved::default());
+        self.moved.iter_mut().for_each(|m| m.late = Vec3::zeros());
         for (c, info) in self.contacts.iter().zip(&self.info) {
             if c.impulse == Vec3::zeros() {
                 continue;
             }
-            for (side, node) in c.sides.iter().zip(info.nodes) {
-                if let Side::Loose(_) = side {
-                    let moved = &mut self.moved[node as usize];
-                    if info.impact < 0.0 {
-                        moved.held = true;
-                    } else if moved.impact < 0.0 || info.impact < moved.impact {
-                        moved.impact = info.impact;
+            for (s, side) in c.sides.iter().enumerate() {
+                if let Side::Loose(at) = *side {
+                    let slot = at as usize / 6;
+                    let sign = if s == 0 { 1.0 } else { -1.0 };
+                    let moved = &mut self.moved[slot];
+                    moved.held |= info.impact < 0.0;
+                    let late = h - info.impact.max(0.0);
+                    moved.late += (late * sign * self.field.inverse[slot].mass) * c.impulse;
+                }
+            }
+        }
+        // A kick that comes late leaves less way than h v⁺: whoever would be in the way of another moves by h v⁺.
+        let slop = SLOP * touch.length;
+        for _ in 0..HELD_ROUNDS {
+            let mut found = false;
+            for k in 0..self.contacts.len() {
+                let (c, info) = (&self.contacts[k], &self.info[k]);
+                let way = self.way(&c.sides[0], &c.arms[0], h) - self.way(&c.sides[1], &c.arms[1], h);
+                if info.soft || info.gap.max(0.0) + c.normal.dot(&way) >= -slop {
+                    continue;
+                }
+                for s in 0..2 {
+                    if let Side::Loose(at) = self.contacts[k].sides[s] {
+                        let held = &mut self.moved[at as usize / 6].held;
+                        found |= !*held;
+                        *held = true;
                     }
                 }
             }
+            if !found {
+                break;
+            }
+        }
+    }
+
+    /// How far the point of one side goes in the step.
+    fn way(&self, side: &Side, arm: &Vec3, h: f64) -> Vec3 {
+        let end = h * self.field.velocity(&self.field.x, side, arm);
+        match *side {
+            Side::Loose(at) if !self.moved[at as usize / 6].held => {
+                let slot = at as usize / 6;
+                let middle = 0.5 * (triple(&self.start, 2 * slot) + triple(&self.free, 2 * slot));
+                end + h * (middle - triple(&self.field.x, 2 * slot)) + self.moved[slot].late
+            }
+            _ => end,
         }
     }
 
     /// Bodies by themselves take their velocities and move.
     pub(super) fn drift_loose(&mut self, model: &Model, state: &mut State, h: f64) {
-        self.note_moved();
         let State { q, v, .. } = state;
         for (k, &slot) in self.slot_rigid.iter().enumerate() {
             let slot = slot as usize;
@@ -99,27 +138,13 @@ impl ContactWork {
                 continue;
             }
             let moved = self.moved[slot];
-            let new = &self.field.x[6 * slot..6 * slot + 6];
-            let (v0, free, v1) =
-                (triple(&self.start, 2 * slot), triple(&self.free, 2 * slot), triple(new, 0));
+            let (v0, free) = (triple(&self.start, 2 * slot), triple(&self.free, 2 * slot));
             let x = triple(&q[7 * k..], 0);
-            if moved.held || moved.impact < 0.0 {
-                v[6 * k..6 * k + 6].copy_from_slice(new);
-                model.rigid.free_flight_of(q, v, k, h);
-            } else {
-                // Turns as without the impact until it comes, then with it.
-                let turn = triple(new, 1) - triple(&self.free, 2 * slot + 1);
-                v[6 * k..6 * k + 6].copy_from_slice(&self.free[6 * slot..6 * slot + 6]);
-                model.rigid.free_flight_of(q, v, k, moved.impact);
-                let w = triple(v, 2 * k + 1) + turn;
-                set_triple(v, 2 * k, &v1);
-                set_triple(v, 2 * k + 1, &w);
-                model.rigid.free_flight_of(q, v, k, h - moved.impact);
-            }
+            v[6 * k..6 * k + 6].copy_from_slice(&self.field.x[6 * slot..6 * slot + 6]);
+            model.rigid.free_flight_of(q, v, k, h);
             if !moved.held {
-                // The parabola, and the kick of an impact from its time on.
-                let late = if moved.impact < 0.0 { 0.0 } else { h - moved.impact };
-                let to = x + 0.5 * h * (v0 + free) + late * (v1 - free);
+                // The parabola, and the kick of each impact from its time on.
+                let to = x + 0.5 * h * (v0 + free) + moved.late;
                 set_triple(&mut q[7 * k..], 0, &to);
             }
             let push = &self.push[6 * slot..6 * slot + 6];

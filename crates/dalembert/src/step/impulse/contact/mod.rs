@@ -19,8 +19,9 @@
 //! **Bouncing.** With $u_n^-$ and the acceleration a of the point without impulses, the impact comes at the time τ with
 //! $g + u_n^-\tau + \tfrac12 a\tau^2 = 0$, at the speed $u_\tau = u_n^- + a\tau$, and leaves at $-e\,u_\tau$. So the row
 //! asks for $u_n^+ = u_n^- + a h - (1+e)\,u_\tau$, and a body that does nothing but bounce moves by
-//! $h v^- + \tfrac12 h^2 M^{-1}F + (h-\tau)\,\Delta v$: a ball on the floor keeps its energy to rounding at any h. Bodies
-//! that touch nothing move on their parabola.
+//! $h v^- + \tfrac12 h^2 M^{-1}F + \sum (h-\tau)\,\Delta v$: a ball on the floor keeps its energy to rounding at any h.
+//! Bodies that touch nothing move on their parabola. Where simultaneous impacts with friction would add energy, they
+//! bounce less (see `energy`).
 //!
 //! Book: "Contact by impulses".
 
@@ -29,9 +30,11 @@ mod dense;
 mod detect;
 mod direct;
 mod drift;
+mod energy;
 mod islands;
 mod mix;
 mod robots;
+mod rows;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -111,6 +114,9 @@ pub(super) struct ContactWork {
     best: Vec<[Vec3; 2]>,
     info: Vec<Info>,
     spins: Vec<Spin>,
+    /// Rows of robots with bounds, and those of the island that is solved.
+    bound_rows: Vec<rows::BoundRow>,
+    rows_at_hand: Vec<u32>,
     islands: Islands,
     /// Position-only velocities.
     push: Vec<f64>,
@@ -132,8 +138,8 @@ pub(super) struct ContactWork {
 struct Moved {
     /// Some contact other than an impact holds it.
     held: bool,
-    /// Time of its first impact \[s\]; negative if there is none.
-    impact: f64,
+    /// Way that the kicks of impacts make from their times on \[m\].
+    late: Vec3,
 }
 
 impl Impulse {
@@ -193,6 +199,7 @@ impl ContactWork {
                 break;
             }
         }
+        self.bound_energy(settings, touch, model, h, &mut all);
         self.part_overlaps(settings, touch, h);
         self.conclude(settings, model, state, f, h, own, &mut all)?;
         self.remember(state, h);

@@ -50,6 +50,14 @@ impl RobotRoom {
             .collect();
     }
 
+    pub(super) fn work(&self, robot: usize) -> &MachineWork {
+        &self.rooms[robot].work
+    }
+
+    pub(super) fn work_mut(&mut self, robot: usize) -> &mut MachineWork {
+        &mut self.rooms[robot].work
+    }
+
     /// Pose, velocity and angular velocity of a link.
     pub(super) fn link(&self, model: &Model, robot: usize, link: usize) -> (Pose, Vec3, Vec3) {
         let (tree, work) = (&model.robots[robot].machine.tree, &self.rooms[robot].work.tree);
@@ -113,6 +121,7 @@ impl ContactWork {
     ) -> bool {
         let islands = self.clusters.len() - self.robots.len();
         let mut again = false;
+        let rows_before = self.bound_rows.len();
         for k in 0..self.robots.len() {
             let cluster = self.clusters[islands + k];
             if round > 0 && !cluster.touched {
@@ -131,7 +140,11 @@ impl ContactWork {
             if changed && cluster.touched {
                 self.fill_robot_columns(k, model, h);
             }
+            if cluster.touched {
+                self.load_bound_rows(k, model, h);
+            }
         }
+        self.bound_rows.drain(..rows_before);
         let _ = report;
         again
     }

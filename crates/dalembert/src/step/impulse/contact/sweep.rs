@@ -315,6 +315,13 @@ fn answer(c: &Contact, q: &Vec3) -> Vec3 {
     frame * slip
 }
 
+/// How far a visit would move the relative velocity of a contact \[m/s\].
+pub(super) fn unrest(field: &Field, x: &[f64], c: &Contact) -> f64 {
+    let u = field.relative(x, c) - c.target;
+    let q = u + (c.softness * c.normal.dot(&c.impulse)) * c.normal - c.W * c.impulse;
+    (c.W * (answer(c, &q) - c.impulse)).norm()
+}
+
 /// One contact anew; returns how far its relative velocity was moved \[m/s\].
 #[inline]
 pub(super) fn visit(field: &Field, x: &mut [f64], c: &mut Contact) -> f64 {
@@ -330,8 +337,8 @@ pub(super) fn visit(field: &Field, x: &mut [f64], c: &mut Contact) -> f64 {
     (c.W * change).norm()
 }
 
-/// The spin friction of one contact anew; returns how far its relative angular velocity was moved \[rad/s\].
-pub(super) fn visit_spin(field: &Field, x: &mut [f64], c: &Contact, spin: &mut Spin) -> f64 {
+/// The spin impulse of one contact for the velocities as they are.
+fn answer_spin(field: &Field, x: &[f64], c: &Contact, spin: &Spin) -> Vec3 {
     let w = field.turn(x, &c.sides[0]) - field.turn(x, &c.sides[1]);
     let (n, pressed) = (&c.normal, c.normal.dot(&c.impulse).max(0.0));
     let old = n.dot(&spin.impulse);
@@ -344,7 +351,17 @@ pub(super) fn visit_spin(field: &Field, x: &mut [f64], c: &Contact, spin: &mut S
     if size > most {
         across *= most / size;
     }
-    let new = about * n + across;
+    about * n + across
+}
+
+/// How far a visit would move the relative angular velocity of a contact \[rad/s\].
+pub(super) fn unrest_spin(field: &Field, x: &[f64], c: &Contact, spin: &Spin) -> f64 {
+    (spin.W * (answer_spin(field, x, c, spin) - spin.impulse)).norm()
+}
+
+/// The spin friction of one contact anew; returns how far its relative angular velocity was moved \[rad/s\].
+pub(super) fn visit_spin(field: &Field, x: &mut [f64], c: &Contact, spin: &mut Spin) -> f64 {
+    let new = answer_spin(field, x, c, spin);
     let change = new - spin.impulse;
     if change == Vec3::zeros() {
         return 0.0;

@@ -1,0 +1,73 @@
+//! A robot in an intersection-free scene: what a step costs, and what part of it the articulation takes.
+
+use std::time::Instant;
+
+use dalembert::prelude::*;
+use dalembert_formats::scene::load_text;
+use dalembert_formats::source::Includes;
+
+use super::{Bencher, on_one_thread};
+
+const STEPS: usize = 100;
+
+/// The seven-joint arm of the program (and its gripper) on its servos, and n boxes on the ground that it sweeps through.
+fn scene(n: usize) -> Result<Simulation, String> {
+    let mut text = String::from(
+        "method = 'ipc'\nipc = { friction = 0.4 }\ndt = 0.01\n[[ground]]\n[[robot]]\nname = 'arm'\nfile = 'robots/arm.xml'\n\
+         position = [0, 0, 0.01]\npositions = { joint1 = -1.2, joint2 = 0.4, joint4 = 1.9, joint6 = 0.8 }\n\
+         controls = { joint1 = -1.2, joint2 = 0.4, joint4 = 1.9, joint6 = 0.8, grip = 0.02 }\n",
+    );
+    for k in 0..n {
+        // A ring of boxes in front of the arm, two deep.
+        let (angle, radius) = (-0.75 + 0.16 * (k / 2) as f64, 0.42 + 0.14 * (k % 2) as f64);
+        let (x, y) = (radius * angle.cos(), radius * angle.sin());
+        text += &format!(
+            "[[rigid]]\nname = 'box{k}'\nshape = {{ box = [0.05, 0.05, 0.2] }}\nmass = 0.3\nposition = [{x}, {y}, 0.101]\n"
+        );
+    }
+    let file =
+        load_text("bench.toml", &text, Includes::Embedded(crate::examples())).map_err(|e| e.to_string())?;
+    Ok(file.build().map_err(|e| e.to_string())?.simulation)
+}
+
+/// Time of a step and the part of it that the articulation's term and the robot's own dynamics take.
+pub(super) fn coupling(b: &mut Bencher) {
+    let n = 20;
+    let mut sim = match scene(n) {
+        Ok(sim) => sim,
+        Err(error) => return eprintln!("the arm and its boxes: {error}"),
+    };
+    let robot = sim.model.robots[0].clone();
+    let mut rows = Vec::new();
+    on_one_thread(|| {
+        for step in 0..STEPS {
+            // The turret turns by a radian, and the hand pushes boxes before it from about the thirtieth step on.
+            robot.control_mut(&mut sim.state)[0] = -1.2 + step as f64 / STEPS as f64;
+            let (start, before) = (Instant::now(), sim.workspace.coupling_time());
+            match sim.step() {
+                Ok(report) => {
+                    let term = sim.workspace.coupling_time() - before;
+                    rows.push((start.elapsed().as_secs_f64(), term.as_secs_f64(), report));
+                }
+                Err(error) => return eprintln!("the arm and its boxes: {error}"),
+            }
+        }
+    });
+    let (before, after) = rows.split_at(rows.len().min(25));
+    for (name, part) in [("arm_boxes_free", before), ("arm_boxes_push", after), ("arm_boxes", &rows)] {
+        if part.is_empty() {
+            continue;
+        }
+        let count = part.len() as f64;
+        let seconds = part.iter().map(|r| r.0).sum::<f64>() / count;
+        let term = part.iter().map(|r| r.1).sum::<f64>() / count;
+        let iterations = part.iter().map(|r| f64::from(r.2.iterations)).sum::<f64>() / count;
+        let contacts = part.iter().map(|r| r.2.contacts).max().unwrap_or(0);
+        let note = format!(
+            "{:.2} ms per step, {:.1} % of it the articulation; {iterations:.1} iterations, up to {contacts} contacts",
+            1e3 * seconds,
+            100.0 * term / seconds
+        );
+        b.row(name, n, seconds, note);
+    }
+}
