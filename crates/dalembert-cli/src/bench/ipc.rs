@@ -79,10 +79,11 @@ pub(super) fn ipc_boxes(b: &mut Bencher) {
             let time = part.iter().map(|(t, _)| t).sum::<f64>() / count;
             let gap = part.iter().map(|(_, r)| r.smallest_gap).fold(f64::INFINITY, f64::min);
             let stuck = part.iter().filter(|(_, r)| r.unfinished).count();
+            let contacts = mean(&|r| f64::from(r.contacts));
             let note = format!(
-                "{:.1} iterations, {:.0} contacts, smallest gap {gap:.1e} m, {stuck} unfinished",
+                "{:.1} iterations, {contacts:.0} contacts, {:.1} µs each, smallest gap {gap:.1e} m, {stuck} unfinished",
                 mean(&|r| f64::from(r.iterations)),
-                mean(&|r| f64::from(r.contacts)),
+                1e6 * time / contacts.max(1.0),
             );
             b.row(name, n * n * n, time, note);
         };
@@ -90,6 +91,37 @@ pub(super) fn ipc_boxes(b: &mut Bencher) {
         let first = if n == 10 { 20 } else { 10 };
         note("boxes_impact", window(first, first + 10));
         note("boxes_settled", window(30, 100));
+        boxes_asleep(b, n);
+    }
+}
+
+/// The same boxes with sleep allowed: a step when all of them are asleep.
+fn boxes_asleep(b: &mut Bencher, n: usize) {
+    const MOST: usize = 400;
+    let mut sim = build(boxes(n, Ipc { sleep_after: 0.1, sleep_speed: 0.05, ..Ipc::default() }));
+    let (mut fell, mut time) = (None, 0.0);
+    on_one_thread(|| {
+        for step in 0..MOST {
+            match sim.step() {
+                Ok(report) if report.iterations == 0 => {
+                    fell = Some(step);
+                    break;
+                }
+                Ok(_) => {}
+                Err(error) => return eprintln!("{n}^3 boxes: {error}"),
+            }
+        }
+        let clock = Clock::now();
+        for _ in 0..100 {
+            if let Err(error) = sim.step() {
+                return eprintln!("{n}^3 boxes: {error}");
+            }
+        }
+        time = clock.seconds() / 100.0;
+    });
+    match fell {
+        Some(step) => b.row("boxes_asleep", n * n * n, time, format!("all asleep from step {step} on")),
+        None => eprintln!("{n}^3 boxes: not all asleep after {MOST} steps"),
     }
 }
 

@@ -463,73 +463,89 @@ impl Candidates {
         longest: impl Fn([u32; 2]) -> f64,
         mut take: impl FnMut([u32; 2], f64),
     ) {
+        self.each_vertex_time(surface, x0, x1, options, |_, b| longest(b), |_, bodies, t| take(bodies, t));
+    }
+
+    /// The same; `take` also gets the vertices of the pair, unused places repeating one of them.
+    pub fn each_vertex_time(
+        &self,
+        surface: &Surface,
+        x0: &[Vec3],
+        x1: &[Vec3],
+        options: &CcdOptions,
+        longest: impl Fn([u32; 4], [u32; 2]) -> f64,
+        mut take: impl FnMut([u32; 4], [u32; 2], f64),
+    ) {
         let mut o = CcdOptions { longest: 1.0, ..*options };
         let radius = |body: u32| surface.bodies[body as usize].radius;
         let vertex = |v: u32| surface.vertex_body[v as usize];
         let edge = |e: u32| surface.edge_body[e as usize];
         for &[v, t] in &self.vertex_triangle {
             let [a, b, c] = surface.triangles[t as usize];
-            let bodies = [vertex(v), vertex(a)];
-            o.longest = longest(bodies);
+            let (vertices, bodies) = ([v, a, b, c], [vertex(v), vertex(a)]);
+            o.longest = longest(vertices, bodies);
             if o.longest == 0.0 {
                 continue;
             }
-            let i = [v, a, b, c].map(|i| i as usize);
+            let i = vertices.map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
             let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
             if distance::far_apart::<4, 1>(&y0, &y1, o.separation) {
-                take(bodies, o.longest);
+                take(vertices, bodies, o.longest);
             } else {
-                take(bodies, ccd::point_triangle(&y0, &y1, &o));
+                take(vertices, bodies, ccd::point_triangle(&y0, &y1, &o));
             }
         }
         for &[e, f] in &self.edge_edge {
             let bodies = [edge(e), edge(f)];
-            o.longest = longest(bodies);
+            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
+            let vertices = [a, b, c, d];
+            o.longest = longest(vertices, bodies);
             if o.longest == 0.0 {
                 continue;
             }
-            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
-            let i = [a, b, c, d].map(|i| i as usize);
+            let i = vertices.map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
             let (y0, y1) = (i.map(|i| x0[i]), i.map(|i| x1[i]));
             if distance::far_apart::<4, 2>(&y0, &y1, o.separation) {
-                take(bodies, o.longest);
+                take(vertices, bodies, o.longest);
             } else {
-                take(bodies, ccd::edge_edge(&y0, &y1, &o));
+                take(vertices, bodies, ccd::edge_edge(&y0, &y1, &o));
             }
         }
         for &[v, e] in &self.vertex_edge {
             let bodies = [vertex(v), edge(e)];
-            o.longest = longest(bodies);
+            let [a, b] = surface.edges[e as usize];
+            o.longest = longest([v, a, b, v], bodies);
             if o.longest == 0.0 {
                 continue;
             }
-            let [a, b] = surface.edges[e as usize];
             let i = [v, a, b].map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
-            take(bodies, ccd::point_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+            let t = ccd::point_edge(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o);
+            take([v, a, b, v], bodies, t);
         }
         for &[v, w] in &self.vertex_vertex {
             let bodies = [vertex(v), vertex(w)];
-            o.longest = longest(bodies);
+            o.longest = longest([v, w, v, w], bodies);
             if o.longest == 0.0 {
                 continue;
             }
             let i = [v, w].map(|i| i as usize);
             o.separation = options.separation + radius(bodies[0]) + radius(bodies[1]);
-            take(bodies, ccd::point_point(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o));
+            let t = ccd::point_point(&i.map(|i| x0[i]), &i.map(|i| x1[i]), &o);
+            take([v, w, v, w], bodies, t);
         }
         for &[v, k] in &self.vertex_plane {
             let bodies = [vertex(v), u32::MAX];
-            o.longest = longest(bodies);
+            o.longest = longest([v; 4], bodies);
             if o.longest == 0.0 {
                 continue;
             }
             let plane = &surface.half_planes[k as usize];
             let [h0, h1] = [x0, x1].map(|x| plane.height(&x[v as usize]));
             o.separation = options.separation + radius(bodies[0]);
-            take(bodies, ccd::point_plane(h0, h1, &o));
+            take([v; 4], bodies, ccd::point_plane(h0, h1, &o));
         }
     }
 }

@@ -490,30 +490,35 @@ impl ContactSet {
     pub fn add_hessian(&self, stiffnesses: &[Sym3], sink: &mut impl HessianSink) {
         assert_eq!(stiffnesses.len(), self.contacts.len());
         for run in &self.runs {
-            let blocks = self.run_blocks(run);
             let N = &stiffnesses[run.first as usize..run.end as usize];
             match (run.count, N.len()) {
                 (8, 2..) => self.affine_patch::<8, 36>(run, N, sink),
                 (4, 2..) => self.affine_patch::<4, 10>(run, N, sink),
-                _ => {
-                    let mut patch = [[0.0; 6]; MOST * (MOST + 1) / 2];
-                    for (k, N) in N.iter().enumerate() {
-                        let W = self.run_weights(run, run.first + k as u32);
-                        let mut at = 0;
-                        for i in 0..W.len() {
-                            for j in 0..=i {
-                                let w = W[i] * W[j];
-                                for c in 0..6 {
-                                    patch[at][c] += w * N[c];
-                                }
-                                at += 1;
-                            }
-                        }
+                // Most contacts of points have four blocks: a small patch is soon filled.
+                (..=4, _) => self.patch::<10>(run, N, sink),
+                _ => self.patch::<{ MOST * (MOST + 1) / 2 }>(run, N, sink),
+            }
+        }
+    }
+
+    /// Sums a run into a patch of at most P places.
+    fn patch<const P: usize>(&self, run: &Run, N: &[Sym3], sink: &mut impl HessianSink) {
+        let blocks = self.run_blocks(run);
+        let mut patch = [[0.0; 6]; P];
+        for (k, N) in N.iter().enumerate() {
+            let W = self.run_weights(run, run.first + k as u32);
+            let mut at = 0;
+            for i in 0..W.len() {
+                for j in 0..=i {
+                    let w = W[i] * W[j];
+                    for c in 0..6 {
+                        patch[at][c] += w * N[c];
                     }
-                    sink.add_patch(blocks, &patch[..blocks.len() * (blocks.len() + 1) / 2]);
+                    at += 1;
                 }
             }
         }
+        sink.add_patch(blocks, &patch[..blocks.len() * (blocks.len() + 1) / 2]);
     }
 
     /// Sums a run over B blocks, P = B (B + 1)/2, with the products of weights in vector registers.

@@ -16,7 +16,7 @@ pub mod spatial;
 pub mod unary;
 
 pub use crate::math::Blocks;
-use crate::math::{Vec3, triple};
+use crate::math::{Mat3, Vec3, triple};
 
 /// What a force may look at: points `first`, `first + 1`, … with positions, velocities and masses.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +106,20 @@ pub trait Force: Send + Sync {
     /// batch touches the same points.
     fn add_tangent_blocks(&self, points: &Points, _tangent: Tangent, out: &mut Blocks) {
         self.add_stiffness_blocks(points, out);
+    }
+
+    /// Hands over the same blocks, those of each two points once: (i, j) stands for (j, i) as well, transposed. Always at
+    /// the same places and in the same order, as long as the batch touches the same points.
+    fn each_tangent_block(
+        &self,
+        points: &Points,
+        tangent: Tangent,
+        take: &mut dyn FnMut(usize, usize, &Mat3),
+    ) {
+        let mut list = Blocks::default();
+        self.add_tangent_blocks(points, tangent, &mut list);
+        let half = list.entries.iter().filter(|(i, j, _)| i <= j);
+        half.for_each(|(i, j, block)| take(*i as usize, *j as usize, block));
     }
 
     /// True if the batch knows a projected tangent; otherwise it gives K whatever it is asked for.

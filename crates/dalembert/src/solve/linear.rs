@@ -78,6 +78,8 @@ pub enum SolvedBy {
     Cg(Preconditioner),
     /// Sparse Cholesky.
     Direct,
+    /// Conjugate gradients with symmetric Gauss-Seidel, of the method `ipc` alone.
+    GaussSeidel,
 }
 
 impl SolvedBy {
@@ -89,6 +91,7 @@ impl SolvedBy {
             Self::Cg(Preconditioner::IncompleteCholesky) => "cg_incomplete_cholesky",
             Self::Cg(Preconditioner::TwoLevel) => "cg_two_level",
             Self::Direct => "direct",
+            Self::GaussSeidel => "cg_gauss_seidel",
         }
     }
 }
@@ -187,7 +190,9 @@ impl Linear {
         let Some(prepared) = self.prepared else { panic!("no matrix has been given yet") };
         assert!(b.len() == 3 * prepared.rows && x.len() == b.len(), "vectors of another size");
         match prepared.solver {
-            SolvedBy::Direct => Ok(self.solve_directly(prepared, system.weights, b, x)),
+            SolvedBy::Direct | SolvedBy::GaussSeidel => {
+                Ok(self.solve_directly(prepared, system.weights, b, x))
+            }
             SolvedBy::Cg(preconditioner) => Ok(self.iterate(prepared, preconditioner, system, b, x)),
         }
     }
@@ -221,11 +226,13 @@ impl Linear {
             assemble(&mut self.list);
             self.matrix.refill(rows, &self.list);
             match solver {
-                SolvedBy::Direct => match self.direct.factor(&self.matrix, system.positions) {
-                    Ok(found) => factor = Some(found),
-                    Err(DirectError::NotFinite) => {}
-                    Err(other) => return Err(other.into()),
-                },
+                SolvedBy::Direct | SolvedBy::GaussSeidel => {
+                    match self.direct.factor(&self.matrix, system.positions) {
+                        Ok(found) => factor = Some(found),
+                        Err(DirectError::NotFinite) => {}
+                        Err(other) => return Err(other.into()),
+                    }
+                }
                 SolvedBy::Cg(Preconditioner::TwoLevel) => {
                     self.two_level.refill(&self.matrix, system.positions.unwrap_or_default());
                 }
@@ -509,7 +516,9 @@ mod tests {
             let (report, x) = one(solver, -Mat3::identity(), [1.0, 2.0, 3.0]);
             assert!(!report.positive_definite, "{report:?}");
             match report.solver {
-                SolvedBy::Direct => assert_eq!((report.stop, x), (CgStop::Converged, vec![-1.0, -2.0, -3.0])),
+                SolvedBy::Direct | SolvedBy::GaussSeidel => {
+                    assert_eq!((report.stop, x), (CgStop::Converged, vec![-1.0, -2.0, -3.0]))
+                }
                 SolvedBy::Cg(_) => assert_eq!((report.stop, x), (CgStop::NegativeCurvature, vec![0.0; 3])),
             }
             let (report, x) = one(solver, Mat3::from_element(f64::NAN), [1.0; 3]);

@@ -135,6 +135,29 @@ impl Linearization {
         self.linearize_each(model, tangent, |_| tangent);
     }
 
+    /// Makes the tangent at what was evaluated last, for [`free_blocks_into`](Self::free_blocks_into) alone: without what
+    /// products need.
+    pub(crate) fn linearize_blocks(&mut self, model: &Model, tangent: Tangent) {
+        self.tangents.clear();
+        self.tangents.resize(model.forces.len(), tangent);
+        self.take_geometric(model, tangent);
+    }
+
+    /// Hands over the blocks of m M + K at what was evaluated last, K projected, those of each two points once. For
+    /// models of particles alone; the places of carried points come after those of particles.
+    pub(crate) fn each_block(&self, model: &Model, m: f64, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+        for (i, mass) in model.particles.mass[..model.layout.particles].iter().enumerate() {
+            take(i, i, &Mat3::from_diagonal_element(m * mass));
+        }
+        for &(i, j, shared) in &model.particles.shared {
+            take(i as usize, j as usize, &Mat3::from_diagonal_element(m * shared));
+        }
+        let points = model.points(self.time, &self.q, &self.v);
+        for batch in &model.forces {
+            batch.force.each_tangent_block(&points, Tangent::Projected, take);
+        }
+    }
+
     /// Makes the tangent for a step that linearises once: as it is, except where a cheaper one serves as well.
     pub(crate) fn linearize_once(&mut self, model: &Model) {
         self.linearize_each(model, Tangent::Exact, |force| {
@@ -150,6 +173,10 @@ impl Linearization {
         for ((batch, tangent), cache) in model.forces.iter().zip(&self.tangents).zip(&mut self.caches) {
             batch.force.linearize(&points, *tangent, cache);
         }
+        self.take_geometric(model, tangent);
+    }
+
+    fn take_geometric(&mut self, model: &Model, tangent: Tangent) {
         self.geometric.entries.clear();
         for m in &model.mappings {
             m.add_geometric_blocks(&self.q, &self.f, &mut self.geometric);
@@ -276,7 +303,9 @@ impl Linearization {
         for (batch, tangent) in model.forces.iter().zip(&self.tangents) {
             batch.force.add_tangent_blocks(&points, *tangent, list);
         }
-        list.entries[from..].iter_mut().for_each(|e| e.2 *= factors.stiffness);
+        if factors.stiffness != 1.0 {
+            list.entries[from..].iter_mut().for_each(|e| e.2 *= factors.stiffness);
+        }
         if factors.damping != 0.0 {
             let from = list.entries.len();
             for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {

@@ -90,7 +90,7 @@ impl Hinges {
             let x = places("hinge", i, rest, &points)?;
             let (e2, area) = measure("hinge", i, &x)?;
             let mut hinge = Hinge { points, stiffness: plate_stiffness * e2 / area, rest_angle: 0.0 };
-            hinge.rest_angle = Fold::new(&x).map_or(0.0, |fold| fold.theta);
+            hinge.rest_angle = Fold::new(&x).map_or(0.0, |fold| fold.theta());
             list.push(hinge);
         }
         Ok(Self::new(list))
@@ -104,16 +104,20 @@ struct Fold {
     b: Vec3,
     /// N_a, N_b.
     N: [Vec3; 2],
-    theta: f64,
 }
 
 impl Fold {
     fn new(x: &[Vec3; 4]) -> Option<Self> {
         let [e, a, b] = [x[1] - x[0], x[2] - x[0], x[3] - x[0]];
         let N = [e.cross(&a), b.cross(&e)];
-        let sine = N[0].cross(&N[1]).dot(&e) / e.norm();
         let good = N[0].norm_squared() > 0.0 && N[1].norm_squared() > 0.0;
-        good.then(|| Self { e, a, b, N, theta: sine.atan2(N[0].dot(&N[1])) })
+        good.then_some(Self { e, a, b, N })
+    }
+
+    /// θ.
+    fn theta(&self) -> f64 {
+        let sine = self.N[0].cross(&self.N[1]).dot(&self.e) / self.e.norm();
+        sine.atan2(self.N[0].dot(&self.N[1]))
     }
 
     /// a·e/|e|² and b·e/|e|².
@@ -167,25 +171,46 @@ impl Element<4> for Hinge {
     }
 
     fn energy(&self, x: &[Vec3; 4]) -> f64 {
-        Fold::new(x).map_or(0.0, |f| 0.5 * self.stiffness * wrapped(f.theta - self.rest_angle).powi(2))
+        Fold::new(x).map_or(0.0, |f| 0.5 * self.stiffness * wrapped(f.theta() - self.rest_angle).powi(2))
     }
 
     fn gradient(&self, x: &[Vec3; 4]) -> [Vec3; 4] {
         let Some(fold) = Fold::new(x) else { return [Vec3::zeros(); 4] };
-        let moment = self.stiffness * wrapped(fold.theta - self.rest_angle);
+        let moment = self.stiffness * wrapped(fold.theta() - self.rest_angle);
         let slopes = fold.slopes();
         gradient_from_offsets(|i| slopes[i - 1] * moment)
     }
 
     fn hessian(&self, x: &[Vec3; 4], tangent: Tangent) -> Hessian<4> {
         let Some(fold) = Fold::new(x) else { return [[Mat3::zeros(); 4]; 4] };
-        let moment = self.stiffness * wrapped(fold.theta - self.rest_angle);
         let s = fold.slopes();
         if tangent == Tangent::Projected {
-            return from_offsets(|i, j| outer(&s[i - 1], &s[j - 1]) * self.stiffness);
+            let (g, kg) = self.rank_one(&s);
+            return std::array::from_fn(|i| std::array::from_fn(|j| outer(&g[i], &kg[j])));
         }
+        let moment = self.stiffness * wrapped(fold.theta() - self.rest_angle);
         let H = fold.curvature();
         from_offsets(|i, j| outer(&s[i - 1], &s[j - 1]) * self.stiffness + H[i - 1][j - 1] * moment)
+    }
+
+    fn upper_blocks(&self, x: &[Vec3; 4], tangent: Tangent, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+        let Some(fold) = Fold::new(x).filter(|_| tangent == Tangent::Projected) else {
+            return super::element::upper_of(&self.hessian(x, tangent), take);
+        };
+        let (g, kg) = self.rank_one(&fold.slopes());
+        for i in 0..4 {
+            for j in i..4 {
+                take(i, j, &outer(&g[i], &kg[j]));
+            }
+        }
+    }
+}
+
+impl Hinge {
+    /// ∇θ over the four points, and k ∇θ.
+    fn rank_one(&self, s: &[Vec3; 3]) -> ([Vec3; 4], [Vec3; 4]) {
+        let g = [-(s[0] + s[1] + s[2]), s[0], s[1], s[2]];
+        (g, g.map(|g| g * self.stiffness))
     }
 }
 
@@ -298,7 +323,7 @@ mod tests {
             let (s, c) = (0.5 * angle).sin_cos();
             let x = [Vec3::zeros(), Vec3::x(), Vec3::new(0.3, c, -s), Vec3::new(0.6, -c, -s)];
             let fold = Fold::new(&x).unwrap();
-            assert!((fold.theta - angle).abs() < 1e-14, "{angle}: {}", fold.theta);
+            assert!((fold.theta() - angle).abs() < 1e-14, "{angle}: {}", fold.theta());
         }
     }
 

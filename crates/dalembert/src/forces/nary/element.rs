@@ -36,6 +36,20 @@ pub trait Element<const N: usize>: Send + Sync {
 
     /// ∂²W/∂x², as it is or made positive \[N/m\].
     fn hessian(&self, x: &[Vec3; N], tangent: Tangent) -> Hessian<N>;
+
+    /// Hands over the blocks of the same with i ≤ j.
+    fn upper_blocks(&self, x: &[Vec3; N], tangent: Tangent, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+        upper_of(&self.hessian(x, tangent), take);
+    }
+}
+
+/// Hands over the blocks of H with i ≤ j.
+pub(crate) fn upper_of<const N: usize>(H: &Hessian<N>, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+    for i in 0..N {
+        for j in i..N {
+            take(i, j, &H[i][j]);
+        }
+    }
 }
 
 /// A batch of elements of one kind.
@@ -226,6 +240,15 @@ impl<E: Element<N>, const N: usize> Force for Elements<E, N> {
         for e in &self.elements {
             let points = e.points();
             add_blocks(&e.hessian(&gather(points, p.x), tangent), points, out);
+        }
+    }
+
+    fn each_tangent_block(&self, p: &Points, tangent: Tangent, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+        for e in &self.elements {
+            let points = e.points();
+            e.upper_blocks(&gather(points, p.x), tangent, &mut |i, j, block| {
+                take(points[i].index(), points[j].index(), block);
+            });
         }
     }
 

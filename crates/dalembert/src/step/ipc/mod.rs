@@ -23,17 +23,21 @@
 //! bent back, $A \leftarrow A\,e^{\Omega}(1 + S)$ with the symmetric and skew parts of $A^{-1}\delta A = S + \Omega$. From z to that
 //! point everything moves on straight lines; continuous collision detection says how far it may go, and a line search
 //! on E how far it should. So every accepted z is free of intersections. The iteration ends when no point would move
-//! faster than the tolerance, in metres per second. Book: "Intersection-free contact".
+//! faster than the tolerance, in metres per second. Where all that moves are nodes (`nodes`) each of them is stopped on its own
+//! if the energy then falls, and the speed of the next step is foretold from the factor by which the last ones fell. Book:
+//! "Intersection-free contact".
 
 mod bend;
 mod islands;
 mod joints;
 mod newton;
+mod nodes;
 mod part;
 mod potential;
 mod report;
 mod rigid_modes;
 mod search;
+mod sift;
 mod sleep;
 mod system;
 mod touch;

@@ -4,14 +4,17 @@ use super::super::{StepError, StepReport};
 use super::Ipc;
 use super::islands::{Islands, NONE};
 use super::joints::JointWork;
+use super::nodes::{Nodes, only_nodes};
 use super::part::Part;
 use super::potential::Potential;
 use super::search::{Steps, crowded};
 use super::system::{Equations, ITERATE};
-use super::touch::Touch;
+use super::touch::{Sink, Touch};
 use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
 use crate::math::{set_triple, triple};
 use crate::model::{Model, State};
+use crate::solve::cg::CgStop;
+use crate::solve::linear::{LinearReport, LinearSolver, SolvedBy};
 use crate::step::Scheme;
 use rayon::prelude::*;
 
@@ -23,6 +26,9 @@ const ROUNDS: u32 = 100;
 const JOINT_PART: f64 = 1e-3;
 /// Most rounds of multipliers of joints.
 const JOINT_ROUNDS: u32 = 30;
+
+/// Part of the residual that conjugate gradients leave where all that moves are nodes: the next iteration takes it.
+const FORCING: f64 = 1e-2;
 
 /// Buffers of a step.
 #[derive(Debug, Default)]
@@ -36,6 +42,11 @@ pub(crate) struct IpcWork {
     pub(super) equations: Equations,
     parts: Vec<Part>,
     row: Vec<u32>,
+    /// The system where all that moves are nodes, and whether it serves in this step.
+    nodes: Nodes,
+    pub(super) by_nodes: bool,
+    /// b and `nodes` hold slope and curvature at q, without contact.
+    fresh: bool,
     /// The iterate with its carried points, and the next one.
     pub(super) q: Vec<f64>,
     pub(super) trial: Vec<f64>,
@@ -116,12 +127,16 @@ impl Ipc {
             report.iterations += 1;
             let pending = w.pending();
             w.moved |= pending;
+            w.steps.current &= !pending;
+            w.steps.closing &= !pending;
             w.group(model, pending);
-            w.linearise(model, state, report);
+            w.linearise(model, state, pending, report);
             if pending {
                 w.follow(model);
             }
-            w.solve(self, model, report)?;
+            if pending || !w.solve_nodes(self, model, report) {
+                w.solve(self, model, report)?;
+            }
             w.tell();
             let speeds = w.speeds(model, h);
             report.residual = speeds.iter().copied().fold(0.0, f64::max);
@@ -156,6 +171,8 @@ impl IpcWork {
         h: f64,
     ) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
+        (self.by_nodes, self.fresh) = (false, false);
+        (self.steps.current, self.steps.closing, self.steps.before) = (false, false, 0.0);
         self.q.clone_from(&state.q);
         self.moved = false;
         self.islands.done.clone_from(&self.asleep);
@@ -174,8 +191,18 @@ impl IpcWork {
             let mass_factor = if static_scheme { 1.0 / (h * h) } else { 1.0 / (d * d) };
             let nodes = contact.maps.iter().any(|m| m.n == 1);
             let mut diagonal = Vec::new();
+            self.by_nodes = nodes
+                && !self.islands.several()
+                && settings.solver != LinearSolver::Direct
+                && only_nodes(model, contact);
             if nodes {
                 self.potential.slope(model, state, &self.q, &mut self.b);
+                self.by_nodes = self.by_nodes && self.nodes.assemble(model, &self.potential);
+            }
+            if self.by_nodes {
+                self.fresh = true;
+                diagonal = self.nodes.mean_diagonal();
+            } else if nodes {
                 self.equations.start(model);
                 self.potential.curvature(model, 0.0, &mut self.equations.list);
                 diagonal = self.equations.mean_diagonal(model);
@@ -200,19 +227,65 @@ impl IpcWork {
     }
 
     /// Slope and curvature at the iterate.
-    fn linearise(&mut self, model: &Model, state: &State, report: &mut StepReport) {
+    fn linearise(&mut self, model: &Model, state: &State, pending: bool, report: &mut StepReport) {
         report.evaluations += 1;
-        self.potential.slope(model, state, &self.q, &mut self.b);
+        let fresh = std::mem::take(&mut self.fresh);
+        if !fresh {
+            self.potential.slope(model, state, &self.q, &mut self.b);
+        }
+        if let Some(contact) = &model.contact {
+            self.touch.slope(contact, &mut self.b);
+            self.joints.slope(contact, &self.q, &mut self.b);
+            self.coupling.slope(&self.q, &mut self.b);
+        }
+        // Where Newton's method closes in, forces have the curvature of the last time: it is a factor of how fast it does.
+        let keep = fresh || pending || self.steps.closing;
+        self.by_nodes = self.by_nodes && (keep || self.nodes.assemble(model, &self.potential));
+        if self.by_nodes && !pending {
+            self.nodes.strip();
+            self.touch.add_curvature(&mut self.nodes);
+        } else {
+            self.list_blocks(model);
+        }
+    }
+
+    /// The blocks of the curvature at the iterate.
+    fn list_blocks(&mut self, model: &Model) {
         self.equations.start(model);
         self.potential.curvature(model, 0.0, &mut self.equations.list);
         if let Some(contact) = &model.contact {
-            self.touch.slope(contact, &mut self.b);
-            self.touch.add_curvature(&mut self.equations.list);
-            self.joints.slope(contact, &self.q, &mut self.b);
+            self.touch.add_curvature(&mut Sink(&mut self.equations.list));
             self.joints.curvature(contact, &self.q, &mut self.equations.list);
-            self.coupling.slope(&self.q, &mut self.b);
             self.coupling.curvature(&self.q, &mut self.equations.list);
         }
+    }
+
+    /// δ where all that moves are nodes. False if it must be found another way, for the rest of the step.
+    fn solve_nodes(&mut self, settings: &Ipc, model: &Model, report: &mut StepReport) -> bool {
+        if !self.by_nodes {
+            return false;
+        }
+        let eta = match settings.solver {
+            LinearSolver::Cg { tolerance, .. } => tolerance,
+            _ => FORCING,
+        };
+        // ρ bounds (m/d²)|error|² of every row: less than a tenth of what the tolerance lets a node move.
+        let speed = 0.1 * settings.tolerance.min(0.1 * settings.friction_speed);
+        let floor = self.nodes.least_mass * speed * speed;
+        let Some((iterations, residual)) = self.nodes.solve(&self.b, &mut self.delta, eta, floor) else {
+            self.by_nodes = false;
+            self.list_blocks(model);
+            return false;
+        };
+        report.linear_iterations += iterations;
+        report.linear = Some(LinearReport {
+            solver: SolvedBy::GaussSeidel,
+            iterations: iterations as usize,
+            residual,
+            stop: CgStop::Converged,
+            positive_definite: true,
+        });
+        true
     }
 
     /// True if a prescribed block is not yet where it is told to be.
@@ -322,6 +395,7 @@ impl IpcWork {
     /// Takes friction anew; true if a load changed so much that its island is to be solved again.
     fn touch_friction(&mut self, model: &Model) -> bool {
         let Some(contact) = &model.contact else { return false };
+        self.steps.current = false;
         let Self { islands, touch, asleep, .. } = self;
         if touch.leaves_out() {
             touch.leave_out(contact, |b| {

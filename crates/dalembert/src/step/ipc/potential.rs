@@ -3,7 +3,7 @@
 use super::super::tangent::{Factors, Linearization};
 use super::islands::{Islands, Sharing};
 use crate::forces::{Points, Tangent};
-use crate::math::{Blocks, dot};
+use crate::math::{Blocks, Mat3, dot};
 use crate::model::{Model, State};
 use crate::step::Scheme;
 
@@ -219,9 +219,15 @@ impl Potential {
 
     /// Adds the blocks of the curvature where [`slope`](Self::slope) was taken last, plus `shift` times M.
     pub(super) fn curvature(&mut self, model: &Model, shift: f64, out: &mut Blocks) {
-        self.here.linearize(model, Tangent::Projected);
+        self.here.linearize_blocks(model, Tangent::Projected);
         let damping = if self.dissipates { 1.0 / self.d } else { 0.0 };
         let factors = Factors { mass: self.inertia + shift, damping, stiffness: 1.0 };
         self.here.free_blocks_into(model, factors, out);
+    }
+
+    /// Hands over the blocks of the curvature where [`slope`](Self::slope) was taken last: see
+    /// [`Linearization::each_block`].
+    pub(super) fn each_block(&self, model: &Model, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+        self.here.each_block(model, self.inertia, take);
     }
 }

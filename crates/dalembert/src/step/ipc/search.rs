@@ -21,6 +21,12 @@ const ARMIJO: f64 = 1e-4;
 const CHORD: f64 = 1e-7;
 /// Part of a gap that collisions leave.
 const REST: f64 = 0.1;
+/// Steps that fall by this factor close in.
+const CLOSING: f64 = 0.4;
+/// Forces keep their curvature for steps below this many tolerances.
+const KEPT: f64 = 20.0;
+/// Iterations in which nodes are stopped one by one.
+const CLIPPED: u32 = 8;
 /// Rounds in which groups are shortened one by one.
 const SETTLING: u32 = 12;
 /// Speed \[m/s\] at which the tolerance of a rubbing group is the tolerance itself; it falls with the speed.
@@ -41,6 +47,16 @@ pub(super) struct Steps {
     /// Nothing but rounding is left to gain.
     floor: Vec<bool>,
     energies: Vec<[f64; 2]>,
+    /// How far each vertex may go.
+    of_vertex: Vec<f64>,
+    /// `energies` are those at q.
+    pub current: bool,
+    /// How fast the last whole step was \[m/s\]; 0 if it was cut.
+    pub before: f64,
+    /// Nodes were stopped one by one in the last step.
+    clipped: bool,
+    /// The next step will be small.
+    pub closing: bool,
 }
 
 pub(super) fn crowded(error: &TooMany, state: &State) -> StepError {
@@ -182,6 +198,47 @@ impl IpcWork {
         Ok(())
     }
 
+    /// Where all that moves are nodes and something is in the way: every node goes as far along δ as it may. True if that
+    /// was done; the way is then free.
+    fn clip(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
+        let Some(contact) = model.contact.as_ref().filter(|_| self.by_nodes) else { return Ok(false) };
+        self.way.clone_from(&self.delta);
+        let mut part = std::mem::take(&mut self.steps.of_vertex);
+        let mut changed = vec![true; contact.maps.len()];
+        let mut clipped = false;
+        let mut done = false;
+        for round in 0..SETTLING {
+            self.go(model);
+            part.clear();
+            part.resize(contact.maps.len(), 1.0);
+            let found =
+                self.touch.free_vertices(contact, GUESS_REST, (round > 0).then_some(&changed), &mut part);
+            let covered = found.map_err(|e| crowded(&e, state))?;
+            let least = part.iter().copied().fold(covered, f64::min);
+            if least >= 1.0 {
+                done = true;
+                break;
+            }
+            clipped = true;
+            if covered < 1.0 || round + 1 == SETTLING {
+                // Of what was looked at, every part is free.
+                self.way.iter_mut().for_each(|w| *w *= least);
+                done = true;
+                break;
+            }
+            for (map, &part) in contact.maps.iter().zip(&part).filter(|(_, p)| **p < 1.0) {
+                let first = 3 * map.first_block as usize;
+                let blocks = &mut self.way[first..first + 3 * map.n as usize];
+                blocks.iter_mut().for_each(|w| *w *= part);
+            }
+            changed.iter_mut().zip(&part).for_each(|(c, part)| *c = *part < 1.0);
+        }
+        self.steps.of_vertex = part;
+        // The whole of δ is free: no need to look again.
+        self.steps.known = done && !clipped;
+        Ok(done && clipped)
+    }
+
     fn begin_ways(&mut self) {
         let Steps { part, straight, changed, floor, .. } = &mut self.steps;
         let n = self.islands.groups;
@@ -243,6 +300,7 @@ impl IpcWork {
 
     /// The trial becomes the iterate.
     fn accept(&mut self) {
+        self.steps.current = self.by_nodes;
         std::mem::swap(&mut self.here, &mut self.touch.share);
         std::mem::swap(&mut self.q, &mut self.trial);
         std::mem::swap(&mut self.touch.x, &mut self.touch.x1);
@@ -282,7 +340,10 @@ impl IpcWork {
         report: &mut StepReport,
     ) -> Result<(), StepError> {
         self.begin_ways();
-        self.take_energies(model, state, false);
+        self.steps.clipped = false;
+        if !std::mem::take(&mut self.steps.current) {
+            self.take_energies(model, state, false);
+        }
         let here = self.steps.energies.clone();
         let mut slope = vec![0.0; self.islands.groups];
         let mut noise: Vec<f64> = here.iter().map(|e| e[1]).collect();
@@ -300,6 +361,18 @@ impl IpcWork {
             }
         }
         noise.iter_mut().for_each(|n| *n *= 4.0 * f64::EPSILON);
+        if !pending && report.iterations <= CLIPPED && self.clip(model, state)? {
+            // The promise of the way that is left, in place of a part of δ.
+            let promise = -crate::math::dot(&self.b, &self.way);
+            self.look(model, state);
+            report.evaluations += 1;
+            if promise < 0.0 && self.steps.energies[0][0] <= here[0][0] + ARMIJO * promise + noise[0] {
+                self.steps.clipped = true;
+                self.accept();
+                return Ok(());
+            }
+            self.begin_ways();
+        }
         self.settle(model, state, REST)?;
         let groups = self.islands.groups;
         let mut cuts = vec![0u32; groups];
@@ -388,6 +461,15 @@ impl IpcWork {
             for (t, v) in tolerance.iter_mut().zip(&fastest) {
                 *t = (*t * v / UNIT_SPEED).clamp(fine, settings.tolerance);
             }
+        }
+        if self.by_nodes {
+            // Steps that fall by a factor go on falling by it.
+            let whole = steps.part[0] >= 1.0 && !steps.clipped;
+            let rate = speeds[0] / steps.before;
+            let next = speeds[0] * rate;
+            steps.floor[0] |= whole && rate < CLOSING && next < CLOSING * tolerance[0];
+            steps.closing = whole && rate < CLOSING && next < KEPT * tolerance[0];
+            steps.before = if whole { speeds[0] } else { 0.0 };
         }
         for (u, &g) in islands.group_of_unit.iter().enumerate() {
             let g = g as usize;

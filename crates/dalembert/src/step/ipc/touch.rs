@@ -17,6 +17,7 @@
 //! $f_1'$ and $\theta f_1/|u|$ is taken, with a caution θ of each body that grows when a step had to be cut and shrinks
 //! when the energy fell by much more than the half of the slope that a right curvature promises.
 
+use super::sift::Sift;
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
 use crate::collide::{Broad, Candidates, Contact, ContactSet, HessianSink, Kind, Sym3, TooMany};
@@ -27,15 +28,21 @@ use crate::model::{ContactForce, ContactModel};
 const MOST_PAIRS: usize = 20_000_000;
 /// Largest collar of a list of candidates, in gaps.
 const COLLAR: f64 = 10.0;
+/// Collar of a list along a way, as a part of the way.
+const SWEPT_COLLAR: f64 = 0.5;
 
 /// What touches now, what rubs, and who is near.
 #[derive(Debug, Default)]
 pub(super) struct Touch {
     broad: Broad,
     candidates: Candidates,
-    /// Where vertices were when candidates were sought, and how far each may have gone from there; 0: nowhere.
+    sift: Sift,
+    /// Where vertices were when candidates were sought. Sought at rest, with a collar c, every vertex may go c/2 from
+    /// there; along a way, c/2 out of the box of its way.
     reference: Vec<Vec3>,
     collar: f64,
+    /// Ends of the ways along which candidates were sought; empty if at rest.
+    ends: Vec<Vec3>,
     pub set: ContactSet,
     /// κ of each contact, faded \[N/m\].
     kappa: Vec<f64>,
@@ -69,8 +76,9 @@ pub(super) struct Touch {
     pub rubbing: f64,
     /// Largest change of a load of friction of each body, over its largest load.
     pub change: Vec<f64>,
-    /// Bodies that are left alone: pairs of two of them do not count. The others are in `live`, if any are left out.
+    /// Bodies that are left alone: pairs of two of them do not count.
     quiet: Vec<bool>,
+    /// The candidates that count and may come near from x to x1; to be chosen anew if stale.
     live: Candidates,
     stale: bool,
 }
@@ -87,7 +95,7 @@ fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out: &mut [f64]
 }
 
 /// Puts the blocks of contacts into a list.
-struct Sink<'a>(&'a mut Blocks);
+pub(super) struct Sink<'a>(pub &'a mut Blocks);
 
 impl HessianSink for Sink<'_> {
     fn add(&mut self, row: u32, column: u32, N: &Sym3) {
@@ -142,16 +150,22 @@ impl Touch {
         if !self.active {
             return Ok(1.0);
         }
+        self.stale = true;
         let far = |a: &[Vec3], b: &[Vec3]| {
             a.iter().zip(b).map(|(a, b)| (a - b).norm_squared()).fold(0.0, f64::max).sqrt()
         };
         if self.collar > 0.0 && self.reference.len() == self.x.len() {
-            let reach = far(&self.x, &self.reference).max(far(&self.x1, &self.reference));
-            if 2.0 * reach <= self.collar {
+            let held = if self.ends.is_empty() {
+                let reach = far(&self.x, &self.reference).max(far(&self.x1, &self.reference));
+                2.0 * reach <= self.collar
+            } else {
+                self.within_boxes(&self.x) && self.within_boxes(&self.x1)
+            };
+            if held {
+                self.sift.follow(&contact.surface, &self.reference, &self.x, &self.x1);
                 return Ok(1.0);
             }
         }
-        self.stale = true;
         let motion = far(&self.x, &self.x1);
         let most = COLLAR * contact.gap;
         let surface = &contact.surface;
@@ -159,13 +173,33 @@ impl Touch {
             self.collar = (4.0 * motion).clamp(contact.gap, most);
             self.reference.clone_from(&self.x);
             let radius = contact.gap + self.collar;
+            self.ends.clear();
             self.broad.near(surface, &self.x, radius, MOST_PAIRS, &mut self.candidates)?;
+            self.sift.measure(surface, &self.x, radius, radius, &mut self.candidates);
+            self.sift.follow(surface, &self.reference, &self.x, &self.x1);
             return Ok(1.0);
         }
-        self.collar = 0.0;
-        let swept =
-            self.broad.swept(surface, &self.x, &self.x1, contact.gap, MOST_PAIRS, &mut self.candidates)?;
+        self.reference.clone_from(&self.x);
+        self.ends.clone_from(&self.x1);
+        self.collar = (SWEPT_COLLAR * motion).min(most);
+        let radius = contact.gap + self.collar;
+        let swept = self.broad.swept(surface, &self.x, &self.x1, radius, MOST_PAIRS, &mut self.candidates)?;
+        if swept.alpha < 1.0 {
+            self.collar = 0.0;
+        }
+        let exact = radius + self.collar;
+        self.sift.measure(surface, &self.x, exact, f64::INFINITY, &mut self.candidates);
+        self.sift.follow(surface, &self.reference, &self.x, &self.x1);
         Ok(swept.alpha)
+    }
+
+    /// True if every vertex is in the box of the way that candidates were sought along, moved out by half the collar: two
+    /// that are within the gap of each other then have overlapping boxes, and so do primitives of such vertices.
+    fn within_boxes(&self, x: &[Vec3]) -> bool {
+        let margin = 0.5 * self.collar;
+        x.iter().zip(self.reference.iter().zip(&self.ends)).all(|(x, (a, b))| {
+            (0..3).all(|k| x[k] >= a[k].min(b[k]) - margin && x[k] <= a[k].max(b[k]) + margin)
+        })
     }
 
     /// True if pairs are left out.
@@ -186,27 +220,58 @@ impl Touch {
         self.stale = true;
     }
 
-    /// Chooses the pairs that count, if that was put off.
+    /// Chooses the pairs that count and may come near, if that was put off.
     fn choose(&mut self, contact: &ContactModel) {
-        if !self.leaves_out() || !self.stale {
+        if !self.stale {
             return;
         }
         self.stale = false;
-        let surface = &contact.surface;
-        let quiet = |b: u32| self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
-        let vertex = |v: u32| quiet(surface.vertex_body[v as usize]);
-        let edge = |e: u32| quiet(surface.edge_body[e as usize]);
-        let triangle = |t: u32| vertex(surface.triangles[t as usize][0]);
-        let keep = |from: &[[u32; 2]], to: &mut Vec<[u32; 2]>, both: &dyn Fn(u32, u32) -> bool| {
-            to.clear();
-            to.extend(from.iter().filter(|[a, b]| !both(*a, *b)));
-        };
-        let (all, live) = (&self.candidates, &mut self.live);
-        keep(&all.vertex_triangle, &mut live.vertex_triangle, &|v, t| vertex(v) && triangle(t));
-        keep(&all.edge_edge, &mut live.edge_edge, &|a, b| edge(a) && edge(b));
-        keep(&all.vertex_edge, &mut live.vertex_edge, &|v, e| vertex(v) && edge(e));
-        keep(&all.vertex_vertex, &mut live.vertex_vertex, &|a, b| vertex(a) && vertex(b));
-        keep(&all.vertex_plane, &mut live.vertex_plane, &|v, _| vertex(v));
+        let (surface, all) = (&contact.surface, &self.candidates);
+        if !self.leaves_out() {
+            return self.sift.choose(surface, all, contact.gap, |_, _| false, &mut self.live);
+        }
+        let quiet =
+            |b: u32| b == u32::MAX || self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
+        self.sift.choose(surface, all, contact.gap, |a, b| quiet(a) && quiet(b), &mut self.live);
+    }
+
+    /// Follows the pairs with a vertex that is `changed` from x to x1 and lowers `part` of their vertices to how far each pair
+    /// may go, at most 1. With none named all are followed; else ways must be parts of those of the last call. Returns the
+    /// part of the way that was looked at.
+    pub(super) fn free_vertices(
+        &mut self,
+        contact: &ContactModel,
+        rest: f64,
+        changed: Option<&[bool]>,
+        part: &mut [f64],
+    ) -> Result<f64, TooMany> {
+        if !self.active {
+            return Ok(1.0);
+        }
+        if !self.x1.iter().all(|x| x.iter().all(|x| x.is_finite())) {
+            return Ok(0.0);
+        }
+        let mut covered = 1.0;
+        if changed.is_none() {
+            covered = self.cover(contact)?;
+            self.choose(contact);
+        }
+        let follows = |v: &u32| changed.is_none_or(|c| c[*v as usize]);
+        let options = CcdOptions { rest, ..CcdOptions::default() };
+        self.live.each_vertex_time(
+            &contact.surface,
+            &self.x,
+            &self.x1,
+            &options,
+            |vertices, _| f64::from(u8::from(vertices.iter().any(follows))),
+            |vertices, _, t| {
+                for v in vertices {
+                    let part = &mut part[v as usize];
+                    *part = part.min(t);
+                }
+            },
+        );
+        Ok(covered)
     }
 
     /// Follows the pairs from x to x1: `longest` says how far a pair of bodies is followed, `take` gets how far it may
@@ -227,8 +292,7 @@ impl Touch {
         let covered = self.cover(contact)?;
         self.choose(contact);
         let options = CcdOptions { rest, ..CcdOptions::default() };
-        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
-        pairs.each_time(&contact.surface, &self.x, &self.x1, &options, longest, take);
+        self.live.each_time(&contact.surface, &self.x, &self.x1, &options, longest, take);
         Ok(covered)
     }
 
@@ -239,9 +303,8 @@ impl Touch {
             return 0.0;
         }
         self.choose(contact);
-        let pairs = if self.leaves_out() { &self.live } else { &self.candidates };
         let x = if ahead { &self.x1 } else { &self.x };
-        self.set.update(&contact.surface, pairs, x, contact.gap);
+        self.set.update(&contact.surface, &self.live, x, contact.gap);
         self.kappa.clear();
         self.faded.clear();
         for (k, c) in self.set.contacts.iter().enumerate() {
@@ -357,13 +420,13 @@ impl Touch {
     }
 
     /// Adds the blocks of the curvature where the slope was taken last.
-    pub(super) fn add_curvature(&self, out: &mut Blocks) {
+    pub(super) fn add_curvature(&self, out: &mut impl HessianSink) {
         if !self.active {
             return;
         }
         let (touch, rub) = self.stiffnesses.split_at(self.kappa.len());
-        self.set.add_hessian(touch, &mut Sink(out));
-        self.rub.add_hessian(rub, &mut Sink(out));
+        self.set.add_hessian(touch, out);
+        self.rub.add_hessian(rub, out);
     }
 
     /// b −= the change of slope that the motion of prescribed vertices from x to x1 makes, to first order.

@@ -1,0 +1,256 @@
+//! Which of the candidates can come near on the way from x to x1.
+//!
+//! A list of candidates is used for many ways. With the distance $d_0$ of a pair where the list was made, at x₀, and the
+//! displacements $u_i = x_i - x_{0,i} = T + e_i$ of its vertices, T the mean of its body, the pair is never nearer than
+//!
+//! $$ d_0 - |T_a - T_b| - \max_a|e_i| - \max_b|e_i|, $$
+//!
+//! on the whole of a straight way if the largest of both ends is taken: all terms are convex. If that is more than the
+//! gap, the pair neither touches nor stops anything. What moves as a whole meets none of its own pairs.
+
+use crate::collide::{Candidates, Surface, distance};
+use crate::math::Vec3;
+
+/// Rounding of a bound, relative.
+const ROUNDING: f64 = 1e-9;
+
+/// Distances of candidates, and how far everything has gone since they were taken.
+#[derive(Debug, Default)]
+pub(super) struct Sift {
+    /// Distances less radii of vertices and triangles, and of edges, or what they are at least \[m\].
+    vertex_triangle: Vec<f64>,
+    edge_edge: Vec<f64>,
+    /// The larger |e| of each vertex at x and x1, and T of each body there.
+    stray: Vec<f64>,
+    shift: Vec<[Vec3; 2]>,
+}
+
+/// Distance of the boxes around the first A and the other corners.
+fn boxes_apart<const A: usize>(y: &[Vec3; 4]) -> f64 {
+    let mut sum = 0.0f64;
+    for k in 0..3 {
+        let (mut low_a, mut high_a) = (y[0][k], y[0][k]);
+        let (mut low_b, mut high_b) = (y[A][k], y[A][k]);
+        for i in 1..A {
+            (low_a, high_a) = (low_a.min(y[i][k]), high_a.max(y[i][k]));
+        }
+        for i in A + 1..4 {
+            (low_b, high_b) = (low_b.min(y[i][k]), high_b.max(y[i][k]));
+        }
+        let apart = (low_a - high_b).max(low_b - high_a).max(0.0);
+        sum += apart * apart;
+    }
+    sum.sqrt()
+}
+
+impl Sift {
+    /// Takes the distances of all pairs at x; drops pairs that are farther apart than `most` \[m\]. Beyond `exact` \[m\] the
+    /// distance of boxes serves.
+    pub(super) fn measure(
+        &mut self,
+        surface: &Surface,
+        x: &[Vec3],
+        exact: f64,
+        most: f64,
+        pairs: &mut Candidates,
+    ) {
+        let at = |i: u32| x[i as usize];
+        let list = &mut self.vertex_triangle;
+        list.clear();
+        pairs.vertex_triangle.retain(|&[v, t]| {
+            let [a, b, c] = surface.triangles[t as usize];
+            let (y, xi) = ([at(v), at(a), at(b), at(c)], surface.radius(v) + surface.radius(a));
+            let mut d = boxes_apart::<1>(&y) - xi;
+            if !(d > exact) {
+                d = distance::point_triangle(&y).d2.sqrt() - xi;
+            }
+            let keep = !(d > most);
+            if keep {
+                list.push(d);
+            }
+            keep
+        });
+        let list = &mut self.edge_edge;
+        list.clear();
+        pairs.edge_edge.retain(|&[e, f]| {
+            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
+            let (y, xi) = ([at(a), at(b), at(c), at(d)], surface.radius(a) + surface.radius(c));
+            let mut d = boxes_apart::<2>(&y) - xi;
+            if !(d > exact) {
+                d = distance::edge_edge(&y).d2.sqrt() - xi;
+            }
+            let keep = !(d > most);
+            if keep {
+                list.push(d);
+            }
+            keep
+        });
+    }
+
+    /// Notes how far vertices have gone from `reference`, at x and at x1.
+    pub(super) fn follow(&mut self, surface: &Surface, reference: &[Vec3], x: &[Vec3], x1: &[Vec3]) {
+        self.stray.clear();
+        self.shift.clear();
+        for body in &surface.bodies {
+            let range = body.vertices.start as usize..body.vertices.end as usize;
+            let (y, y0, y1) = (&reference[range.clone()], &x[range.clone()], &x1[range]);
+            let mut T = [Vec3::zeros(); 2];
+            for ((y, y0), y1) in y.iter().zip(y0).zip(y1) {
+                T[0] += y0 - y;
+                T[1] += y1 - y;
+            }
+            let count = y.len().max(1) as f64;
+            T.iter_mut().for_each(|T| *T /= count);
+            for ((y, y0), y1) in y.iter().zip(y0).zip(y1) {
+                let e = (y0 - y - T[0]).norm_squared().max((y1 - y - T[1]).norm_squared());
+                self.stray.push(e.sqrt());
+            }
+            self.shift.push(T);
+        }
+    }
+
+    /// How much nearer two bodies may have come as wholes, squared \[m²\].
+    fn closed(&self, a: u32, b: u32) -> f64 {
+        if a == b {
+            return 0.0;
+        }
+        let (a, b) = (&self.shift[a as usize], &self.shift[b as usize]);
+        (a[0] - b[0]).norm_squared().max((a[1] - b[1]).norm_squared())
+    }
+
+    /// The pairs of `all` that may come within `gap` \[m\], less those that `leave` names by their bodies (a half-plane is
+    /// `u32::MAX`).
+    pub(super) fn choose(
+        &self,
+        surface: &Surface,
+        all: &Candidates,
+        gap: f64,
+        leave: impl Fn(u32, u32) -> bool,
+        out: &mut Candidates,
+    ) {
+        out.clear();
+        let vertex = |v: u32| surface.vertex_body[v as usize];
+        let edge = |e: u32| surface.edge_body[e as usize];
+        let stray = |v: u32| self.stray[v as usize];
+        let far = |d: f64, a: u32, b: u32, ea: f64, eb: f64| {
+            let short = d - (gap + ea + eb) * (1.0 + ROUNDING);
+            short > 0.0 && short * short > self.closed(a, b) * (1.0 + 4.0 * ROUNDING)
+        };
+        for (&[v, t], &d) in all.vertex_triangle.iter().zip(&self.vertex_triangle) {
+            let [p, q, r] = surface.triangles[t as usize];
+            let (a, b) = (vertex(v), vertex(p));
+            if !far(d, a, b, stray(v), stray(p).max(stray(q)).max(stray(r))) && !leave(a, b) {
+                out.vertex_triangle.push([v, t]);
+            }
+        }
+        for (&[e, f], &d) in all.edge_edge.iter().zip(&self.edge_edge) {
+            let ([p, q], [r, s]) = (surface.edges[e as usize], surface.edges[f as usize]);
+            let (a, b) = (edge(e), edge(f));
+            if !far(d, a, b, stray(p).max(stray(q)), stray(r).max(stray(s))) && !leave(a, b) {
+                out.edge_edge.push([e, f]);
+            }
+        }
+        let kept = |from: &[[u32; 2]], to: &mut Vec<[u32; 2]>, of: &dyn Fn(u32, u32) -> (u32, u32)| {
+            to.extend(from.iter().filter(|[i, j]| {
+                let (a, b) = of(*i, *j);
+                !leave(a, b)
+            }));
+        };
+        kept(&all.vertex_edge, &mut out.vertex_edge, &|v, e| (vertex(v), edge(e)));
+        kept(&all.vertex_vertex, &mut out.vertex_vertex, &|v, w| (vertex(v), vertex(w)));
+        kept(&all.vertex_plane, &mut out.vertex_plane, &|v, _| (vertex(v), u32::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collide::ccd::{self, CcdOptions};
+    use crate::collide::{BodyGeometry, Broad, Groups, VertexMap};
+    use crate::math::Random;
+
+    /// Two sheets of 5 × 5 vertices, which may touch themselves; the second is thick.
+    fn sheets() -> Surface {
+        let mut surface = Surface::default();
+        let mut triangles = Vec::new();
+        for k in (0..19).filter(|k| k % 5 < 4) {
+            triangles.extend([[k, k + 1, k + 6], [k, k + 6, k + 5]]);
+        }
+        for (first, radius) in [(0, 0.0), (25, 0.02)] {
+            let maps: Vec<VertexMap> = (first..first + 25).map(VertexMap::point).collect();
+            let body = BodyGeometry {
+                maps: &maps,
+                triangles: &triangles,
+                radius,
+                self_contact: true,
+                ..Default::default()
+            };
+            surface.add(&body).unwrap();
+        }
+        surface.groups = Groups::new(1);
+        surface
+    }
+
+    /// What is dropped never comes within the gap: it is followed along the whole way with the gap as separation.
+    #[test]
+    fn nothing_that_comes_near_is_dropped() {
+        let mut random = Random::new(11);
+        let (mut dropped, mut kept, mut near) = (0, 0, 0);
+        for seed in 0..20 {
+            let surface = sheets();
+            let n = surface.maps.len();
+            let mut point = |size: f64| Vec3::from_fn(|_, _| random.between(-size, size));
+            let half = n / 2;
+            let x0: Vec<Vec3> = (0..n)
+                .map(|i| {
+                    let (k, layer) = (i % half, i / half);
+                    let side = (half as f64).sqrt() as usize;
+                    Vec3::new((k % side) as f64, (k / side) as f64, 0.5 * layer as f64) + point(0.1)
+                })
+                .collect();
+            let shifts = [point(0.3), point(0.3)];
+            let go = |x: &[Vec3], random: &mut dyn FnMut(f64) -> Vec3| -> Vec<Vec3> {
+                x.iter().enumerate().map(|(i, x)| x + shifts[i / half] + random(0.05)).collect()
+            };
+            let x = go(&x0, &mut point);
+            let x1 = go(&x, &mut point);
+            let gap = 0.1;
+            let mut all = Candidates::default();
+            Broad::default().near(&surface, &x0, 3.0, 1_000_000, &mut all).unwrap();
+            let mut sift = Sift::default();
+            sift.measure(&surface, &x0, 1.0, 3.0, &mut all);
+            sift.follow(&surface, &x0, &x, &x1);
+            let mut live = Candidates::default();
+            sift.choose(&surface, &all, gap, |_, _| false, &mut live);
+            let radius = |i: usize| surface.radius(i as u32);
+            let o = |i: [usize; 4], second: usize| CcdOptions {
+                separation: 0.9 * gap + radius(i[0]) + radius(i[second]),
+                rest: 1e-3,
+                ..CcdOptions::default()
+            };
+            for pair in &all.vertex_triangle {
+                let [v, t] = *pair;
+                let [a, b, c] = surface.triangles[t as usize];
+                let i = [v, a, b, c].map(|i| i as usize);
+                let (y0, y1) = (i.map(|i| x[i]), i.map(|i| x1[i]));
+                let meets = ccd::point_triangle(&y0, &y1, &o(i, 1)) < 1.0;
+                if live.vertex_triangle.binary_search(pair).is_ok() {
+                    kept += 1;
+                    near += usize::from(meets);
+                } else {
+                    dropped += 1;
+                    assert!(!meets, "{pair:?} of sheet {seed}");
+                }
+            }
+            for pair in &all.edge_edge {
+                let ([a, b], [c, d]) = (surface.edges[pair[0] as usize], surface.edges[pair[1] as usize]);
+                let i = [a, b, c, d].map(|i| i as usize);
+                let (y0, y1) = (i.map(|i| x[i]), i.map(|i| x1[i]));
+                if live.edge_edge.binary_search(pair).is_err() {
+                    assert!(ccd::edge_edge(&y0, &y1, &o(i, 2)) >= 1.0, "{pair:?} of sheet {seed}");
+                }
+            }
+        }
+        assert!(dropped > 1000 && kept > 100 && near > 10, "{dropped} {kept} {near}");
+    }
+}
