@@ -7,8 +7,8 @@
 mod articulated;
 mod collide;
 mod collide_scenes;
-mod coupling;
 mod contact;
+mod coupling;
 mod ipc;
 mod ipc_cloth;
 mod joints;

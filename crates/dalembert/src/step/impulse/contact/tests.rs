@@ -257,6 +257,7 @@ fn a_step_of_a_scene_that_sleeps_changes_nothing_but_the_time() {
     sim.state.v[2] = 0.5;
     sim.step().unwrap();
     assert!(sim.state.q[2] > 0.1005, "a velocity wakes it");
+}
 
 #[test]
 fn bodies_in_the_same_place_part_slowly() {
