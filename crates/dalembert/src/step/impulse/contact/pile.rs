@@ -40,7 +40,7 @@ use crate::step::StepReport;
 use crate::step::impulse::Impulse;
 
 /// Parts of a step.
-const PARTS: u32 = 8;
+const PARTS: u32 = 10;
 /// Every so many parts a sweep over the velocities that part things.
 const PARTING: u32 = 2;
 /// Share of an overlap that is taken away per part.
