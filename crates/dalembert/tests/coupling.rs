@@ -68,7 +68,7 @@ fn chain(n: usize, swap: bool) -> (Scene, Vec<String>) {
 
 #[test]
 fn without_contact_the_freedoms_go_where_they_are_told() {
-    for (n, swap) in [(1, false), (3, false), (3, true), (7, true), (60, false)] {
+    for (n, swap) in [(1, false), (3, false), (3, true), (7, true), (60, false), (80, true)] {
         let (scene, names) = chain(n, swap);
         let mut sim = scene.build().unwrap();
         let mut random = Random::new(n as u64);
