@@ -427,7 +427,6 @@ fn a_body_with_several_joints_moves_as_by_itself_and_feels_contact() {
     let worst = apart(&mut sim, 100);
     assert!(worst < 1e-7, "{worst:e}");
     let gap = read(&sim, "joints.gap");
-    println!("several joints per body: coordinates within {worst:.1e}, joints gape by {gap:.1e}");
     assert!(gap < 1e-7, "{gap:e}");
     // It falls onto a plane and stays there; the plane's forces are those that the freedoms feel.
     let settings = Ipc { tolerance: 1e-5, ..Ipc::default() };
@@ -556,6 +555,5 @@ fn links_touch_each_other_where_a_rule_says_so() {
         part.q(&sim.state)[1..].iter().sum::<f64>()
     };
     let (stopped, through) = (curl(true), curl(false));
-    println!("turned by {stopped:.2} rad, and {through:.2} rad where links pass through each other");
     assert!(through > stopped + 1.0, "{stopped} {through}");
 }

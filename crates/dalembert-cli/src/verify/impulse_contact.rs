@@ -272,10 +272,10 @@ pub(super) fn stack(table: &mut Table) -> Outcome {
     Ok(())
 }
 
-/// Two cards that lean on each other; true if they stand after the given time.
-fn tent(degrees: f64, mu: f64, time: f64) -> Result<bool, Box<dyn std::error::Error>> {
+/// Two cards that lean on each other.
+pub(super) fn leaning_cards(degrees: f64, mu: f64, dt: f64) -> Built {
     let (angle, length, thick) = (degrees.to_radians(), 1.0, 0.01);
-    let mut s = scene(Impulse { friction: mu, ..Impulse::default() }, 2e-3);
+    let mut s = scene(Impulse { friction: mu, ..Impulse::default() }, dt);
     s.add(Ground::default());
     // By symmetry the ridge carries a horizontal force; its friction only keeps two sharp corners from parting sideways.
     s.add(ContactRule::friction("left", "right", 1.0));
@@ -287,7 +287,12 @@ fn tent(degrees: f64, mu: f64, time: f64) -> Result<bool, Box<dyn std::error::Er
         let (x, z) = (-inner.x, -lowest[0].min(lowest[1]));
         s.add(RigidBody::new(name, shape.clone()).mass(1.0).at([x, 0.0, z]).turned(R));
     }
-    let mut sim = s.build()?;
+    Ok(s.build()?)
+}
+
+/// True if such cards stand after the given time.
+fn tent(degrees: f64, mu: f64, time: f64) -> Result<bool, Box<dyn std::error::Error>> {
+    let mut sim = leaning_cards(degrees, mu, 2e-3)?;
     let start = sim.state.q[2];
     while sim.state.time < time {
         sim.step()?;

@@ -40,21 +40,9 @@ fn tower() -> Built {
 
 /// Two cards at 20 degrees that lean on each other; 1.3 times the friction that they need.
 fn tent() -> Built {
-    let (angle, length, thick) = (20f64.to_radians(), 1.0, 0.01);
     // tan(a)/2 for thin cards, and t/2L less for the thickness t (see the case aframe_cards).
-    let least = 0.5 * angle.tan() - 0.005;
-    let mut s = scene(Impulse { friction: 1.3 * least, ..Impulse::default() }, 4e-3);
-    s.add(Ground::default());
-    s.add(ContactRule::friction("left", "right", 1.0));
-    let shape = Shape::Box { size: Vec3::new(thick, 0.5, length) };
-    for (name, side) in [("left", -1.0), ("right", 1.0)] {
-        let R = exp(&(Vec3::y() * (-side * angle)));
-        let inner = R * Vec3::new(-side * 0.5 * thick, 0.0, 0.5 * length);
-        let lowest = [-1.0, 1.0].map(|s| (R * Vec3::new(s * 0.5 * thick, 0.0, -0.5 * length)).z);
-        let (x, z) = (-inner.x, -lowest[0].min(lowest[1]));
-        s.add(RigidBody::new(name, shape.clone()).mass(1.0).at([x, 0.0, z]).turned(R));
-    }
-    Ok(s.build()?)
+    let least = 0.5 * 20f64.to_radians().tan() - 0.005;
+    super::impulse_contact::leaning_cards(20.0, 1.3 * least, 4e-3)
 }
 
 /// Two jaws on sliders press a mug from both sides with `force`; only friction holds it.

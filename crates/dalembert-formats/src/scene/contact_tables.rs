@@ -1,6 +1,6 @@
 //! What a scene file may say about intersection-free contact.
 
-use super::tables::{LINEAR_SOLVERS, NOT_NEGATIVE, ORIGIN, POSITIVE};
+use super::tables::{LINEAR_SOLVERS, NOT_NEGATIVE, ORIGIN, POSITIVE, SLEEP_SPEED};
 use crate::describe::{Field, Kind, Literal, Table, Word};
 
 static SCHEMES: [Word; 3] = [
@@ -89,13 +89,7 @@ pub(super) static IPC: Table = Table::new(
             "s",
             "Islands that have been at rest for this long fall asleep; never if absent.",
         ),
-        Field::default(
-            "sleep_speed",
-            POSITIVE,
-            Literal::Number(1e-3),
-            "m/s",
-            "A body is at rest while no point of it is faster than this.",
-        ),
+        SLEEP_SPEED,
     ],
 );
 

@@ -203,6 +203,14 @@ static LAGRANGE: Table = Table::new(
     ],
 );
 
+pub(super) const SLEEP_SPEED: Field = Field::default(
+    "sleep_speed",
+    POSITIVE,
+    Literal::Number(1e-3),
+    "m/s",
+    "A body is at rest while no point of it is faster than this.",
+);
+
 static IMPULSE: Table = Table::new(
     "impulse",
     "Settings of the method `impulse`.",
@@ -277,13 +285,7 @@ static IMPULSE: Table = Table::new(
             "s",
             "Islands of contacts that have been at rest for this long fall asleep; never if absent.",
         ),
-        Field::default(
-            "sleep_speed",
-            POSITIVE,
-            Literal::Number(1e-3),
-            "m/s",
-            "A body is at rest while no point of it is faster than this.",
-        ),
+        SLEEP_SPEED,
     ],
 );
 
