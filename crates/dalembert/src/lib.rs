@@ -75,7 +75,7 @@ pub mod check;
 
 /// What most users need, in one line.
 pub mod prelude {
-    pub use crate::bodies::{Coordinates, MassProperties, PendulumChain, Shape, TriangleMesh};
+    pub use crate::bodies::{Collide, Coordinates, MassProperties, PendulumChain, Shape, TriangleMesh};
     pub use crate::filters::Motion;
     pub use crate::forces::spatial::PairLaw;
     pub use crate::forces::unary::Attraction;

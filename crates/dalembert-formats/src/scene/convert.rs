@@ -293,7 +293,8 @@ fn particles(t: &View<'_>) -> ParticleSet {
         Some(each) => Velocities::Each(each.into()),
         None => Velocities::List(vec3s(t, "velocity")),
     };
-    ParticleSet { name: name(t), arrangement, position: t.vec3("position").into(), mass, velocity }
+    let radius = t.maybe_number("radius");
+    ParticleSet { name: name(t), arrangement, position: t.vec3("position").into(), mass, velocity, radius }
 }
 
 /// One set for each word of `edges`; pairs go with the first.

@@ -11,6 +11,7 @@ mod quantity;
 mod robots;
 mod state;
 mod touch;
+mod touch_query;
 mod touch_sensor;
 
 pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
@@ -23,7 +24,8 @@ pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use robots::RobotPart;
 pub use state::{State, StateMismatch};
-pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchRule};
+pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchNote, TouchRule};
+pub use touch_query::{RayHit, TouchEvents};
 
 use std::sync::Arc;
 

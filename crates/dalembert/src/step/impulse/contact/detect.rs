@@ -130,7 +130,6 @@ impl ContactWork {
                 let sides = nodes.map(|n| self.side(n));
                 let center = |b: u32| match touch.parts.get(b as usize) {
                     Some(Part::Rigid(k)) => triple(&state.q[7 * *k as usize..], 0),
-                    Some(Part::Particle(_)) => self.poses[b as usize].position,
                     _ => p.point,
                 };
                 let mut spin = NONE;

@@ -34,6 +34,7 @@ mod energy;
 mod islands;
 mod lanes;
 mod mix;
+mod particles;
 mod pile;
 mod robots;
 mod rows;
