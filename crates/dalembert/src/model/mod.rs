@@ -163,6 +163,25 @@ impl Model {
         }
     }
 
+    /// The same where all is points: also returns the energy of all forces \[J\].
+    pub(crate) fn forces_with_energy(
+        &self,
+        time: f64,
+        q: &[f64],
+        v: &[f64],
+        applied: &[f64],
+        f: &mut [f64],
+    ) -> f64 {
+        debug_assert_eq!(self.layout.rigid, 0);
+        start_forces(applied, f);
+        let points = self.points(time, q, v);
+        let first = self.layout.points_v();
+        let energy =
+            self.forces.iter().map(|b| b.force.add_force_with_energy(&points, &mut f[first..])).sum::<f64>();
+        gather_all(&self.mappings, q, f);
+        energy
+    }
+
     /// f ← accelerations: M⁻¹ f with the gyroscopic torque of rigid bodies and the Coriolis terms of generalized ones,
     /// filtered.
     pub(crate) fn accelerations_from(&self, q: &[f64], v: &[f64], f: &mut [f64]) {

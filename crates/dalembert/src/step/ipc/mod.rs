@@ -28,6 +28,7 @@
 //! "Intersection-free contact".
 
 mod bend;
+mod bodies;
 mod islands;
 mod joints;
 mod newton;
