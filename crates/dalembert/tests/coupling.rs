@@ -306,6 +306,34 @@ fn joints_that_do_not_fit_an_articulation_are_named() {
     scene.articulation[0] = ArticulationItem::new("arm", &["j0", "jx"]).floating("lnik0");
     let text = scene.build().unwrap_err().to_string();
     assert!(text.contains("jx") && text.contains("lnik0"), "{text}");
+    scene.articulation[0] = ArticulationItem::new("arm", &["j0", "j1"]).welded(["hnad".to_string()]);
+    let text = scene.build().unwrap_err().to_string();
+    assert!(text.contains("hnad"), "{text}");
+}
+
+#[test]
+fn a_body_welded_to_a_link_rides_without_weight_if_it_is_taken_in() {
+    for taken in [false, true] {
+        let (mut scene, names) = chain(2, false);
+        scene.gravity = Vec3::new(0.0, 0.0, -9.81);
+        scene.add(ghost("hand", [0.4, 0.0, 0.0]));
+        scene.add(JointItem::new("weld", JointType::Fixed, "link1", "hand").anchor([0.4, 0.0, 0.0]));
+        let list: Vec<&str> = names.iter().map(String::as_str).collect();
+        scene.articulation[0] = ArticulationItem::new("arm", &list);
+        if taken {
+            scene.articulation[0].welded.push("hand".into());
+        }
+        let mut sim = scene.build().unwrap();
+        let drive = Drive { mass: vec![2.0, 0.5, 0.5, 1.0], delta: vec![0.01, -0.02], reference: vec![] };
+        sim.step_driven(|a, _| {
+            assert_eq!(a.links.len(), if taken { 3 } else { 2 });
+            Ok(drive.clone())
+        })
+        .unwrap();
+        let done = &sim.articulation("arm").unwrap().delta;
+        let off = (0..2).map(|k| (done[k] - drive.delta[k]).abs()).fold(0.0, f64::max);
+        assert!(if taken { off < 1e-9 } else { off > 1e-5 }, "{taken}: {off:e}");
+    }
 }
 
 /// A robot with a body per joint kind, each 0.3 m along x of the one before.
