@@ -5,6 +5,7 @@
 
 pub mod block_cholesky;
 pub mod block_matrix;
+pub mod bordered;
 pub mod boxed;
 pub mod cg;
 pub mod coulomb;
