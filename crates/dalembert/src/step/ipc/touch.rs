@@ -58,9 +58,9 @@ pub(super) struct Touch {
     pub x1: Vec<Vec3>,
     /// Vertices that slip counts from.
     start: Vec<Vec3>,
-    rub: ContactSet,
+    pub(super) rub: ContactSet,
     /// μλ of each contact that rubs \[N\].
-    load: Vec<f64>,
+    pub(super) load: Vec<f64>,
     /// Slip below which friction is smoothed, and the gap at which contact begins \[m\].
     slip: f64,
     gap: f64,
@@ -473,7 +473,11 @@ impl Touch {
             let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * barrier.at(c.gap)[1] };
             loads.push(friction_of(contact, c) * normal);
         }
-        self.compare(&loads);
+        if self.rows.on {
+            self.compare_pairs(&loads);
+        } else {
+            self.compare(&loads);
+        }
         if loads.iter().all(|l| *l == 0.0) {
             self.rub = ContactSet::default();
             self.load.clear();

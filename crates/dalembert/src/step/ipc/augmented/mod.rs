@@ -29,7 +29,7 @@
 //! the force that balances the linear system is the multiplier of the next. Pairs that were not pressed in the model keep λ:
 //! what they are violated by was not in the model, and a force made of it would throw the body off.
 //!
-//! **Penalty.** $\rho = 30\,(W M^{-1} W^T)^{-1}/d^2$: a multiple of the inertia that the pair itself meets, its *effective mass*, over the
+//! **Penalty.** $\rho = 300\,(W M^{-1} W^T)^{-1}/d^2$: a multiple of the inertia that the pair itself meets, its *effective mass*, over the
 //! square of the step; for nodes the diagonal of inertia and elasticity stands for $M/d^2$. Each round divides the
 //! error of a constraint by $1 + \rho/S$, S being the stiffness that the constraint meets. In a stack S is that of all that rests on the
 //! pair: where an error does not fall by two thirds in a round, the penalty of the pair grows by four, and the
@@ -40,6 +40,9 @@
 //! that stops something on the whole way to x is a constraint from then on, however far apart it is now: all collisions of
 //! a step are found together and not one after another. With joints all bodies go the same part, so that y keeps exact
 //! joints.
+//!
+//! **Friction** is that of barriers, with λ as the normal force: of the step before at first, taken anew in further passes if the load
+//! between two bodies has changed.
 //!
 //! **Standoff.** A pair that begins the step nearer than δ is not thrown apart: $\delta_k = g_0 + \tfrac14(\delta - g_0)$ for $g_0 < \delta$.
 //!
@@ -97,7 +100,7 @@ const STANDOFF: f64 = 0.5;
 /// Part of what a pair lacks to the standoff that it regains in a step.
 const REGAIN: f64 = 0.25;
 /// ρ as a multiple of the effective mass over d².
-const PENALTY: f64 = 30.0;
+const PENALTY: f64 = 300.0;
 /// Rounds after which a slow constraint gets a larger penalty, what counts as slow, and the growth.
 const PATIENCE: u32 = 3;
 const SLOW: f64 = 0.33;
@@ -111,7 +114,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 struct Held {
     of: Multiplier,
-    /// δ_k − the radii are in the gap already \[m\]; not a number if not yet known.
+    /// δ_k \[m\]; not a number if not yet known.
     target: f64,
     /// Its error in the last round \[m\], and for how many rounds it has been pressed.
     error: f64,
@@ -267,6 +270,42 @@ impl Touch {
             }
         }
         self.sum(contact, ahead)
+    }
+
+    /// Largest change of the load between two bodies, over the largest load of each. Where more points touch than are
+    /// needed their loads are a matter of choice, and only sums tell.
+    pub(in crate::step::ipc) fn compare_pairs(&mut self, loads: &[f64]) {
+        fn sums<'a>(
+            contacts: &'a [Contact],
+            loads: &'a [f64],
+        ) -> impl Iterator<Item = ([u32; 2], f64)> + use<'a> {
+            let mut rest = loads;
+            contacts.chunk_by(|a, b| a.body_pair() == b.body_pair()).map(move |run| {
+                let (own, later) = rest.split_at(run.len());
+                rest = later;
+                (run[0].body_pair(), own.iter().sum::<f64>())
+            })
+        }
+        let mut old = sums(&self.rub.contacts, &self.load).peekable();
+        let mut new = sums(&self.set.contacts, loads).peekable();
+        let mut largest = vec![0.0f64; self.change.len()];
+        loop {
+            let pair = match (old.peek(), new.peek()) {
+                (Some(a), Some(b)) => a.0.min(b.0),
+                (Some(a), None) => a.0,
+                (None, Some(b)) => b.0,
+                (None, None) => break,
+            };
+            let before = old.next_if(|s| s.0 == pair).map_or(0.0, |s| s.1);
+            let now = new.next_if(|s| s.0 == pair).map_or(0.0, |s| s.1);
+            for b in pair.into_iter().filter(|b| *b != NONE).map(|b| b as usize) {
+                largest[b] = largest[b].max(before).max(now);
+                self.change[b] = self.change[b].max((now - before).abs());
+            }
+        }
+        for (change, largest) in self.change.iter_mut().zip(&largest) {
+            *change = if *largest > 0.0 { *change / largest } else { 0.0 };
+        }
     }
 
     /// Makes the constraints at the certified point.
