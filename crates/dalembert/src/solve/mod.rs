@@ -4,6 +4,7 @@
 //! caller keeps, and says in a report or an error how it ended. Book: "Solvers".
 
 pub mod block_matrix;
+pub mod bordered;
 pub mod boxed;
 pub mod cg;
 pub mod coulomb;

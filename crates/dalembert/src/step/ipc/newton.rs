@@ -259,7 +259,8 @@ impl IpcWork {
         if let Some(contact) = &model.contact {
             self.touch.add_curvature(&mut Sink(&mut self.equations.list));
             self.joints.curvature(contact, &self.q, &mut self.equations.list);
-            self.coupling.curvature(&self.q, &mut self.equations.list);
+            let Equations { list, long, .. } = &mut self.equations;
+            self.coupling.curvature(&self.q, list, long);
         }
     }
 
