@@ -67,7 +67,7 @@ pub(crate) struct IpcWork {
     pub(super) way: Vec<f64>,
     pub(super) steps: Steps,
     /// Held blocks and where they are told to be.
-    told: Vec<(usize, crate::math::Vec3)>,
+    pub(super) told: Vec<(usize, crate::math::Vec3)>,
     /// Units that sleep, and whether a body moved as it was told in this step.
     pub(super) asleep: Vec<bool>,
     pub(super) moved: bool,
@@ -91,6 +91,7 @@ impl Ipc {
                 break;
             }
         }
+        w.keep_certified(model, state, report)?;
         if model.contact.is_some() {
             report.contacts = w.touch.set.contacts.len() as u32;
             report.smallest_gap = w.touch.smallest_gap();
@@ -154,6 +155,7 @@ impl Ipc {
                 continue;
             }
             w.search(model, state, pending, report)?;
+            w.certify(model, state)?;
             if pending {
                 rounds += 1;
                 if w.pending() && (rounds >= ROUNDS || report.iterations >= limit) {
@@ -164,7 +166,7 @@ impl Ipc {
             if w.rest(self, model, &speeds) {
                 return Ok(());
             }
-            if report.iterations >= limit {
+            if report.iterations >= limit || w.touch.rows.stalled() {
                 report.unfinished = true;
                 return Ok(());
             }
@@ -230,6 +232,7 @@ impl IpcWork {
                 u == NONE || asleep[u as usize]
             });
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
+            self.begin_rows(settings, model, state, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
                 return Err(StepError::Touching { time: state.time });
@@ -458,7 +461,7 @@ impl IpcWork {
         rubs && !self.islands.done.iter().all(|d| *d)
     }
 
-    fn blocked(&self, model: &Model, state: &State) -> StepError {
+    pub(super) fn blocked(&self, model: &Model, state: &State) -> StepError {
         let left = |i: usize, place: &crate::math::Vec3| (place - triple(&self.q, i)).norm();
         let worst = self.told.iter().map(|(i, place)| (*i, left(*i, place)));
         let (point, distance) = worst.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });

@@ -39,7 +39,7 @@ const UNIT_SPEED: f64 = 1.0;
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     /// Part of δ, and whether the way may be cut along its chord.
-    part: Vec<f64>,
+    pub(super) part: Vec<f64>,
     straight: Vec<bool>,
     changed: Vec<bool>,
     /// The way is a part of one that was looked at.
@@ -131,7 +131,7 @@ impl IpcWork {
     fn settle(&mut self, model: &Model, state: &State, rest: f64) -> Result<(), StepError> {
         self.bend(model);
         let Some(contact) = &model.contact else { return Ok(()) };
-        if std::mem::take(&mut self.steps.known) {
+        if std::mem::take(&mut self.steps.known) || self.touch.rows.on {
             return Ok(());
         }
         self.steps.scaled.clear();
@@ -206,7 +206,8 @@ impl IpcWork {
     /// Where all that moves are nodes and something is in the way: every node goes as far along δ as it may. True if that
     /// was done; the way is then free.
     fn clip(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
-        let Some(contact) = model.contact.as_ref().filter(|_| self.by_nodes) else { return Ok(false) };
+        let free = self.by_nodes && !self.touch.rows.on;
+        let Some(contact) = model.contact.as_ref().filter(|_| free) else { return Ok(false) };
         self.way.clone_from(&self.delta);
         let mut part = std::mem::take(&mut self.steps.of_vertex);
         let mut changed = vec![true; contact.maps.len()];
@@ -325,7 +326,7 @@ impl IpcWork {
 
     /// A first guess: if something is in the way, every unit goes as far as it may on its own. True if that was done.
     pub(super) fn guess(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
-        if !self.islands.several() {
+        if !self.islands.several() || self.touch.rows.on {
             return Ok(false);
         }
         self.islands.apart();
@@ -493,7 +494,8 @@ impl IpcWork {
         }
         for (u, &g) in islands.group_of_unit.iter().enumerate() {
             let g = g as usize;
-            islands.done[u] |= steps.floor[g] || speeds[g] <= tolerance[g];
+            let open = touch.rows.on && touch.rows.open[u];
+            islands.done[u] |= (steps.floor[g] || speeds[g] <= tolerance[g]) && !open;
         }
         islands.done.iter().all(|d| *d)
     }
