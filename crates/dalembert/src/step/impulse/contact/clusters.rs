@@ -38,7 +38,7 @@ impl ContactWork {
             self.reserve_columns();
             self.reserve_rows(touch, model);
         }
-        let islands = self.clusters.len() - self.robots.len();
+        let islands = self.joint_islands();
         if self.clusters[..islands].iter().any(|c| c.touched) {
             self.load_forces(model, f, h);
         }
@@ -62,7 +62,7 @@ impl ContactWork {
             report.weak_rows = report.weak_rows.max(one.weak_rows);
             report.unfinished |= one.unfinished;
         }
-        again |= self.answer_robots(model, h, round, report);
+        again |= self.answer_robots(model, h, round);
         Ok(again)
     }
 
@@ -74,8 +74,14 @@ impl ContactWork {
                 let Side::Jointed(at, _) = self.contacts[k].sides[s] else { continue };
                 let cluster = self.clusters[self.cluster_of[at as usize / 6] as usize];
                 let wide = if self.contacts[k].spin == super::NONE { 3 } else { 6 };
-                let columns =
-                    Columns { first: cluster.first, len: cluster.len, at: self.field.numbers.len() as u32 };
+                let columns = Columns {
+                    first: cluster.first,
+                    len: cluster.len,
+                    at: self.field.numbers.len() as u32,
+                    stride: 3,
+                    turn: 3 * cluster.len,
+                    ..Columns::default()
+                };
                 let room = self.field.numbers.len() + wide * cluster.len as usize;
                 self.field.numbers.resize(room, 0.0);
                 self.contacts[k].sides[s] = Side::Jointed(at, columns);
@@ -151,7 +157,7 @@ impl ContactWork {
         own: &mut ImpulseWork,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
-        let islands = self.clusters.len() - self.robots.len();
+        let islands = self.joint_islands();
         self.load_forces(model, f, h);
         for i in 0..islands {
             let cluster = self.clusters[i];
