@@ -484,8 +484,13 @@ impl ContactWork {
     /// Forces into the state, in the order of detection.
     pub(super) fn remember(&self, state: &mut State, h: f64) {
         state.contacts.clear();
+        if self.contacts.is_empty() {
+            // All belong to piles, which are in the order of detection by themselves.
+            state.contacts.extend(self.pile.remembered(h).map(|(_, c)| c));
+            return;
+        }
         state.contacts.resize(self.contacts.len() + self.pile.len(), ContactPoint::default());
-        self.remember_pile(state, h);
+        self.pile.remembered(h).for_each(|(place, c)| state.contacts[place as usize] = c);
         for (c, i) in self.contacts.iter().zip(&self.info) {
             let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };
             state.contacts[i.place as usize] = ContactPoint {
