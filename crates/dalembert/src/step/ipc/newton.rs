@@ -86,8 +86,9 @@ impl Ipc {
     ) -> Result<(), StepError> {
         w.begin(self, model, state, h)?;
         for pass in 1..=self.friction_passes.max(1) {
-            self.newton_held(model, state, h, w, report)?;
-            if !w.touch_friction(model) || pass == self.friction_passes {
+            let ended = self.newton_held(model, state, h, w, report)?;
+            let again = w.touch_friction(model);
+            if !(ended && again) || pass == self.friction_passes {
                 break;
             }
         }
@@ -98,7 +99,8 @@ impl Ipc {
         Ok(())
     }
 
-    /// Newton's iteration, and multipliers of joints until they hold.
+    /// Newton's iteration, and multipliers of joints until they hold. False if iterations ran out: more rounds of what does
+    /// not converge would only take time.
     fn newton_held(
         &self,
         model: &Model,
@@ -106,20 +108,23 @@ impl Ipc {
         h: f64,
         w: &mut IpcWork,
         report: &mut StepReport,
-    ) -> Result<(), StepError> {
+    ) -> Result<bool, StepError> {
         for _ in 0..JOINT_ROUNDS {
-            self.newton(model, state, h, w, report)?;
+            if !self.newton(model, state, h, w, report)? {
+                return Ok(false);
+            }
             let Some(contact) = model.contact.as_ref().filter(|_| !w.joints.is_empty()) else {
-                return Ok(());
+                return Ok(true);
             };
             if w.joints.update(contact, &w.q) <= JOINT_PART * self.tolerance * h {
-                return Ok(());
+                return Ok(true);
             }
         }
         report.unfinished = true;
-        Ok(())
+        Ok(true)
     }
 
+    /// False if iterations ran out.
     fn newton(
         &self,
         model: &Model,
@@ -127,10 +132,10 @@ impl Ipc {
         h: f64,
         w: &mut IpcWork,
         report: &mut StepReport,
-    ) -> Result<(), StepError> {
+    ) -> Result<bool, StepError> {
         let limit = report.iterations + self.most_newton;
         let mut rounds = 0;
-        if !w.islands.several() {
+        if w.by_nodes || !w.islands.several() {
             w.islands.done.fill(false);
         }
         loop {
@@ -162,11 +167,11 @@ impl Ipc {
                 continue;
             }
             if w.rest(self, model, &speeds) {
-                return Ok(());
+                return Ok(true);
             }
             if report.iterations >= limit {
                 report.unfinished = true;
-                return Ok(());
+                return Ok(false);
             }
         }
     }
@@ -207,7 +212,8 @@ impl IpcWork {
                 && !matches!(settings.solver, LinearSolver::Cg { .. })
                 && only_bodies(model, contact);
             self.by_nodes = nodes
-                && !self.islands.several()
+                // What sleeps must not move: then islands are solved on their own.
+                && !self.asleep.contains(&true)
                 && settings.solver != LinearSolver::Direct
                 && only_nodes(model, contact);
             if nodes {
@@ -350,7 +356,9 @@ impl IpcWork {
 
     /// Finds the islands at the iterate. What is done is left out of contact until something touches it.
     fn group(&mut self, model: &Model, pending: bool) {
-        let Some(contact) = model.contact.as_ref().filter(|_| self.islands.several()) else {
+        // Nodes are many and their system is solved as one, however many sheets they make.
+        let apart = self.islands.several() && !self.by_nodes;
+        let Some(contact) = model.contact.as_ref().filter(|_| apart) else {
             return self.islands.together();
         };
         if pending {

@@ -848,7 +848,8 @@ mod tests {
         let n = 7;
         let root: Vec<f64> = (0..n * n).map(|k| (1.7 * k as f64).sin()).collect();
         let mut dense = Dense { n, ..Dense::default() };
-        dense.W = (0..n * n).map(|k| (0..n).map(|m| root[k / n * n + m] * root[k % n * n + m]).sum()).collect();
+        dense.W =
+            (0..n * n).map(|k| (0..n).map(|m| root[k / n * n + m] * root[k % n * n + m]).sum()).collect();
         let axis = |at, c| Axis { at, c };
         dense.axes = vec![
             axis(0, [3.0, 0.0, 0.0]),
@@ -861,8 +862,7 @@ mod tests {
         let e: Vec<f64> = (0..n).map(|k| (k as f64).cos()).collect();
         dense.step = e.clone();
         assert!(dense.newton());
-        let Wd: Vec<f64> =
-            (0..n).map(|i| (0..n).map(|j| dense.W[i * n + j] * dense.step[j]).sum()).collect();
+        let Wd: Vec<f64> = (0..n).map(|i| (0..n).map(|j| dense.W[i * n + j] * dense.step[j]).sum()).collect();
         let mut left: Vec<f64> = (0..n).map(|i| dense.step[i] - e[i]).collect();
         for Axis { at, c } in &dense.axes {
             let own: f64 = (0..3).filter(|k| c[*k] != 0.0).map(|k| c[k] * Wd[at + k]).sum();

@@ -340,7 +340,8 @@ impl ContactWork {
                     let (sign, at) = (if s == 0 { 1.0 } else { -1.0 }, columns.column as usize);
                     (0..3).for_each(|i| signed[at + i] = sign * c.impulse[i]);
                     if c.spin != NONE {
-                        (0..3).for_each(|i| signed[at + 3 + i] = sign * self.spins[c.spin as usize].impulse[i]);
+                        (0..3)
+                            .for_each(|i| signed[at + 3 + i] = sign * self.spins[c.spin as usize].impulse[i]);
                     }
                 }
             }

@@ -130,9 +130,7 @@ impl Field {
         match *side {
             Side::World => Vec3::zeros(),
             Side::Loose(at) | Side::Jointed(at, _) => at3(x, at as usize + 3),
-            Side::Link(rows, columns) => {
-                self.rows_times(x, (rows + columns.turn) as usize, &columns)
-            }
+            Side::Link(rows, columns) => self.rows_times(x, (rows + columns.turn) as usize, &columns),
         }
     }
 
