@@ -7,10 +7,12 @@ mod contact_report;
 mod holder;
 mod ids;
 mod layout;
+mod multiplier;
 mod quantity;
 mod robots;
 mod state;
 mod touch;
+mod touch_query;
 mod touch_sensor;
 
 pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
@@ -19,11 +21,13 @@ pub use contact::{ContactModel, LinearRow, Torque};
 pub use contact_report::ContactForce;
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
+pub use multiplier::Multiplier;
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use robots::RobotPart;
 pub use state::{State, StateMismatch};
-pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchRule};
+pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchNote, TouchRule};
+pub use touch_query::{RayHit, TouchEvents};
 
 use std::sync::Arc;
 

@@ -15,19 +15,25 @@
 //! lower bound: last step's direction, kept in terms of the features that defined it, decides most pairs by itself.
 //! Book: "Rigid contact".
 
+mod box_face;
 mod boxes;
 mod clip;
 mod convex;
 mod detector;
 #[cfg(test)]
 mod detector_tests;
+mod features;
 mod geometry;
 mod gjk;
 mod hull;
 mod mesh;
 mod narrow;
 mod query;
+mod query_surface;
 mod separate;
+mod surfaces;
+#[cfg(test)]
+mod surfaces_tests;
 #[cfg(test)]
 mod tests;
 

@@ -67,7 +67,7 @@ pub(crate) struct IpcWork {
     pub(super) way: Vec<f64>,
     pub(super) steps: Steps,
     /// Held blocks and where they are told to be.
-    told: Vec<(usize, crate::math::Vec3)>,
+    pub(super) told: Vec<(usize, crate::math::Vec3)>,
     /// Units that sleep, and whether a body moved as it was told in this step.
     pub(super) asleep: Vec<bool>,
     pub(super) moved: bool,
@@ -92,6 +92,7 @@ impl Ipc {
                 break;
             }
         }
+        w.keep_certified(model, state, report)?;
         if model.contact.is_some() {
             report.contacts = w.touch.set.contacts.len() as u32;
             report.smallest_gap = w.touch.smallest_gap();
@@ -135,7 +136,7 @@ impl Ipc {
     ) -> Result<bool, StepError> {
         let limit = report.iterations + self.most_newton;
         let mut rounds = 0;
-        if w.by_nodes || !w.islands.several() {
+        if !w.islands.several() {
             w.islands.done.fill(false);
         }
         loop {
@@ -159,6 +160,7 @@ impl Ipc {
                 continue;
             }
             w.search(model, state, pending, report)?;
+            w.certify(model, state)?;
             if pending {
                 rounds += 1;
                 if w.pending() && (rounds >= ROUNDS || report.iterations >= limit) {
@@ -169,9 +171,9 @@ impl Ipc {
             if w.rest(self, model, &speeds) {
                 return Ok(true);
             }
-            if report.iterations >= limit {
+            if report.iterations >= limit || w.touch.rows.stalled() {
                 report.unfinished = true;
-                return Ok(false);
+                return Ok(report.iterations < limit);
             }
         }
     }
@@ -212,8 +214,7 @@ impl IpcWork {
                 && !matches!(settings.solver, LinearSolver::Cg { .. })
                 && only_bodies(model, contact);
             self.by_nodes = nodes
-                // What sleeps must not move: then islands are solved on their own.
-                && !self.asleep.contains(&true)
+                && !self.islands.several()
                 && settings.solver != LinearSolver::Direct
                 && only_nodes(model, contact);
             if nodes {
@@ -236,6 +237,7 @@ impl IpcWork {
                 u == NONE || asleep[u as usize]
             });
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
+            self.begin_rows(settings, model, state, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
                 return Err(StepError::Touching { time: state.time });
@@ -356,9 +358,7 @@ impl IpcWork {
 
     /// Finds the islands at the iterate. What is done is left out of contact until something touches it.
     fn group(&mut self, model: &Model, pending: bool) {
-        // Nodes are many and their system is solved as one, however many sheets they make.
-        let apart = self.islands.several() && !self.by_nodes;
-        let Some(contact) = model.contact.as_ref().filter(|_| apart) else {
+        let Some(contact) = model.contact.as_ref().filter(|_| self.islands.several()) else {
             return self.islands.together();
         };
         if pending {
@@ -466,7 +466,7 @@ impl IpcWork {
         rubs && !self.islands.done.iter().all(|d| *d)
     }
 
-    fn blocked(&self, model: &Model, state: &State) -> StepError {
+    pub(super) fn blocked(&self, model: &Model, state: &State) -> StepError {
         let left = |i: usize, place: &crate::math::Vec3| (place - triple(&self.q, i)).norm();
         let worst = self.told.iter().map(|(i, place)| (*i, left(*i, place)));
         let (point, distance) = worst.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });

@@ -39,7 +39,7 @@ const UNIT_SPEED: f64 = 1.0;
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     /// Part of δ, and whether the way may be cut along its chord.
-    part: Vec<f64>,
+    pub(super) part: Vec<f64>,
     straight: Vec<bool>,
     changed: Vec<bool>,
     /// The way is a part of one that was looked at.
@@ -130,7 +130,7 @@ impl IpcWork {
     /// Shortens ways until all are free. On entry the ways of changed groups are to be made anew.
     fn settle(&mut self, model: &Model, state: &State, rest: f64) -> Result<(), StepError> {
         self.bend(model);
-        if model.contact.is_none() || std::mem::take(&mut self.steps.known) {
+        if model.contact.is_none() || std::mem::take(&mut self.steps.known) || self.touch.rows.on {
             return Ok(());
         }
         self.steps.scaled.clear();
@@ -147,7 +147,7 @@ impl IpcWork {
                 self.go(model);
                 return Ok(());
             }
-            self.shorten(model, if round < 2 { 1.0 } else { 0.5 });
+            self.shorten_groups(model, if round < 2 { 1.0 } else { 0.5 });
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ impl IpcWork {
 
     /// Shortens the ways of groups that were stopped, to `factor` times what is free. A straight way is cut; a shorter way of
     /// a body that turns is another chord, which may meet something else and is looked at anew.
-    fn shorten(&mut self, model: &Model, factor: f64) {
+    fn shorten_groups(&mut self, model: &Model, factor: f64) {
         let Steps { part, straight, changed, free, scaled, .. } = &mut self.steps;
         let mut bent = false;
         for g in 0..self.islands.groups {
@@ -222,7 +222,8 @@ impl IpcWork {
     /// Where all that moves are nodes and something is in the way: every node goes as far along δ as it may. True if that
     /// was done; the way is then free.
     fn clip(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
-        let Some(contact) = model.contact.as_ref().filter(|_| self.by_nodes) else { return Ok(false) };
+        let free = self.by_nodes && !self.touch.rows.on;
+        let Some(contact) = model.contact.as_ref().filter(|_| free) else { return Ok(false) };
         self.way.clone_from(&self.delta);
         let mut part = std::mem::take(&mut self.steps.of_vertex);
         let mut changed = vec![true; contact.maps.len()];
@@ -297,7 +298,7 @@ impl IpcWork {
         let mut of_unit = vec![[0.0; 2]; islands.units];
         let at: &[f64] = if ahead { trial } else { q };
         // Most trials are accepted: their slope is needed next.
-        self.sloped_ahead = ahead && self.by_nodes;
+        self.sloped_ahead = ahead && self.by_nodes && !islands.several();
         if self.sloped_ahead {
             let (energy, size) = potential.energy_and_slope(model, state, at, b_ahead);
             of_unit[0] = [energy, size];
@@ -341,7 +342,7 @@ impl IpcWork {
 
     /// A first guess: if something is in the way, every unit goes as far as it may on its own. True if that was done.
     pub(super) fn guess(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
-        if self.by_nodes || !self.islands.several() {
+        if !self.islands.several() || self.touch.rows.on {
             return Ok(false);
         }
         self.islands.apart();
@@ -509,7 +510,8 @@ impl IpcWork {
         }
         for (u, &g) in islands.group_of_unit.iter().enumerate() {
             let g = g as usize;
-            islands.done[u] |= steps.floor[g] || speeds[g] <= tolerance[g];
+            let open = touch.rows.on && touch.rows.open[u];
+            islands.done[u] |= (steps.floor[g] || speeds[g] <= tolerance[g]) && !open;
         }
         islands.done.iter().all(|d| *d)
     }

@@ -17,6 +17,7 @@
 //! $f_1'$ and $\theta f_1/|u|$ is taken, with a caution θ of each body that grows when a step had to be cut and shrinks
 //! when the energy fell by much more than the half of the slope that a right curvature promises.
 
+use super::augmented::Rows;
 use super::sift::Sift;
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
@@ -49,28 +50,28 @@ pub(super) struct Touch {
     ends: Vec<Vec3>,
     pub set: ContactSet,
     /// κ of each contact, faded \[N/m\].
-    kappa: Vec<f64>,
+    pub(super) kappa: Vec<f64>,
     /// Pairs of nearly parallel edges: number of the contact, κ and dm/dc.
-    faded: Vec<(u32, f64, f64)>,
+    pub(super) faded: Vec<(u32, f64, f64)>,
     /// κ of each vertex \[N/m\].
-    stiffness: Vec<f64>,
-    forces: Vec<Vec3>,
-    stiffnesses: Vec<Sym3>,
+    pub(super) stiffness: Vec<f64>,
+    pub(super) forces: Vec<Vec3>,
+    pub(super) stiffnesses: Vec<Sym3>,
     /// Vertices now, and where a step would take them.
     pub x: Vec<Vec3>,
     pub x1: Vec<Vec3>,
     /// Vertices that slip counts from.
     start: Vec<Vec3>,
-    rub: ContactSet,
+    pub(super) rub: ContactSet,
     /// μλ of each contact that rubs \[N\].
-    load: Vec<f64>,
+    pub(super) load: Vec<f64>,
     /// Slip below which friction is smoothed, and the gap at which contact begins \[m\].
     slip: f64,
     gap: f64,
     /// θ of each body: how much of the curvature that never overshoots friction takes along the slip, 0 … 1.
     pub caution: Vec<f64>,
     /// False if nothing can touch.
-    active: bool,
+    pub(super) active: bool,
     /// Σ |f| |x| over the contacts of each body \[J\].
     pub rounding: Vec<f64>,
     /// Energy of barrier and friction by bodies, where it was taken last \[J\].
@@ -83,8 +84,8 @@ pub(super) struct Touch {
     /// Bodies that are left alone: pairs of two of them do not count.
     quiet: Vec<bool>,
     /// The candidates that count and may come near from x to x1; to be chosen anew if stale.
-    live: Candidates,
-    stale: bool,
+    pub(super) live: Candidates,
+    pub(super) stale: bool,
     /// Where vertices were at the end of the way that pairs were chosen for.
     chosen: Vec<Vec3>,
     /// `sift` knows the way that was covered last.
@@ -94,6 +95,8 @@ pub(super) struct Touch {
     loads: Vec<f64>,
     /// Mean length of an edge at the start \[m\].
     pub edge: f64,
+    /// What presses in place of barriers, if it does.
+    pub(super) rows: Rows,
 }
 
 /// Largest distance of vertices, squared \[m²\].
@@ -102,7 +105,7 @@ fn far2(a: &[Vec3], b: &[Vec3]) -> f64 {
 }
 
 /// Divides what a contact has between its bodies: by halves, or all of it to the one that can move.
-fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out: &mut [f64]) {
+pub(super) fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out: &mut [f64]) {
     let free = |b: u32| b != u32::MAX && !contact.surface.bodies[b as usize].prescribed();
     match bodies.map(free) {
         [true, true] => bodies.iter().for_each(|&b| out[b as usize] += 0.5 * amount),
@@ -263,7 +266,7 @@ impl Touch {
     }
 
     /// Chooses the pairs that count and may come near, if that was put off.
-    fn choose(&mut self, contact: &ContactModel) {
+    pub(super) fn choose(&mut self, contact: &ContactModel) {
         if !self.stale {
             return;
         }
@@ -325,7 +328,7 @@ impl Touch {
     /// however they move, since no vertex goes far.
     fn only_contacts(&self, contact: &ContactModel, rest: f64) -> bool {
         let most = 0.499 * (1.0 - rest) * contact.gap;
-        self.at_x && far2(&self.x, &self.x1) <= most * most
+        self.at_x && !self.rows.on && far2(&self.x, &self.x1) <= most * most
     }
 
     /// Follows the pairs from x to x1: `longest` says how far a pair of bodies is followed, `take` gets how far it may
@@ -362,6 +365,9 @@ impl Touch {
         if !self.active {
             return 0.0;
         }
+        if self.rows.on {
+            return self.rows_energy(contact, ahead);
+        }
         self.choose(contact);
         self.at_x = !ahead;
         let x = if ahead { &self.x1 } else { &self.x };
@@ -394,8 +400,8 @@ impl Touch {
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         self.share.fill(0.0);
         (self.pressing, self.rubbing) = (0.0, 0.0);
-        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            let energy = kappa * barrier.at(c.gap)[0];
+        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
+            let energy = if self.rows.on { self.rows.energy(k, c, x) } else { kappa * barrier.at(c.gap)[0] };
             divide(contact, c.bodies, energy, &mut self.share);
             self.pressing += energy;
         }
@@ -418,8 +424,8 @@ impl Touch {
         contact.positions(start, &mut self.start);
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         let planes = contact.surface.bodies.len() as u32;
-        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            let normal = -kappa * barrier.at(c.gap)[1];
+        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
+            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * barrier.at(c.gap)[1] };
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
             let ratio = law.at(u.norm())[2];
             let point = c.vertices.iter().zip(&c.weights).filter(|(_, w)| **w > 0.0);
@@ -444,8 +450,9 @@ impl Touch {
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         self.forces.clear();
         self.stiffnesses.clear();
-        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            let [_, first, second] = barrier.at(c.gap);
+        self.rows.evaluate(&self.set.contacts, &self.x);
+        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
+            let [_, first, second] = if self.rows.on { self.rows.at(k) } else { barrier.at(c.gap) };
             self.forces.push(-kappa * first * c.normal);
             let rounding = (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
             divide(contact, c.bodies, rounding, &mut self.rounding);
@@ -524,10 +531,15 @@ impl Touch {
         let barrier = LogBarrier { gap_max: self.gap };
         let mut loads = std::mem::take(&mut self.loads);
         loads.clear();
-        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            loads.push(-friction_of(contact, c) * kappa * barrier.at(c.gap)[1]);
+        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
+            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * barrier.at(c.gap)[1] };
+            loads.push(friction_of(contact, c) * normal);
         }
-        self.compare(&loads);
+        if self.rows.on {
+            self.compare_pairs(&loads);
+        } else {
+            self.compare(&loads);
+        }
         self.loads = std::mem::replace(&mut self.load, loads);
         if self.load.iter().all(|l| *l == 0.0) {
             self.rub.clear();

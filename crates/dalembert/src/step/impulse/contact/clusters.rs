@@ -97,9 +97,13 @@ impl ContactWork {
             let spin =
                 if c.spin == super::NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse };
             for (s, side) in c.sides.iter().enumerate() {
-                let Side::Jointed(at, _) = *side else { continue };
+                let at = match *side {
+                    Side::Jointed(at, _) => self.place[at as usize / 6],
+                    // Bodies by themselves have their velocities; particles take theirs from forces.
+                    Side::Loose(at) if self.place[at as usize / 6] >= points => self.place[at as usize / 6],
+                    _ => continue,
+                };
                 let sign = if s == 0 { 1.0 / h } else { -1.0 / h };
-                let at = self.place[at as usize / 6];
                 add_triple(&mut f[at..], 0, &(sign * c.impulse));
                 if at < points {
                     add_triple(&mut f[at..], 1, &(sign * (c.arms[s].cross(&c.impulse) + spin)));
@@ -180,7 +184,7 @@ impl ContactWork {
         }
         self.conclude_robots(model, state, h, report)?;
         self.drift_loose(model, state, h);
-        own.loose.step_others(model, state, f, h);
+        self.step_others(model, state, f, h, own);
         Ok(())
     }
 }

@@ -129,7 +129,6 @@ impl ContactWork {
                 let sides = nodes.map(|n| self.side(n));
                 let center = |b: u32| match touch.parts.get(b as usize) {
                     Some(Part::Rigid(k)) => triple(&state.q[7 * *k as usize..], 0),
-                    Some(Part::Particle(_)) => self.poses[b as usize].position,
                     _ => p.point,
                 };
                 let mut spin = NONE;
@@ -489,9 +488,14 @@ impl ContactWork {
     /// Forces into the state, in the order of detection.
     pub(super) fn remember(&self, state: &mut State, h: f64) {
         state.contacts.clear();
+        if self.contacts.is_empty() && self.dormant.is_empty() {
+            // All belong to piles, which are in the order of detection by themselves.
+            state.contacts.extend(self.pile.remembered(h).map(|(_, c)| c));
+            return;
+        }
         let count = self.contacts.len() + self.dormant.len() + self.pile.len();
         state.contacts.resize(count, ContactPoint::default());
-        self.remember_pile(state, h);
+        self.pile.remembered(h).for_each(|(place, c)| state.contacts[place as usize] = c);
         let dormant = self.dormant.iter().map(|(c, i)| (c, i));
         for (c, i) in self.contacts.iter().zip(&self.info).chain(dormant) {
             let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };

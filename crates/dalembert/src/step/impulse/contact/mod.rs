@@ -35,6 +35,7 @@ mod energy;
 mod islands;
 mod lanes;
 mod mix;
+mod particles;
 mod pile;
 mod robots;
 mod rows;
