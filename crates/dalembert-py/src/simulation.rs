@@ -29,6 +29,15 @@ use crate::errors::{self, BusyError};
 use crate::model::PyModel;
 use crate::report::{Energy, Report};
 
+/// Name, way, place and normal of what a ray hits.
+type Struck<'py> = (String, f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// Refuses questions about colliders where there are none.
+fn touches(sim: &Simulation) -> PyResult<()> {
+    let message = "nothing collides here: the methods `impulse` and `lagrange` have colliders once the scene has a ground or a rule of contact";
+    sim.model.touch.as_ref().map(|_| ()).ok_or_else(|| PyValueError::new_err(message))
+}
+
 /// Names of both bodies of each contact, and its numbers.
 type Touching<'py> = (Vec<(String, String)>, Bound<'py, PyArray2<f64>>);
 
@@ -385,6 +394,52 @@ impl PySimulation {
             flat.push(c.gap);
         }
         Ok((names, PyArray1::from_vec(py, flat).reshape([list.len(), 10])?))
+    }
+
+    /// The first thing on a ray: its name, how far in lengths of the direction, place [m] and outward unit normal; None if
+    /// there is nothing. `only` and `not_these` choose by names.
+    #[pyo3(signature = (origin, direction, most = f64::INFINITY, only = None, not_these = Vec::new()))]
+    fn ray_cast<'py>(
+        &self,
+        py: Python<'py>,
+        origin: [f64; 3],
+        direction: [f64; 3],
+        most: f64,
+        only: Option<Vec<String>>,
+        not_these: Vec<String>,
+    ) -> PyResult<Option<Struck<'py>>> {
+        let sim = self.current(py)?;
+        touches(&sim)?;
+        let wanted = |name: &str| {
+            only.as_ref().is_none_or(|list| list.iter().any(|n| n == name))
+                && !not_these.iter().any(|n| n == name)
+        };
+        let hit = sim.model.ray_cast(&sim.state, &origin.into(), &direction.into(), most, wanted);
+        Ok(hit.map(|h| {
+            let [point, normal] = [h.point, h.normal].map(|v| PyArray1::from_slice(py, v.as_slice()));
+            (h.name.to_owned(), h.t, point, normal)
+        }))
+    }
+
+    /// How far two things are apart [m] (minus the depth where convex shapes overlap, not above 0 where others do) and the
+    /// unit normal from the second towards the first.
+    fn distance<'py>(&self, py: Python<'py>, a: &str, b: &str) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
+        let sim = self.current(py)?;
+        touches(&sim)?;
+        match sim.model.distance_between(&sim.state, a, b) {
+            Some(d) => Ok((d.gap, PyArray1::from_slice(py, d.normal.as_slice()))),
+            None => {
+                let message =
+                    format!("`{a}` or `{b}` has no shape that collides, or their distance is not known");
+                Err(PyValueError::new_err(message))
+            }
+        }
+    }
+
+    /// Pairs of names whose contact carried a force in the last step of `impulse` or `lagrange`, sorted.
+    fn touching(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        let sim = self.current(py)?;
+        Ok(sim.model.touching(&sim.state).into_iter().map(|[a, b]| (a.to_owned(), b.to_owned())).collect())
     }
 
     /// Pairs of things that intersect now, by an exact test of edges against triangles that shares nothing with the

@@ -75,7 +75,7 @@ pub mod check;
 
 /// What most users need, in one line.
 pub mod prelude {
-    pub use crate::bodies::{Coordinates, MassProperties, PendulumChain, Shape, TriangleMesh};
+    pub use crate::bodies::{Collide, Coordinates, MassProperties, PendulumChain, Shape, TriangleMesh};
     pub use crate::filters::Motion;
     pub use crate::forces::spatial::PairLaw;
     pub use crate::forces::unary::Attraction;
@@ -90,7 +90,7 @@ pub mod prelude {
         RigidBody, RobotItem, Scene, SpringSet, Stiffness, Velocities,
     };
     pub use crate::step::{
-        Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme,
-        Simulation, StepError, StepReport, Workspace, worst_gap,
+        ContactPotential, Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver,
+        Scheme, Simulation, StepError, StepReport, Workspace, worst_gap,
     };
 }

@@ -94,6 +94,7 @@ impl Mechanism {
                 pose: *pose,
                 velocity: Vec3::zeros(),
                 angular_velocity: Vec3::zeros(),
+                collide: Collide::Automatic,
             });
             let parent = link.parent.map_or("world", |p| self.links[p].name);
             let kind = if link.axis.is_some() { JointType::Hinge } else { JointType::Ball };

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use dalembert::bodies::{PendulumChain, Shape, Shell, TriangleMesh};
+use dalembert::bodies::{Collide, PendulumChain, Shape, Shell, TriangleMesh};
 use dalembert::check::mass_ratio;
 use dalembert::joints::{Softness, Track};
 use dalembert::math::rotation::{exp, frame_with_axis, matrix, quaternion, renormalise};
 use dalembert::math::{Mat3, Pose, Quat, Vec3};
+use dalembert::mesh::Fineness;
 use dalembert::model::Model;
 use dalembert::scene::{
     Anchors, Bead, BodyMass, Gear, GeneralizedBody, JointItem, JointType, Motor, RigidBody, Stiffness,
@@ -46,7 +47,40 @@ pub(super) fn rigid(t: &View<'_>, files: &Files, problems: &mut Problems) -> Opt
         pose: Pose::new(t.vec3("position").into(), orientation(t, "orientation", files, problems)),
         velocity: t.vec3("velocity").into(),
         angular_velocity: t.vec3("angular_velocity").into(),
+        collide: collide(t, files, problems),
     })
+}
+
+/// As what meshes collide.
+pub(super) fn collide(t: &View<'_>, files: &Files, problems: &mut Problems) -> Collide {
+    let fineness = t.table("decomposition").map(|d| Fineness {
+        parts: usize::try_from(d.integer("parts")).unwrap_or(1),
+        tolerance: d.number("tolerance"),
+    });
+    if fineness.is_some() && t.text("collide") != "decomposition" {
+        let message = "`decomposition` has no meaning without `collide = \"decomposition\"`";
+        problems.push(files.error(t.key_span("decomposition"), message));
+    }
+    match t.text("collide") {
+        "hull" => Collide::Hull,
+        "surface" => Collide::Surface,
+        "decomposition" => Collide::Parts(fineness.unwrap_or_default()),
+        _ => Collide::Automatic,
+    }
+}
+
+/// What the engine has to say about contact beside errors.
+pub(super) fn touch_warnings(root: &View<'_>, files: &Files, model: &Model) -> Vec<Diagnostic> {
+    let notes = model.touch.as_ref().map_or(&[][..], |touch| &touch.notes);
+    let place = |(table, index, key): (&str, usize, &str)| {
+        if table.is_empty() {
+            return root.place();
+        }
+        root.tables(table)
+            .get(index)
+            .map_or(root.place(), |t| if t.has(key) { t.key_span(key) } else { t.place() })
+    };
+    notes.iter().map(|note| files.warning(place(note.place), note.message.clone())).collect()
 }
 
 fn inertia(t: &View<'_>, files: &Files, problems: &mut Problems) -> Mat3 {

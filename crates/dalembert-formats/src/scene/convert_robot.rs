@@ -8,7 +8,7 @@ use dalembert::scene::robot::RobotIntegrator;
 use dalembert::scene::{Drive, RobotItem};
 
 use super::convert::name;
-use super::convert_mechanism::orientation;
+use super::convert_mechanism::{collide, orientation};
 use crate::describe::View;
 use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote};
 use crate::robot::{ReadOptions, read_robot, read_robot_text};
@@ -48,6 +48,7 @@ pub(super) fn robot(t: &View<'_>, files: &Files, problems: &mut Problems) -> Opt
             .iter()
             .find(|(name, _)| *name == t.text("integrator"))
             .map_or(RobotIntegrator::Discrete, |(_, integrator)| *integrator),
+        collide: collide(t, files, problems),
         ..RobotItem::new(name(t), robot)
     })
 }

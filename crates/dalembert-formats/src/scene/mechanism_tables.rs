@@ -151,6 +151,49 @@ pub(super) const ORIENTATION: Field = Field::default(
     "Orientation: a unit quaternion w, x, y, z, or `{ axis, angle }`, or `{ euler = [roll, pitch, yaw] }`.",
 );
 
+static COLLIDES: [Word; 4] = [
+    Word::new("automatic", "The convex hull of what moves, the triangles of what stands still."),
+    Word::new("hull", "Its convex hull: hollows are filled."),
+    Word::new("surface", "Its triangles, hollows and all."),
+    Word::new("decomposition", "Several convex hulls: hollows stay open, about."),
+];
+
+pub(super) const COLLIDE: Field = Field::default(
+    "collide",
+    Kind::Word(&COLLIDES),
+    Literal::Text("automatic"),
+    "",
+    "As what meshes collide under `impulse` and `lagrange`.",
+);
+
+static FINENESS: Table = Table::new(
+    "decomposition",
+    "How finely meshes are taken apart.",
+    &[
+        Field::default(
+            "parts",
+            Kind::Integer { min: 1, max: 256 },
+            Literal::Integer(16),
+            "",
+            "Most hulls per mesh.",
+        ),
+        Field::default(
+            "tolerance",
+            POSITIVE,
+            Literal::Number(0.005),
+            "",
+            "A part stays whole once the volume of its hull that is not its own is below this share of the hull of the mesh.",
+        ),
+    ],
+);
+
+pub(super) const DECOMPOSITION: Field = Field::optional(
+    "decomposition",
+    Kind::Table(&FINENESS),
+    "",
+    "With `collide = \"decomposition\"`: how finely.",
+);
+
 pub(super) static RIGID: Table = Table::new(
     "rigid",
     "A rigid body. Its mass comes from a density, from a mass spread evenly over the shape, or from `mass` with `inertia`.",
@@ -187,6 +230,8 @@ pub(super) static RIGID: Table = Table::new(
         ORIENTATION,
         Field::default("velocity", Kind::VEC3, ORIGIN, "m/s", "Velocity of its centre of mass, world axes."),
         Field::default("angular_velocity", Kind::VEC3, ORIGIN, "rad/s", "Angular velocity, body axes."),
+        COLLIDE,
+        DECOMPOSITION,
     ],
 )
 .with_rules(&[Rule::ExactlyOne(&["density", "mass"]), Rule::AtMostOne(&["density", "inertia"])]);

@@ -145,6 +145,7 @@ impl SceneFile {
         warnings
             .extend(stability::warning(&simulation).map(|text| source.files.warning(root.span("dt"), text)));
         warnings.extend(convert_mechanism::mass_warning(&root, &source.files, &simulation.model));
+        warnings.extend(convert_mechanism::touch_warnings(&root, &source.files, &simulation.model));
         let json = json(&source.root);
         Ok(Built { simulation, expect, title, description, duration, seed, json, warnings })
     }

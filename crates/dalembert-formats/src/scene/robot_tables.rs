@@ -1,6 +1,6 @@
 //! What a scene file may say about robots.
 
-use super::mechanism_tables::{NAME, ORIENTATION};
+use super::mechanism_tables::{COLLIDE, DECOMPOSITION, NAME, ORIENTATION};
 use super::tables::{NOT_NEGATIVE, ORIGIN};
 use crate::describe::{Field, Kind, Literal, Rule, Table, Word};
 
@@ -80,6 +80,8 @@ pub(super) static ROBOT: Table = Table::new(
             "",
             "Which forces a step of `impulse` takes at its end. A file that runs by itself brings its own.",
         ),
+        COLLIDE,
+        DECOMPOSITION,
     ],
 )
 .with_rules(&[Rule::ExactlyOne(&["file", "text"])]);

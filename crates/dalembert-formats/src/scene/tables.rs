@@ -442,6 +442,12 @@ static PARTICLES: Table = Table::new(
             "m/s",
             "Velocity of each particle at the start, or a list with one velocity for each.",
         ),
+        Field::optional(
+            "radius",
+            NOT_NEGATIVE,
+            "m",
+            "Radius with which each touches rigid bodies, robots and grounds under `impulse`; without one they pass through. Particles do not touch each other.",
+        ),
     ],
 )
 .with_rules(&[

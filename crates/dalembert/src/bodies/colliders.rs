@@ -5,6 +5,22 @@ use std::sync::Arc;
 use super::{Shape, TriangleMesh};
 use crate::collide::rigid::{Geometry, Hull, Mesh};
 use crate::math::{Pose, Vec3};
+use crate::mesh::{Fineness, decompose};
+
+/// As what a mesh collides; other shapes collide as what they are.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Collide {
+    /// The convex hull of a body that moves, the surface of one that stands still.
+    #[default]
+    Automatic,
+    /// Its convex hull: hollows are filled.
+    Hull,
+    /// Its triangles, hollows and all. Slower, and two surfaces hold each other only while they overlap by less than a
+    /// fiftieth of the smaller one's diagonal.
+    Surface,
+    /// Several convex hulls, see [`decompose`].
+    Parts(Fineness),
+}
 
 /// What colliding geometry leaves out of a shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,9 +32,15 @@ pub struct Filled {
 impl Shape {
     /// Adds the convex pieces that collide for this shape, each at its pose in the frame of the body, which stands at `at`.
     ///
-    /// A mesh of a body that `moves` becomes its convex hull; the answer says how much of the hull the mesh fills if that
-    /// is less than all but a thousandth, once for each such mesh. The mesh of a body that stands still keeps its hollows.
-    pub fn colliders(&self, at: &Pose, moves: bool, out: &mut Vec<(Pose, Geometry)>) -> Vec<Filled> {
+    /// What a mesh becomes is said by `collide` and whether the body `moves`. Where a hull stands for a mesh the answer says how much of
+    /// it the mesh fills if that is less than all but a thousandth, once for each such mesh; zero for a sheet.
+    pub fn colliders(
+        &self,
+        at: &Pose,
+        moves: bool,
+        collide: &Collide,
+        out: &mut Vec<(Pose, Geometry)>,
+    ) -> Vec<Filled> {
         let geometry = match self {
             Shape::Point => return Vec::new(),
             Shape::Sphere { radius } => Geometry::Sphere { radius: *radius },
@@ -34,33 +56,16 @@ impl Shape {
             Shape::Compound(parts) => {
                 return parts
                     .iter()
-                    .flat_map(|(pose, part)| part.colliders(&at.then(pose), moves, out))
+                    .flat_map(|(pose, part)| part.colliders(&at.then(pose), moves, collide, out))
                     .collect();
             }
             Shape::Shell(shell) => {
-                let surface = Mesh::new(shell.vertices().to_vec(), shell.triangles());
-                if !moves && let Ok(surface) = surface {
-                    out.push((*at, Geometry::Mesh(Arc::new(surface))));
-                    return Vec::new();
-                }
-                let Ok(hull) = Hull::new(shell.vertices()) else { return Vec::new() };
-                let part = shell.unit_mass_properties().mass / hull_volume(&hull);
-                out.push((*at, Geometry::Hull(Arc::new(hull))));
-                return if part > 0.999 { Vec::new() } else { vec![Filled { part }] };
+                let (vertices, triangles) = (shell.vertices(), shell.triangles());
+                return surface(vertices, triangles, None, at, moves, collide, out);
             }
             Shape::Mesh(mesh) => {
-                let Ok(hull) = Hull::new(mesh.vertices()) else { return Vec::new() };
-                let part = mesh.unit_mass_properties().mass / hull_volume(&hull);
-                let hollow = !(part > 0.999);
-                if hollow
-                    && !moves
-                    && let Ok(surface) = Mesh::new(mesh.vertices().to_vec(), mesh.triangles())
-                {
-                    out.push((*at, Geometry::Mesh(Arc::new(surface))));
-                    return Vec::new();
-                }
-                out.push((*at, Geometry::Hull(Arc::new(hull))));
-                return if hollow { vec![Filled { part }] } else { Vec::new() };
+                let volume = mesh.unit_mass_properties().mass;
+                return surface(mesh.vertices(), mesh.triangles(), Some(volume), at, moves, collide, out);
             }
         };
         out.push((*at, geometry));
@@ -68,7 +73,52 @@ impl Shape {
     }
 }
 
-fn hull_volume(hull: &Hull) -> f64 {
+/// Colliders of a mesh of the given volume; none for a sheet.
+fn surface(
+    vertices: &[Vec3],
+    triangles: &[[u32; 3]],
+    volume: Option<f64>,
+    at: &Pose,
+    moves: bool,
+    collide: &Collide,
+    out: &mut Vec<(Pose, Geometry)>,
+) -> Vec<Filled> {
+    let Ok(hull) = Hull::new(vertices) else { return Vec::new() };
+    let part = volume.map_or(0.0, |v| v / hull_volume(&hull));
+    let hollow = !(part > 0.999);
+    let surface = match collide {
+        Collide::Automatic => !moves,
+        Collide::Surface => true,
+        Collide::Hull | Collide::Parts(_) => false,
+    };
+    if hollow
+        && surface
+        && let Ok(surface) = Mesh::new(vertices.to_vec(), triangles)
+    {
+        out.push((*at, Geometry::Mesh(Arc::new(surface))));
+        return Vec::new();
+    }
+    if let (true, Collide::Parts(fineness)) = (hollow, collide) {
+        out.extend(convex_parts(vertices, triangles, volume.is_none(), fineness).map(|h| (*at, h)));
+        return Vec::new();
+    }
+    out.push((*at, Geometry::Hull(Arc::new(hull))));
+    if hollow { vec![Filled { part }] } else { Vec::new() }
+}
+
+/// Hulls of the parts of a mesh.
+pub(crate) fn convex_parts(
+    vertices: &[Vec3],
+    triangles: &[[u32; 3]],
+    open: bool,
+    fineness: &Fineness,
+) -> impl Iterator<Item = Geometry> {
+    let found = decompose(vertices, triangles, open, fineness);
+    found.parts.into_iter().filter_map(|points| Some(Geometry::Hull(Arc::new(Hull::new(&points).ok()?))))
+}
+
+/// Volume of a hull \[m³\].
+pub(crate) fn hull_volume(hull: &Hull) -> f64 {
     let mut triangles = Vec::new();
     for f in 0..hull.faces() {
         let c = hull.face(f);
@@ -88,7 +138,7 @@ mod tests {
             |x: f64, size: [f64; 3]| (Pose::at(Vec3::new(x, 0.0, 0.0)), Shape::Box { size: size.into() });
         let convex = Shape::Mesh(Arc::new(block(0.0, [1.0, 2.0, 3.0]).1.triangles()));
         let mut out = Vec::new();
-        assert!(convex.colliders(&Pose::identity(), true, &mut out).is_empty());
+        assert!(convex.colliders(&Pose::identity(), true, &Collide::Automatic, &mut out).is_empty());
         assert!(
             matches!(&out[..], [(_, Geometry::Hull(hull))] if hull.vertices().len() == 8 && hull.faces() == 6)
         );
@@ -96,13 +146,24 @@ mod tests {
         let pair = Shape::Compound(vec![block(-1.0, [1.0; 3]), block(1.0, [1.0; 3])]);
         let mesh = Shape::Mesh(Arc::new(pair.triangles()));
         out.clear();
-        let filled = mesh.colliders(&Pose::identity(), true, &mut out);
+        let filled = mesh.colliders(&Pose::identity(), true, &Collide::Automatic, &mut out);
         assert!((filled[0].part - 2.0 / 3.0).abs() < 1e-12, "{filled:?}");
         out.clear();
-        assert!(mesh.colliders(&Pose::identity(), false, &mut out).is_empty());
+        assert!(mesh.colliders(&Pose::identity(), false, &Collide::Automatic, &mut out).is_empty());
         assert!(matches!(&out[..], [(_, Geometry::Mesh(mesh))] if mesh.is_closed()));
+        // Asked for, a mesh that moves keeps its hollows too: as its surface, or as two hulls.
         out.clear();
-        pair.colliders(&Pose::at(Vec3::z()), true, &mut out);
+        assert!(mesh.colliders(&Pose::identity(), true, &Collide::Surface, &mut out).is_empty());
+        assert!(matches!(&out[..], [(_, Geometry::Mesh(_))]));
+        out.clear();
+        let parts = Collide::Parts(Fineness::default());
+        assert!(mesh.colliders(&Pose::identity(), true, &parts, &mut out).is_empty());
+        assert_eq!(out.len(), 2);
+        for (_, geometry) in &out {
+            assert!(matches!(geometry, Geometry::Hull(hull) if (hull_volume(hull) - 1.0).abs() < 1e-12));
+        }
+        out.clear();
+        pair.colliders(&Pose::at(Vec3::z()), true, &Collide::Automatic, &mut out);
         assert_eq!(
             out.iter().map(|(p, _)| (p.position.x, p.position.z)).collect::<Vec<_>>(),
             [(-1.0, 1.0), (1.0, 1.0)]

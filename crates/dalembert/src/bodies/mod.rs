@@ -12,7 +12,8 @@ pub mod shape;
 pub mod shell;
 
 pub use affine::AffineMass;
-pub use colliders::Filled;
+pub use colliders::{Collide, Filled};
+pub(crate) use colliders::{convex_parts, hull_volume};
 pub use generalized::{Coordinates, Generalized, PendulumChain, PointMap};
 pub use mass_properties::{MassError, MassProperties};
 pub use mesh::{MeshError, TriangleMesh};

@@ -23,6 +23,7 @@
 //! Book: "Meshes".
 
 mod boundary;
+mod decompose;
 mod generate;
 mod hull;
 mod locate;
@@ -32,6 +33,7 @@ mod weights;
 
 use boundary::outer_quads;
 pub use boundary::{Boundary, Crowded, Hinge, unique_edges};
+pub use decompose::{Decomposition, Fineness, decompose};
 pub use generate::{Diagonals, GenerateError, MOST_NODES};
 pub use hull::convex_hull;
 pub use locate::{

@@ -23,6 +23,9 @@
 //! | `ROBOT.JOINT`, `ROBOT.JOINT.rate` | coordinate and velocity of a robot's joint \[rad or m\] |
 //! | `ROBOT.BODY.x`, `.y`, `.z` | origin of a robot's body, or of a site \[m\] |
 //! | `ROBOT.gap` | worst gap of the robot's loops \[m or rad\] |
+//! | `NAME.contact.x`, `.y`, `.z`, `.norm` | force of all contacts of the last step on a body, ground, set of particles or link (`ROBOT/LINK`), under `impulse` and `lagrange` \[N\] |
+//! | `contacts.count`, `contacts.gap` | points of contact that carry a force; least gap of all points, 0 if there are none \[m\] |
+//! | `ROBOT.SENSOR.touch` | what a touch sensor of a robot reads \[N\] |
 //!
 //! λ is that of the last step where a method solves for it, and the spring-damper's at the state where none does.
 
@@ -81,6 +84,12 @@ enum What {
     /// Component of the place of a spot of robot k.
     RobotPlace(usize, Spot, usize),
     RobotGap(usize),
+    /// Force of contacts on the thing of this name in the touch model.
+    Contact(usize, Part),
+    ContactCount,
+    ContactGap,
+    /// Names of the robot and of its sensor.
+    TouchSensor(String, String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -129,7 +138,7 @@ impl Quantity {
             let reason = "a quantity reads `name.part`, such as `ball.z` or `energy.total`";
             return Err(fail(text, reason, words(&["time"])));
         };
-        if let Some(what) = robot_part(model, text) {
+        if let Some(what) = robot_part(model, text).or_else(|| contact_part(model, name, part)) {
             return Ok(Self { text: text.into(), what });
         }
         let axis = |p: &str| match p {
@@ -272,6 +281,10 @@ impl Quantity {
                 gaps.fold(model.worst_affine_gap(state), f64::max)
             }
             What::RobotNumber(i, _) => state.robots[*i],
+            What::Contact(k, part) => part.of(&model.contact_force_of(state, *k)),
+            What::ContactCount => model.contact_forces(state).count() as f64,
+            What::ContactGap => state.contacts.iter().map(|c| c.gap).reduce(f64::min).unwrap_or(0.0),
+            What::TouchSensor(robot, sensor) => model.touch_sensor(state, robot, sensor).unwrap_or(0.0),
             What::RobotPlace(k, spot, i) => {
                 let (robot, mut work) = (&model.robots[*k], model.robots[*k].machine.work());
                 robot.machine.tree.kinematics(robot.q(state), &mut work.tree);
@@ -306,7 +319,9 @@ impl Quantity {
             What::JointGap(_) | What::WorstGap | What::RobotGap(_) => "m or rad",
             What::RobotNumber(_, false) => "rad or m",
             What::RobotNumber(_, true) => "rad/s or m/s",
-            What::RobotPlace(..) => "m",
+            What::RobotPlace(..) | What::ContactGap => "m",
+            What::Contact(..) | What::TouchSensor(..) => "N",
+            What::ContactCount => "1",
             What::Pose(_, 0..=2) => "m",
             What::Pose(_, 3..=6) => "m/s",
             What::Pose(_, 7..=9) => "rad/s",
@@ -314,6 +329,34 @@ impl Quantity {
             What::Quaternion(..) | What::Coordinate(_) | What::CoordinateRate(_) | What::Broken(_) => "1",
         }
     }
+}
+
+/// Forces of contact.
+fn contact_part(model: &Model, name: &str, part: &str) -> Option<What> {
+    let touch = model.touch.as_ref()?;
+    if name == "contacts" {
+        return match part {
+            "count" => Some(What::ContactCount),
+            "gap" => Some(What::ContactGap),
+            _ => None,
+        };
+    }
+    if part == "touch" {
+        let (robot, sensor) = name.split_once('.')?;
+        let known = model.robots.iter().find(|r| r.name == robot)?;
+        let found = known.machine.robot.sensors.iter().any(|s| s.name == sensor && s.kind == "touch");
+        return found.then(|| What::TouchSensor(robot.to_owned(), sensor.to_owned()));
+    }
+    let owner = name.strip_suffix(".contact")?;
+    let number = touch.names.iter().position(|n| n == owner)?;
+    let part = match part {
+        "x" => Part::Component(0),
+        "y" => Part::Component(1),
+        "z" => Part::Component(2),
+        "norm" => Part::Norm,
+        _ => return None,
+    };
+    Some(What::Contact(number, part))
 }
 
 /// A part of constraint c.

@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use super::{Model, State};
+use crate::bodies::Collide;
 use crate::bodies::articulated::machine::{Machine, MachineState, MachineWork};
 use crate::math::{Pose, Vec3};
 
@@ -22,6 +23,8 @@ pub struct RobotPart {
     pub machine: Machine,
     /// Its numbers in [`State::robots`].
     pub place: Range<usize>,
+    /// As what its meshes collide.
+    pub collide: Collide,
 }
 
 macro_rules! slices {

@@ -302,7 +302,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let touch = touching.and_then(|joined| {
         let parts: Vec<_> = robots.iter().map(|(part, _)| part).collect();
         let (blocks, shapes) = (&points.blocks, &points.bodies.shapes);
-        build_touch::touch_model(&scene, &joined, blocks, shapes, &parts, &mut notes)
+        build_touch::touch_model(&scene, &joined, blocks, shapes, &filters, &parts, &mut notes)
     });
     let Scene { title, method, dt, expect, gravity, assemble, .. } = &scene;
     let (title, method, dt, expect) = (title.clone(), method.clone(), *dt, expect.clone());

@@ -219,8 +219,14 @@ impl Placement {
             position: self.position,
             mass: Masses::List(masses),
             velocity: Velocities::List(velocities),
+            radius: None,
         }
     }
+}
+
+/// Radius with which the nodes of a deformable touch rigid things \[m\]: only `impulse` has such contacts.
+pub(super) fn touching(scene: &Scene, radius: f64) -> Option<f64> {
+    matches!(scene.method, crate::step::Method::Impulse(_)).then_some(radius)
 }
 
 /// A force on the points of one set, made when the number of its first point is known.
@@ -346,7 +352,8 @@ fn soft(body: &SoftBody, origin: Origin, scene: &mut Scene, notes: &mut Notes, o
         return;
     }
     let (weights, shared) = spread(mass);
-    scene.particles.push(placement.set(&body.name, &points, weights));
+    let radius = if shared.is_empty() { touching(scene, 0.0) } else { None };
+    scene.particles.push(ParticleSet { radius, ..placement.set(&body.name, &points, weights) });
     out.origins.push(Origin { masses_known: true, ..origin });
     out.skins.push(nodes(set, triangles.clone(), Vec::new(), 0.0));
     out.triangles.push((set, triangles));
@@ -426,7 +433,8 @@ fn cloth(body: &Cloth, origin: Origin, scene: &mut Scene, notes: &mut Notes, out
         return;
     }
     let set = scene.particles.len();
-    scene.particles.push(placement.set(&body.name, &mesh.points, mass.diagonal));
+    let radius = touching(scene, 0.5 * thickness);
+    scene.particles.push(ParticleSet { radius, ..placement.set(&body.name, &mesh.points, mass.diagonal) });
     out.origins.push(origin);
     out.skins.push(nodes(set, mesh.triangles.clone(), Vec::new(), 0.5 * thickness));
     out.triangles.push((set, mesh.triangles.clone()));
@@ -488,6 +496,7 @@ fn affine(body: AffineBody, origin: Origin, scene: &mut Scene, notes: &mut Notes
         position: Vec3::zeros(),
         mass: Masses::List(vec![about.mass, 0.0, 0.0, 0.0]),
         velocity: Velocities::List(velocities),
+        radius: None,
     });
     out.origins.push(origin);
     let mut shared = Vec::new();

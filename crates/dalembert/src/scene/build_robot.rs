@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Scene;
 use super::build::Notes;
+use crate::bodies::Collide;
 use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track};
 use crate::bodies::articulated::robot::{EqualityKind, JointKind, Robot, RobotIntegrator};
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
@@ -64,6 +65,8 @@ pub struct RobotItem {
     pub drive: Drive,
     /// Which forces a step of `impulse` takes at its end: see [`Machine::integrator`].
     pub integrator: RobotIntegrator,
+    /// As what its meshes collide under `impulse`.
+    pub collide: Collide,
 }
 
 impl RobotItem {
@@ -80,6 +83,7 @@ impl RobotItem {
             controls: Vec::new(),
             drive: Drive::Actuators,
             integrator: RobotIntegrator::Discrete,
+            collide: Collide::Automatic,
         }
     }
 }
@@ -107,10 +111,10 @@ pub(super) fn robots(scene: &mut Scene, notes: &mut Notes) -> Vec<(RobotPart, Ma
             );
             continue;
         }
-        let name = item.name.clone();
+        let (name, collide) = (item.name.clone(), item.collide);
         if let Some((machine, start)) = robot(item, &scene.gravity, notes) {
             let count = MachineState::packed_len(&machine);
-            made.push((RobotPart { name, machine, place: first..first + count }, start));
+            made.push((RobotPart { name, machine, place: first..first + count, collide }, start));
             first += count;
         }
     }

@@ -61,7 +61,9 @@ pub(super) fn rod(body: &Rod, origin: Origin, scene: &mut Scene, notes: &mut Not
         masses[i + 1] += half;
     }
     let (n, set) = (body.points.len(), scene.particles.len());
-    scene.particles.push(particles(&body.name, body.points.clone(), masses, body.velocity));
+    let made = particles(&body.name, body.points.clone(), masses, body.velocity);
+    let radius = super::build_deformable::touching(scene, body.radius);
+    scene.particles.push(ParticleSet { radius, ..made });
     out.origins.push(origin);
     let segments = (1..n as u32).map(|i| [i - 1, i]).collect();
     out.skins.push(Skin {
@@ -127,6 +129,7 @@ fn particles(name: &str, points: Vec<Vec3>, masses: Vec<f64>, velocity: Vec3) ->
         position: Vec3::zeros(),
         mass: Masses::List(masses),
         velocity: Velocities::Each(velocity),
+        radius: None,
     }
 }
 

@@ -8,11 +8,14 @@ use std::collections::BTreeMap;
 use super::build::Notes;
 use super::mechanism::{JointType, Stiffness};
 use super::{ContactRule, Scene};
-use crate::bodies::Shape;
+use crate::bodies::{Collide, Filled, Shape};
 use crate::collide::rigid::{Collider, Geometry, WORLD};
+use crate::filters::Filters;
 use crate::math::rotation::exp;
 use crate::math::{Pose, Quat, Vec3};
-use crate::model::{Block, BlockKind, Compliance, Material, Part, RobotPart, TouchModel, TouchRule};
+use crate::model::{
+    Block, BlockKind, Compliance, Material, Part, RobotPart, TouchModel, TouchNote, TouchRule,
+};
 use crate::step::Method;
 
 /// What is known of joints before they are taken apart.
@@ -61,6 +64,9 @@ impl Labels {
         n
     }
 }
+
+/// Meshes that fill their hulls to this part count as convex.
+const FULL: f64 = 0.95;
 
 /// A model of contact while it is put together.
 pub(super) struct Maker<'a> {
@@ -115,6 +121,25 @@ impl<'a> Maker<'a> {
         self.out.colliders.push(collider);
         let owner = self.names.of(name);
         self.out.owner.push(owner);
+    }
+
+    /// Tells of meshes whose hollows are filled.
+    fn note_filled(&mut self, k: usize, name: &str, filled: &[Filled]) {
+        let hollow: Vec<&Filled> = filled.iter().filter(|f| f.part < FULL).collect();
+        let Some(least) = hollow.iter().map(|f| f.part).reduce(f64::min) else { return };
+        let what = match (least > 0.0, hollow.len()) {
+            (false, _) => String::from("its sheet collides as a solid, its convex hull"),
+            (true, 1) => format!("its mesh collides as its convex hull, {:.3} times its volume", 1.0 / least),
+            (true, n) => {
+                format!(
+                    "{n} of its meshes collide as convex hulls, up to {:.3} times their volume",
+                    1.0 / least
+                )
+            }
+        };
+        let way = "`collide = \"decomposition\"` keeps hollows by several hulls, `\"surface\"` by triangles, `\"hull\"` takes this as meant";
+        let message = format!("rigid `{name}`: {what}: {way}");
+        self.out.notes.push(TouchNote { place: ("rigid", k, "shape"), message });
     }
 
     fn finish(mut self) -> TouchModel {
@@ -173,6 +198,7 @@ pub(super) fn touch_model(
     joined: &Joined,
     blocks: &[Block],
     shapes: &[Shape],
+    filters: &Filters,
     robots: &[&RobotPart],
     notes: &mut Notes,
 ) -> Option<TouchModel> {
@@ -183,6 +209,11 @@ pub(super) fn touch_model(
                 notes.at("robot", k, &robot.name);
                 notes.error("", "robots touch nothing under `lagrange`; they do under `impulse`");
             }
+            for (k, set) in scene.particles.iter().enumerate().filter(|(_, set)| set.radius.is_some()) {
+                notes.at("particles", k, &set.name);
+                let way = "leave `radius` out, use the method `impulse`, or make it a `[[rigid]]` sphere";
+                notes.error("radius", format!("particles touch nothing under `lagrange`: {way}"));
+            }
             (m.friction, m.restitution)
         }
         _ => return None,
@@ -190,6 +221,7 @@ pub(super) fn touch_model(
     check(scene, blocks, robots, notes);
     let mut maker = Maker::new(scene);
     (maker.out.friction, maker.out.restitution) = settings;
+    note_bounces(scene, settings.1, &mut maker.out.notes);
     let mut part_of: BTreeMap<&str, u32> = BTreeMap::new();
     for (k, block) in blocks.iter().filter(|b| b.kind == BlockKind::Rigid).enumerate() {
         notes.at("rigid", k, &block.name);
@@ -198,7 +230,11 @@ pub(super) fn touch_model(
         maker.out.held.push(joined.held.contains(&block.name));
         let mut list = Vec::new();
         let moves = !joined.held.contains(&block.name);
-        shapes[k].colliders(&Pose::identity(), moves, &mut list);
+        let collide = scene.rigid.get(k).map(|b| b.collide).unwrap_or_default();
+        let filled = shapes[k].colliders(&Pose::identity(), moves, &collide, &mut list);
+        if collide == Collide::Automatic {
+            maker.note_filled(k, &block.name, &filled);
+        }
         let class = maker.class(&[&block.name]);
         let material = maker.material(Material { class, kinds: [1, 1], ..Material::default() });
         for (pose, shape) in list {
@@ -219,6 +255,7 @@ pub(super) fn touch_model(
         let place = Pose::new(g.point, upright(&normal));
         maker.add(&g.name, Collider { material, ..Collider::new(WORLD, Geometry::HalfSpace).at(place) });
     }
+    add_particles(scene, blocks, filters, &mut maker, notes);
     for (k, robot) in robots.iter().enumerate() {
         notes.at("robot", k, &robot.name);
         super::build_touch_robot::add_robot(k as u32, robot, &mut maker, notes);
@@ -237,6 +274,45 @@ pub(super) fn touch_model(
         }
     }
     Some(maker.finish())
+}
+
+/// Bit of the groups of particles: they touch all but each other.
+const PARTICLES: u32 = 2;
+
+/// Particles with a radius as balls that do not turn. Those that filters hold stand still for what touches them.
+fn add_particles(scene: &Scene, blocks: &[Block], filters: &Filters, maker: &mut Maker, notes: &mut Notes) {
+    for (k, set) in scene.particles.iter().enumerate() {
+        let Some(radius) = set.radius else { continue };
+        notes.at("particles", k, &set.name);
+        let block = blocks.iter().find(|b| b.kind == BlockKind::Particles && b.name == set.name);
+        let (true, Some(block)) = (notes.not_negative("radius", radius), block) else { continue };
+        let class = maker.class(&[&set.name]);
+        let material = maker.material(Material { class, kinds: [1, 1], ..Material::default() });
+        for i in block.points.clone() {
+            let body = maker.out.parts.len() as u32;
+            maker.out.parts.push(Part::Particle(i as u32));
+            maker.out.held.push(filters.block(i).is_some());
+            let ball = Collider::new(body, Geometry::Sphere { radius });
+            maker.add(&set.name, Collider { material, group: PARTICLES, mask: !PARTICLES, ..ball });
+        }
+    }
+}
+
+/// Tells of bounces that are faster than what came.
+fn note_bounces(scene: &Scene, restitution: f64, out: &mut Vec<TouchNote>) {
+    let why = "each bounce is faster than the impact, as of a pinball bumper, and energy grows; 1 keeps it";
+    if restitution > 1.0 {
+        let method = scene.method.name();
+        let message = format!("`{method}` has a restitution of {restitution}: {why}");
+        out.push(TouchNote { place: ("", 0, ""), message });
+    }
+    for (k, rule) in scene.contact.iter().enumerate() {
+        if let Some(e) = rule.restitution.filter(|e| *e > 1.0) {
+            let [a, b] = &rule.between;
+            let message = format!("the contact of `{a}` and `{b}` has a restitution of {e}: {why}");
+            out.push(TouchNote { place: ("contact", k, "restitution"), message });
+        }
+    }
 }
 
 fn check(scene: &Scene, blocks: &[Block], robots: &[&RobotPart], notes: &mut Notes) {

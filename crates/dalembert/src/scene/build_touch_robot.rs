@@ -2,7 +2,8 @@
 //!
 //! What the description says is kept: bits of contact type and affinity, `friction` with the contact dimension (1: none; 3:
 //! sliding; 4: turning about the normal too; 6: rolling too), `priority`, excluded and explicit pairs. A body does not
-//! touch its parent nor what is welded to either; what hangs on the world touches it. Meshes collide as their hulls.
+//! touch its parent nor what is welded to either; what hangs on the world touches it. Meshes collide as their hulls unless
+//! the robot says `collide`.
 //! Geoms within the `margin` are seen early; the force begins at a gap of 0.
 //!
 //! Softness: contacts are hard unless the geom has `solref` or `solimp` other than the defaults. Then, with d the
@@ -17,9 +18,11 @@ use std::sync::Arc;
 
 use super::build::Notes;
 use super::build_touch::Maker;
-use crate::bodies::articulated::robot::{ContactSoftness, GeomShape, Robot, RobotGeom};
-use crate::collide::rigid::{Collider, Geometry, HeightField, Hull, WORLD};
-use crate::model::{Compliance, Material, Part, RobotPart, TouchRule};
+use crate::bodies::articulated::robot::{ContactSoftness, GeomShape, Robot, RobotGeom, RobotMesh};
+use crate::bodies::{Collide, convex_parts, hull_volume};
+use crate::collide::rigid::{Collider, Geometry, HeightField, Hull, Mesh, WORLD};
+use crate::math::Vec3;
+use crate::model::{Compliance, Material, Part, RobotPart, TouchNote, TouchRule};
 
 /// Adds the colliders of one robot.
 pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes: &mut Notes) {
@@ -30,12 +33,17 @@ pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes:
     let weld = welds(robot);
     let mut part_of: Vec<Option<u32>> = vec![None; robot.bodies.len()];
     let paired: Vec<usize> = robot.contact_pairs.iter().flat_map(|p| p.geoms.map(|g| g.0)).collect();
-    let mut collider_of = vec![None; robot.geoms().count()];
+    let mut colliders_of = vec![0..0; robot.geoms().count()];
+    let mut filled = Vec::new();
     for (g, (body, geom)) in robot.geoms().enumerate() {
         if geom.contact_type == 0 && geom.contact_affinity == 0 && !paired.contains(&g) {
             continue;
         }
-        let Some(shape) = geometry(robot, geom, notes) else { continue };
+        let moves = weld[body.0] != 0;
+        let shapes = geometry(robot, geom, moves, &part.collide, &mut filled, notes);
+        if shapes.is_empty() {
+            continue;
+        }
         let owner = match body.0 {
             0 => WORLD,
             b => *part_of[b].get_or_insert_with(|| {
@@ -49,15 +57,17 @@ pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes:
         let over = robot.options.contact_override;
         let margin = over.map_or(geom.margin, |(margin, _)| margin);
         let material = maker.material(Material { class, ..material(geom, over.map(|o| o.1)) });
-        collider_of[g] = Some(maker.out.colliders.len() as u32);
-        let collider = Collider { material, margin: margin.max(0.0), ..Collider::new(owner, shape) };
-        maker.add(&name, collider.at(geom.pose));
+        let first = maker.out.colliders.len() as u32;
+        for shape in shapes {
+            let collider = Collider { material, margin: margin.max(0.0), ..Collider::new(owner, shape) };
+            maker.add(&name, collider.at(geom.pose));
+        }
+        colliders_of[g] = first..maker.out.colliders.len() as u32;
     }
+    note_filled(number, &part.name, filled, maker);
     exclude(robot, &weld, &part_of, maker);
     for pair in &robot.contact_pairs {
-        let [Some(a), Some(b)] = pair.geoms.map(|g| collider_of.get(g.0).copied().flatten()) else {
-            continue;
-        };
+        let [a, b] = pair.geoms.map(|g| colliders_of.get(g.0).cloned().unwrap_or(0..0));
         let dimension = pair.dimension.unwrap_or(3);
         let take = |k: usize, least: u8| pair.friction.map(|f| if dimension >= least { f[k] } else { 0.0 });
         let softness = ContactSoftness {
@@ -71,7 +81,9 @@ pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes:
             compliance: compliance(&softness),
             ..TouchRule::default()
         };
-        maker.out.pairs.push(((a.min(b), a.max(b)), rule));
+        for a in a {
+            maker.out.pairs.extend(b.clone().map(|b| ((a.min(b), a.max(b)), rule)));
+        }
     }
 }
 
@@ -139,8 +151,87 @@ fn compliance(softness: &ContactSoftness) -> Option<Compliance> {
     (k > 0.0 && k.is_finite() && b.is_finite()).then_some(Compliance::PerMass { k: scale * k, b: scale * b })
 }
 
-/// The shape of a geom; none if it cannot collide, which is noted.
-fn geometry(robot: &Robot, geom: &RobotGeom, notes: &mut Notes) -> Option<Geometry> {
+/// Hulls larger than their meshes by this factor are told.
+const FULLER: f64 = 1.25;
+
+/// One note for all meshes of a robot whose hollows are filled, the worst first.
+fn note_filled(number: u32, name: &str, mut filled: Vec<(String, f64)>, maker: &mut Maker) {
+    filled.retain(|f| f.1 > FULLER);
+    filled.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    filled.dedup();
+    if filled.is_empty() {
+        return;
+    }
+    let list: Vec<String> =
+        filled.iter().take(3).map(|(name, ratio)| format!("`{name}` ({ratio:.2}×)")).collect();
+    let more = if filled.len() > 3 { format!(" and {} more", filled.len() - 3) } else { String::new() };
+    let message = format!(
+        "robot `{name}`: meshes collide as their convex hulls, which have more volume: {}{more}; `collide = \"decomposition\"` keeps hollows by several hulls, `\"hull\"` takes this as meant",
+        list.join(", ")
+    );
+    maker.out.notes.push(TouchNote { place: ("robot", number as usize, ""), message });
+}
+
+/// Colliders of a mesh of a robot. Where its hull stands for it, `filled` takes its name and how much larger the hull is.
+fn mesh(
+    mesh: &RobotMesh,
+    moves: bool,
+    collide: &Collide,
+    filled: &mut Vec<(String, f64)>,
+    notes: &mut Notes,
+) -> Vec<Geometry> {
+    let hull = match Hull::new(&mesh.vertices) {
+        Ok(hull) => hull,
+        Err(_) if mesh.vertices.is_empty() => return Vec::new(),
+        Err(error) => {
+            notes.error("file", format!("mesh `{}` does not collide: {error}", mesh.name));
+            return Vec::new();
+        }
+    };
+    let surface = Mesh::new(mesh.vertices.clone(), &mesh.triangles).ok();
+    let closed = surface.as_ref().is_some_and(Mesh::is_closed);
+    match (collide, surface) {
+        (Collide::Surface, Some(surface)) => return vec![Geometry::Mesh(Arc::new(surface))],
+        (Collide::Parts(fineness), Some(_)) => {
+            let parts: Vec<_> = convex_parts(&mesh.vertices, &mesh.triangles, !closed, fineness).collect();
+            if !parts.is_empty() {
+                return parts;
+            }
+        }
+        _ => {}
+    }
+    let ratio = hull_volume(&hull) / volume(&mesh.vertices, &mesh.triangles);
+    if *collide == Collide::Automatic && moves && closed && ratio.is_finite() {
+        filled.push((mesh.name.clone(), ratio));
+    }
+    vec![Geometry::Hull(Arc::new(hull))]
+}
+
+/// Volume inside of a closed mesh \[m³\].
+fn volume(vertices: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
+    let six = |t: &[u32; 3]| {
+        let [a, b, c] = t.map(|i| vertices[i as usize] - vertices[0]);
+        a.dot(&b.cross(&c))
+    };
+    (triangles.iter().map(six).sum::<f64>() / 6.0).abs()
+}
+
+/// The shapes of a geom; none if it cannot collide, which is noted.
+fn geometry(
+    robot: &Robot,
+    geom: &RobotGeom,
+    moves: bool,
+    collide: &Collide,
+    filled: &mut Vec<(String, f64)>,
+    notes: &mut Notes,
+) -> Vec<Geometry> {
+    if let GeomShape::Mesh(id) = &geom.shape {
+        return robot.meshes.get(id.0).map_or(Vec::new(), |m| mesh(m, moves, collide, filled, notes));
+    }
+    simple(robot, geom, notes).into_iter().collect()
+}
+
+fn simple(robot: &Robot, geom: &RobotGeom, notes: &mut Notes) -> Option<Geometry> {
     Some(match &geom.shape {
         GeomShape::Plane { .. } => Geometry::HalfSpace,
         GeomShape::Sphere { radius } => Geometry::Sphere { radius: *radius },
@@ -152,17 +243,7 @@ fn geometry(robot: &Robot, geom: &RobotGeom, notes: &mut Notes) -> Option<Geomet
         }
         GeomShape::Ellipsoid { semi_axes } => Geometry::Ellipsoid { semi_axes: *semi_axes },
         GeomShape::Box { half } => Geometry::Box { half: *half },
-        GeomShape::Mesh(id) => {
-            let mesh = robot.meshes.get(id.0)?;
-            match Hull::new(&mesh.vertices) {
-                Ok(hull) => Geometry::Hull(Arc::new(hull)),
-                Err(_) if mesh.vertices.is_empty() => return None,
-                Err(error) => {
-                    notes.error("file", format!("mesh `{}` does not collide: {error}", mesh.name));
-                    return None;
-                }
-            }
-        }
+        GeomShape::Mesh(_) => return None,
         GeomShape::HeightField(id) => {
             let field = robot.height_fields.get(id.0)?;
             let [x, y, height, _] = field.size;

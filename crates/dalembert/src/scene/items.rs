@@ -47,6 +47,9 @@ pub struct ParticleSet {
     pub mass: Masses,
     /// Velocities \[m/s\].
     pub velocity: Velocities,
+    /// Radius with which each touches rigid bodies, robots and grounds under `impulse` \[m\], ≥ 0; without one they pass
+    /// through. Particles do not touch each other.
+    pub radius: Option<f64>,
 }
 
 impl Default for ParticleSet {
@@ -57,6 +60,7 @@ impl Default for ParticleSet {
             position: Vec3::zeros(),
             mass: Masses::Each(1.0),
             velocity: Velocities::Each(Vec3::zeros()),
+            radius: None,
         }
     }
 }
@@ -81,6 +85,12 @@ impl ParticleSet {
     /// Sets the velocity of each particle \[m/s\].
     pub fn velocity(mut self, each: [f64; 3]) -> Self {
         self.velocity = Velocities::Each(each.into());
+        self
+    }
+
+    /// Lets each touch rigid bodies, robots and grounds under `impulse` with this radius \[m\].
+    pub fn radius(mut self, radius: f64) -> Self {
+        self.radius = Some(radius);
         self
     }
 

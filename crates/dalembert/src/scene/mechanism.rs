@@ -1,6 +1,6 @@
 //! Rigid bodies, joints and generalized coordinates, as a user writes them.
 
-use crate::bodies::{PointMap, Shape};
+use crate::bodies::{Collide, PointMap, Shape};
 use crate::joints::{Constraint, Equations, Softness, Track};
 use crate::math::{Mat3, Pose, Quat, Vec3};
 
@@ -37,6 +37,8 @@ pub struct RigidBody {
     pub velocity: Vec3,
     /// Angular velocity, body axes \[rad/s\].
     pub angular_velocity: Vec3,
+    /// As what a mesh collides under `impulse` and `lagrange`.
+    pub collide: Collide,
 }
 
 impl RigidBody {
@@ -49,7 +51,14 @@ impl RigidBody {
             pose: Pose::identity(),
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
+            collide: Collide::Automatic,
         }
+    }
+
+    /// Says as what a mesh collides under `impulse` and `lagrange`.
+    pub fn collide(mut self, collide: Collide) -> Self {
+        self.collide = collide;
+        self
     }
 
     /// Sets the mass \[kg\], spread evenly over the shape.

@@ -12,6 +12,8 @@
 //!
 //! The elimination of A depends on q alone: it serves any number of right-hand sides, like a factor of M.
 
+use std::ops::Range;
+
 use super::small::{Sym3, column, cross, dot, fma, plus, plus_cross, turn};
 use super::tree::{Node, NodeKind, Tree};
 use super::work::{Articulated, Composite, Frame, Motion, Pivot, TreeWork, Wrench};
@@ -239,17 +241,28 @@ impl Tree {
     /// X ← M⁻¹ X for a matrix of `columns` columns, stored row by row: eight columns at a time, so that a column costs
     /// a time linear in the dofs and the loops fill vector registers. After [`articulate`](Self::articulate).
     pub fn solve_articulated_many(&self, columns: usize, work: &mut TreeWork, x: &mut [f64]) {
-        let n = self.freedoms();
+        self.solve_articulated_in(1..self.nodes.len(), 0..self.freedoms(), columns, work, x);
+    }
+
+    /// The same for whole trees: their nodes, and their dofs, which alone `x` has.
+    pub(super) fn solve_articulated_in(
+        &self,
+        nodes: Range<usize>,
+        dofs: Range<usize>,
+        columns: usize,
+        work: &mut TreeWork,
+        x: &mut [f64],
+    ) {
         work.lanes.resize(self.nodes.len(), [[0.0; LANES]; 6]);
-        work.lane_u.resize(n, [0.0; LANES]);
+        work.lane_u.resize(self.freedoms(), [0.0; LANES]);
         for start in (0..columns).step_by(LANES) {
             let width = LANES.min(columns - start);
-            for (d, u) in work.lane_u.iter_mut().enumerate() {
+            for (d, u) in work.lane_u[dofs.clone()].iter_mut().enumerate() {
                 let at = d * columns + start;
                 u[..width].copy_from_slice(&x[at..at + width]);
             }
-            self.sweep_lanes(work);
-            for (d, u) in work.lane_u.iter().enumerate() {
+            self.sweep_lanes(nodes.clone(), work);
+            for (d, u) in work.lane_u[dofs.clone()].iter().enumerate() {
                 let at = d * columns + start;
                 x[at..at + width].copy_from_slice(&u[..width]);
             }
@@ -257,10 +270,10 @@ impl Tree {
     }
 
     /// The two sweeps of [`solve_articulated`](Self::solve_articulated) for all lanes.
-    fn sweep_lanes(&self, work: &mut TreeWork) {
+    fn sweep_lanes(&self, nodes: Range<usize>, work: &mut TreeWork) {
         let (frames, pivots, lanes) = (&work.frames, &work.pivots, &mut work.lanes);
-        lanes.fill([[0.0; LANES]; 6]);
-        for i in (1..self.nodes.len()).rev() {
+        lanes[nodes.clone()].fill([[0.0; LANES]; 6]);
+        for i in nodes.clone().rev() {
             let (node, frame) = (&self.nodes[i], &frames[i]);
             let [mut n_x, mut n_y, mut n_z, mut f_x, mut f_y, mut f_z] = lanes[i];
             for k in (0..node.kind.freedoms()).rev() {
@@ -295,7 +308,7 @@ impl Tree {
             }
         }
         lanes[0] = [[0.0; LANES]; 6];
-        for i in 1..self.nodes.len() {
+        for i in nodes {
             let (node, frame) = (&self.nodes[i], &frames[i]);
             let [mut w_x, mut w_y, mut w_z, mut a_x, mut a_y, mut a_z] = lanes[node.parent as usize];
             let r = &frame.r;

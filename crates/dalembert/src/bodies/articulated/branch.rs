@@ -6,6 +6,8 @@
 //! without gaps. Dofs are eliminated from the leaves to the root (Featherstone 2005, "Efficient factorization of the
 //! joint-space inertia matrix for branched kinematic trees").
 
+use std::ops::Range;
+
 use super::small::fma;
 use super::tree::{NONE, Tree};
 
@@ -176,26 +178,31 @@ impl BranchMatrix {
         if columns == 1 {
             return self.solve_one(tree, x);
         }
-        let m = columns;
+        self.solve_in(tree, 0..tree.freedoms(), columns, x);
+    }
+
+    /// The same for the dofs of whole trees, which alone `x` has.
+    pub(super) fn solve_in(&self, tree: &Tree, dofs: Range<usize>, columns: usize, x: &mut [f64]) {
+        let (m, first) = (columns, dofs.start);
         let row = |i: usize| &self.entries[tree.row[i]..tree.row[i + 1]];
-        for i in (0..tree.freedoms()).rev() {
-            let (before, own) = x.split_at_mut(i * m);
+        for i in dofs.clone().rev() {
+            let (before, own) = x.split_at_mut((i - first) * m);
             let mut j = tree.dof_parent[i];
             for l in row(i).iter().rev().skip(1) {
-                let at = j as usize * m;
+                let at = (j as usize - first) * m;
                 subtract(&mut before[at..at + m], *l, &own[..m]);
                 j = tree.dof_parent[j as usize];
             }
         }
-        for i in 0..tree.freedoms() {
-            let (before, own) = x.split_at_mut(i * m);
+        for i in dofs {
+            let (before, own) = x.split_at_mut((i - first) * m);
             let own = &mut own[..m];
             let mut j = i as u32;
             for (k, l) in row(i).iter().rev().enumerate() {
                 if k == 0 {
                     own.iter_mut().for_each(|x| *x *= l);
                 } else {
-                    let at = j as usize * m;
+                    let at = (j as usize - first) * m;
                     subtract(own, *l, &before[at..at + m]);
                 }
                 j = tree.dof_parent[j as usize];

@@ -14,6 +14,7 @@
 //!
 //! In all of them τ is the sum of the springs, dampers and gravity compensation of the tree and of what the caller adds.
 
+use super::groups::Trees;
 use super::kinematics::vec3;
 use super::small::fma;
 use super::tree::{ForwardDynamics, NodeKind, Tree};
@@ -80,6 +81,15 @@ impl Tree {
         match self.forward {
             ForwardDynamics::Articulated => self.solve_articulated_many(columns, work, x),
             ForwardDynamics::Factored => work.factor.solve_many(self, columns, x),
+        }
+    }
+
+    /// The same for whole trees: their nodes, and their dofs, which alone `x` has.
+    pub(super) fn solve_at_hand_in(&self, trees: &Trees, columns: usize, work: &mut TreeWork, x: &mut [f64]) {
+        let Trees { nodes, dofs } = trees.clone();
+        match self.forward {
+            ForwardDynamics::Articulated => self.solve_articulated_in(nodes, dofs, columns, work, x),
+            ForwardDynamics::Factored => work.factor.solve_in(self, dofs, columns, x),
         }
     }
 

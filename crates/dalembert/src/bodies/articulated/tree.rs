@@ -531,6 +531,11 @@ impl Tree {
         &self.dry_friction
     }
 
+    /// How many nodes there are, the world among them.
+    pub(crate) fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The dof before dof `d` on the way to the world, none at the root: the pattern of M.
     pub fn parent_dof(&self, d: usize) -> Option<usize> {
         let above = self.dof_parent[d];

@@ -51,9 +51,10 @@ pub enum Geometry {
     Hull(Arc<Hull>),
     /// Everything below z = 0.
     HalfSpace,
-    /// A surface of triangles. It meets convex shapes; two surfaces, or a surface and a half-space, do not meet.
+    /// A surface of triangles. It meets every shape; other surfaces by corners on faces and edges on edges, as long as they
+    /// have not sunk in by more than a fiftieth of the smaller one's diagonal.
     Mesh(Arc<Mesh>),
-    /// Everything below a surface of heights. Meets what a mesh meets.
+    /// Everything below a surface of heights. It meets convex shapes and, with their corners, meshes.
     HeightField(Arc<HeightField>),
 }
 

@@ -5,7 +5,10 @@
 //! pushed on through. So a triangle pushes sideways only over edges where the surface is convex (or ends), and the
 //! surface of a solid pushes only outwards.
 
+use std::sync::{Arc, OnceLock};
+
 use super::super::bvh::{Aabb, Tree};
+use super::features::Features;
 use crate::math::Vec3;
 
 /// A triangle of a surface, in the frame of the surface.
@@ -32,6 +35,8 @@ pub struct Mesh {
     closed: bool,
     dropped: usize,
     tree: Tree,
+    /// Made when it first meets another surface.
+    features: OnceLock<Arc<Features>>,
 }
 
 /// Why triangles make no surface to collide with.
@@ -143,7 +148,8 @@ impl Mesh {
         let mut tree = Tree::default();
         tree.build(&boxes);
         let dropped = triangles.len() - kept.len();
-        Ok(Self { vertices, triangles: kept, open_edges, closed, dropped, tree })
+        let features = OnceLock::new();
+        Ok(Self { vertices, triangles: kept, open_edges, closed, dropped, tree, features })
     }
 
     /// True if every edge joins two triangles that agree about outside.
@@ -156,14 +162,36 @@ impl Mesh {
         self.dropped
     }
 
+    /// Corners \[m\], those of triangles without an area included.
+    pub fn vertices(&self) -> &[Vec3] {
+        &self.vertices
+    }
+
+    /// Triangles with an area, counter-clockwise seen from outside.
+    pub fn triangles(&self) -> &[[u32; 3]] {
+        &self.triangles
+    }
+
     /// Box around it in its own frame.
     pub(super) fn bounds(&self) -> Aabb {
         self.tree.bounds()
     }
 
+    pub(super) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    pub(super) fn corners(&self, triangle: u32) -> [Vec3; 3] {
+        self.triangles[triangle as usize].map(|v| self.vertices[v as usize])
+    }
+
+    pub(super) fn features(&self) -> &Features {
+        self.features.get_or_init(|| Arc::new(Features::new(&self.vertices, &self.triangles, self.closed)))
+    }
+
     pub(super) fn facets(&self, bounds: &Aabb, mut visit: impl FnMut(Facet)) {
         self.tree.query(bounds, |i| {
-            let corners = self.triangles[i as usize].map(|v| self.vertices[v as usize]);
+            let corners = self.corners(i);
             if let Some(normal) = unit_normal(&corners) {
                 let open_edges = self.open_edges[i as usize];
                 visit(Facet {

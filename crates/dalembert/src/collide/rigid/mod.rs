@@ -22,13 +22,18 @@ mod convex;
 mod detector;
 #[cfg(test)]
 mod detector_tests;
+mod features;
 mod geometry;
 mod gjk;
 mod hull;
 mod mesh;
 mod narrow;
 mod query;
+mod query_surface;
 mod separate;
+mod surfaces;
+#[cfg(test)]
+mod surfaces_tests;
 #[cfg(test)]
 mod tests;
 

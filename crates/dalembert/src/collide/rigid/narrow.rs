@@ -6,8 +6,9 @@ use super::clip::{Patch, Points, best_four, clip};
 use super::convex::{Convex, Core};
 use super::geometry::{Frame, Geometry};
 use super::gjk::Scratch;
-use super::mesh::Facet;
+use super::mesh::{Facet, Mesh};
 use super::separate::{Features, along, separate};
+use super::surfaces::{self, Room};
 use super::{Manifold, Touch};
 use crate::math::{Pose, Vec3};
 
@@ -29,6 +30,7 @@ pub(super) struct Memory {
     facets: Vec<Facet>,
     parts: Vec<(Vec3, u32, Touch)>,
     group: Vec<Touch>,
+    room: Room,
 }
 
 /// Contacts of `a` at `at_a` with `b` at `at_b` within `margin` \[m\], added to `out`.
@@ -56,7 +58,16 @@ pub(super) fn collide(
         }
     };
     match (a.is_surface(), b.is_surface()) {
-        (true, true) => {}
+        (true, true) if matches!(b, Geometry::Mesh(_)) && !matches!(a, Geometry::Mesh(_)) => {
+            on_each_other(b, &B, a, &A, margin, memory, |m| take(m, -1.0));
+        }
+        (true, true) => on_each_other(a, &A, b, &B, margin, memory, |m| take(m, 1.0)),
+        (true, false) if matches!(b, Geometry::HalfSpace) => {
+            hull_on_half_space(a, &A, &B, margin).into_iter().for_each(|m| take(m, 1.0));
+        }
+        (false, true) if matches!(a, Geometry::HalfSpace) => {
+            hull_on_half_space(b, &B, &A, margin).into_iter().for_each(|m| take(m, -1.0));
+        }
         (true, false) => on_surface(b, &B, a, &A, margin, memory, |m| take(m, -1.0)),
         (false, true) => on_surface(a, &A, b, &B, margin, memory, |m| take(m, 1.0)),
         (false, false) => {
@@ -226,11 +237,11 @@ fn on_surface(
     B: &Frame,
     margin: f64,
     memory: &mut Memory,
-    mut out: impl FnMut(Manifold),
+    out: impl FnMut(Manifold),
 ) {
     let Some(shape) = Convex::new(a, A) else { return };
     let bounds = a.bounds_in(&B.local(A), margin);
-    let Memory { scratch, facets, parts, group } = memory;
+    let Memory { scratch, facets, parts, group, .. } = memory;
     facets.clear();
     match b {
         Geometry::Mesh(mesh) => mesh.facets(&bounds, |f| facets.push(f)),
@@ -248,8 +259,49 @@ fn on_surface(
             }));
         }
     }
-    // The deepest contact names the direction; those that share it go with it.
-    let near = 1e-6 * shape.size().max(shape.radius);
+    merge(parts, group, 1e-6 * shape.size().max(shape.radius), out);
+}
+
+/// A mesh on another surface.
+fn on_each_other(
+    a: &Geometry,
+    A: &Frame,
+    b: &Geometry,
+    B: &Frame,
+    margin: f64,
+    memory: &mut Memory,
+    out: impl FnMut(Manifold),
+) {
+    let Memory { facets, parts, group, room, .. } = memory;
+    parts.clear();
+    let near = |mesh: &Mesh| 1e-6 * mesh.features().size;
+    match (a, b) {
+        (Geometry::Mesh(a), Geometry::Mesh(b)) => {
+            surfaces::mesh_on_mesh((a, A), (b, B), margin, room, parts);
+            merge(parts, group, near(a).min(near(b)), out);
+        }
+        (Geometry::Mesh(a), Geometry::HeightField(b)) => {
+            surfaces::mesh_on_field((a, A), (b, B), margin, facets, parts);
+            merge(parts, group, near(a), out);
+        }
+        _ => {}
+    }
+}
+
+/// A mesh over a half-space: its convex hull is as near as it is.
+fn hull_on_half_space(a: &Geometry, A: &Frame, B: &Frame, margin: f64) -> Option<Manifold> {
+    let Geometry::Mesh(mesh) = a else { return None };
+    let hull = mesh.features().hull.as_ref()?;
+    on_half_space(&Convex { core: Core::Hull(hull), frame: *A, radius: 0.0 }, B, margin)
+}
+
+/// Points to manifolds: the deepest contact names the direction, those that share it go with it.
+fn merge(
+    parts: &mut Vec<(Vec3, u32, Touch)>,
+    group: &mut Vec<Touch>,
+    near: f64,
+    mut out: impl FnMut(Manifold),
+) {
     while let Some(deepest) =
         (0..parts.len()).reduce(|i, j| if parts[j].2.gap < parts[i].2.gap { j } else { i })
     {

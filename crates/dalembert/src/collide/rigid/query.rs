@@ -3,23 +3,27 @@
 use super::convex::{Convex, Core};
 use super::geometry::Frame;
 use super::gjk::Scratch;
+use super::query_surface::to_surface;
 use super::separate::separate;
 use super::{Collider, Geometry};
 use crate::collide::bvh::Aabb;
 use crate::math::{Mat3, Pose, Vec3};
 
-/// How far two convex shapes are from each other.
+/// How far two shapes are from each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Distance {
     /// \[m\]; minus the depth if they overlap.
     pub gap: f64,
     /// Unit, from b towards a.
     pub normal: Vec3,
-    /// Nearest points of a and b in the world \[m\]; `None` if they overlap so far that their cores do.
+    /// Nearest points of a and b in the world \[m\]; `None` if they overlap so far that their cores do, or cross.
     pub nearest: Option<(Vec3, Vec3)>,
 }
 
-/// The distance of two convex shapes, half-spaces included; `None` for meshes, height fields and two half-spaces.
+/// The distance of two shapes; `None` for two half-spaces, and for a half-space and a field of heights.
+///
+/// The depth of convex shapes in each other is measured. What crosses a mesh or a field of heights has the gap 0, what
+/// is wholly inside of one minus its distance to the surface.
 pub fn distance(a: (&Geometry, &Pose), b: (&Geometry, &Pose)) -> Option<Distance> {
     if matches!(a.0, Geometry::HalfSpace) {
         if matches!(b.0, Geometry::HalfSpace) {
@@ -31,9 +35,19 @@ pub fn distance(a: (&Geometry, &Pose), b: (&Geometry, &Pose)) -> Option<Distance
     }
     let origin = a.1.position;
     let frame = |pose: &Pose| Frame { x: pose.position - origin, ..Frame::of(pose) };
-    let A = Convex::new(a.0, &frame(a.1))?;
     let B_frame = frame(b.1);
-    if matches!(b.0, Geometry::HalfSpace) {
+    let half_space = matches!(b.0, Geometry::HalfSpace);
+    if !half_space && (a.0.is_surface() || b.0.is_surface()) {
+        return to_surface(a, b);
+    }
+    let A = match a.0 {
+        // Nothing of a mesh is nearer to a half-space than its hull.
+        Geometry::Mesh(mesh) => {
+            Convex { core: Core::Hull(mesh.features().hull.as_ref()?), frame: frame(a.1), radius: 0.0 }
+        }
+        shape => Convex::new(shape, &frame(a.1))?,
+    };
+    if half_space {
         let n: Vec3 = B_frame.R.column(2).into_owned();
         let p = A.support(&-n) - n * A.radius;
         let gap = n.dot(&(p - B_frame.x));
@@ -45,7 +59,7 @@ pub fn distance(a: (&Geometry, &Pose), b: (&Geometry, &Pose)) -> Option<Distance
     Some(Distance { gap: found.s, normal: found.n, nearest })
 }
 
-/// True if two convex shapes, or one and a half-space, have a common point.
+/// True if two shapes have a common point.
 pub fn overlap(a: (&Geometry, &Pose), b: (&Geometry, &Pose)) -> bool {
     distance(a, b).is_some_and(|d| d.gap <= 0.0)
 }

@@ -1,7 +1,12 @@
 //! A step in two halves, for contact: v⁺ under given forces and how it answers to more; then the drift.
 
+use std::ops::Range;
+
+use super::drives::{CordPath, Pull};
+use super::step::Level;
 use super::{Machine, MachineReport, MachineState, MachineStepError, MachineWork};
-use crate::math::{Vec3, all_finite};
+use crate::bodies::articulated::Trees;
+use crate::math::all_finite;
 
 /// What a row with bounds asks for: rate⁺ + r λ = target with low ≤ λ ≤ high.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +24,87 @@ fn has_bounds(b: &crate::solve::boxed::Bounds) -> bool {
 }
 
 impl Machine {
+    /// True if all rows that a step may have are bounded: no loops, and no springs, dampers or servos on tendons and sites.
+    /// Then what contacts do to v⁺ is known from M alone.
+    pub(crate) fn is_simple(&self) -> bool {
+        let level = self.level();
+        let plain = |d: &super::drives::Drive| match d.pull {
+            Pull::Dof { .. } | Pull::Nothing => true,
+            _ => [d.gain[1], d.gain[2], d.bias[1], d.bias[2]] == [0.0; 4],
+        };
+        self.loops.is_empty() && !self.cords.iter().any(|c| c.is_row(level)) && self.drives.iter().all(plain)
+    }
+
+    /// Trees that answer to contacts by themselves. One that is not simple answers as a whole.
+    pub(crate) fn groups(&self) -> Vec<Trees> {
+        if !self.is_simple() {
+            return vec![Trees { nodes: 1..self.tree.node_count(), dofs: 0..self.tree.freedoms() }];
+        }
+        let joined: Vec<Range<usize>> =
+            self.cords.iter().filter_map(|c| self.dofs_between(&c.path)).collect();
+        self.tree.trees(&joined)
+    }
+
+    /// From the lowest to the highest dof that a tendon may pull on.
+    fn dofs_between(&self, path: &CordPath) -> Option<Range<usize>> {
+        let dofs: Vec<usize> = match path {
+            CordPath::Joints(list) => list.iter().map(|(_, v, _)| *v).collect(),
+            CordPath::Sites(list) => {
+                let links = list.iter().flat_map(|(spots, _)| spots).filter_map(|spot| spot.link);
+                links.filter_map(|link| self.tree.dof_of_link(link)).collect()
+            }
+        };
+        Some(*dofs.iter().min()?..dofs.iter().max()? + 1)
+    }
+
+    /// v* of an implicit step without any rows, into `work`, servos between the bounds of their forces. After kinematics;
+    /// positions stay. For simple machines, like the three that follow.
+    pub(crate) fn begin_trial(&self, state: &mut MachineState, h: f64, work: &mut MachineWork) {
+        work.before.copy_from(state);
+        self.fixed_forces(state, h, self.level(), work);
+        work.lambda.clear();
+        work.rows.clear();
+        work.stands.clear();
+        work.stands.resize(self.drives.len(), 0);
+        self.free_velocity(state, h, self.level(), work);
+    }
+
+    /// Rows that velocities v would reach within h.
+    pub(crate) fn find_rows(&self, state: &MachineState, v: &[f64], h: f64, work: &mut MachineWork) {
+        work.rows.clear();
+        self.add_friction_rows(&state.q, work);
+        self.add_limit_rows(&state.q, v, h, work);
+        work.lambda.clear();
+        work.lambda.resize(work.rows.len(), 0.0);
+    }
+
+    /// Looks whether servos reach the bounds of their forces at velocities v. If some stand otherwise now, v* and the factor
+    /// of M are made anew.
+    pub(crate) fn move_servos(
+        &self,
+        state: &mut MachineState,
+        v: &[f64],
+        h: f64,
+        work: &mut MachineWork,
+    ) -> bool {
+        let level = self.level();
+        if level < Level::Springs || !self.move_stands(state, h, v, work) {
+            return false;
+        }
+        self.free_velocity(state, h, level, work);
+        true
+    }
+
+    /// Takes v⁺ from outside.
+    pub(crate) fn set_tried(&self, v: &[f64], work: &mut MachineWork) {
+        work.v.copy_from_slice(v);
+    }
+
+    /// X ← M⁻¹X of some trees, with the factor at hand: `columns` numbers for each of their dofs.
+    pub(crate) fn respond_in(&self, trees: &Trees, columns: usize, X: &mut [f64], work: &mut MachineWork) {
+        self.tree.solve_at_hand_in(trees, columns, &mut work.tree, X);
+    }
+
     /// v⁺ of an implicit step under forces `extra` on the dofs, into `work`; positions stay. May be asked again with
     /// other forces.
     pub(crate) fn trial(
@@ -90,23 +176,6 @@ impl Machine {
                 }
             }
         }
-    }
-
-    /// Rows of the velocity and of the angular velocity of a link at a place: for each dof three numbers of each.
-    pub(crate) fn contact_rows(
-        &self,
-        link: usize,
-        x: &Vec3,
-        work: &MachineWork,
-        linear: &mut [f64],
-        angular: &mut [f64],
-    ) {
-        self.tree.each_column(link, x, &work.tree, |d, v, w| {
-            linear[3 * d..3 * d + 3].copy_from_slice(v.as_slice());
-            if !angular.is_empty() {
-                angular[3 * d..3 * d + 3].copy_from_slice(w.as_slice());
-            }
-        });
     }
 
     /// The second half: takes v⁺, moves along it and along `push`, closes loops.

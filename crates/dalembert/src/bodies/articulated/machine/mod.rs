@@ -24,6 +24,7 @@ mod spin;
 mod step;
 
 pub use build::MachineError;
+pub(crate) use contact::BoundedRow;
 pub use control::{Controller, Track};
 pub use sensors::sensor_length;
 pub use step::{MachineReport, MachineScheme, MachineStepError};

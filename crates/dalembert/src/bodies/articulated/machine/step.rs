@@ -189,17 +189,7 @@ impl Machine {
         let mut built = false;
         for round in 1..=SERVO_ROUNDS {
             report.iterations = round;
-            self.add_drives(state, h, level, work);
-            let diagonal = if level > Level::Nothing { &work.u[..] } else { &[] };
-            self.tree.accelerate_by_choice(&state.v, &work.tau, &[], diagonal, &mut work.tree, &mut work.dv);
-            if level == Level::Rates && self.integrator == RobotIntegrator::Implicit {
-                self.turn_all(&state.v, h, work);
-            } else if level >= Level::Rates {
-                self.turn_alone(&state.v, h, work);
-            }
-            for d in 0..work.v.len() {
-                work.v[d] = state.v[d] + h * work.dv[d];
-            }
+            self.free_velocity(state, h, level, work);
             if !built {
                 built = true;
                 let after = std::mem::take(&mut work.v);
@@ -222,6 +212,27 @@ impl Machine {
                 break;
             }
             report.unfinished |= round == SERVO_ROUNDS;
+        }
+    }
+
+    /// v* without rows into `work`, servos as they stand. After kinematics and fixed forces.
+    pub(super) fn free_velocity(
+        &self,
+        state: &mut MachineState,
+        h: f64,
+        level: Level,
+        work: &mut MachineWork,
+    ) {
+        self.add_drives(state, h, level, work);
+        let diagonal = if level > Level::Nothing { &work.u[..] } else { &[] };
+        self.tree.accelerate_by_choice(&state.v, &work.tau, &[], diagonal, &mut work.tree, &mut work.dv);
+        if level == Level::Rates && self.integrator == RobotIntegrator::Implicit {
+            self.turn_all(&state.v, h, work);
+        } else if level >= Level::Rates {
+            self.turn_alone(&state.v, h, work);
+        }
+        for d in 0..work.v.len() {
+            work.v[d] = state.v[d] + h * work.dv[d];
         }
     }
 

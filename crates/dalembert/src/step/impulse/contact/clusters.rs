@@ -38,7 +38,7 @@ impl ContactWork {
             self.reserve_columns();
             self.reserve_rows(touch, model);
         }
-        let islands = self.clusters.len() - self.robots.len();
+        let islands = self.joint_islands();
         if self.clusters[..islands].iter().any(|c| c.touched) {
             self.load_forces(model, f, h);
         }
@@ -62,7 +62,7 @@ impl ContactWork {
             report.weak_rows = report.weak_rows.max(one.weak_rows);
             report.unfinished |= one.unfinished;
         }
-        again |= self.answer_robots(model, h, round, report);
+        again |= self.answer_robots(model, h, round);
         Ok(again)
     }
 
@@ -74,8 +74,14 @@ impl ContactWork {
                 let Side::Jointed(at, _) = self.contacts[k].sides[s] else { continue };
                 let cluster = self.clusters[self.cluster_of[at as usize / 6] as usize];
                 let wide = if self.contacts[k].spin == super::NONE { 3 } else { 6 };
-                let columns =
-                    Columns { first: cluster.first, len: cluster.len, at: self.field.numbers.len() as u32 };
+                let columns = Columns {
+                    first: cluster.first,
+                    len: cluster.len,
+                    at: self.field.numbers.len() as u32,
+                    stride: 3,
+                    turn: 3 * cluster.len,
+                    ..Columns::default()
+                };
                 let room = self.field.numbers.len() + wide * cluster.len as usize;
                 self.field.numbers.resize(room, 0.0);
                 self.contacts[k].sides[s] = Side::Jointed(at, columns);
@@ -91,9 +97,13 @@ impl ContactWork {
             let spin =
                 if c.spin == super::NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse };
             for (s, side) in c.sides.iter().enumerate() {
-                let Side::Jointed(at, _) = *side else { continue };
+                let at = match *side {
+                    Side::Jointed(at, _) => self.place[at as usize / 6],
+                    // Bodies by themselves have their velocities; particles take theirs from forces.
+                    Side::Loose(at) if self.place[at as usize / 6] >= points => self.place[at as usize / 6],
+                    _ => continue,
+                };
                 let sign = if s == 0 { 1.0 / h } else { -1.0 / h };
-                let at = self.place[at as usize / 6];
                 add_triple(&mut f[at..], 0, &(sign * c.impulse));
                 if at < points {
                     add_triple(&mut f[at..], 1, &(sign * (c.arms[s].cross(&c.impulse) + spin)));
@@ -147,7 +157,7 @@ impl ContactWork {
         own: &mut ImpulseWork,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
-        let islands = self.clusters.len() - self.robots.len();
+        let islands = self.joint_islands();
         self.load_forces(model, f, h);
         for i in 0..islands {
             let cluster = self.clusters[i];
@@ -174,7 +184,7 @@ impl ContactWork {
         }
         self.conclude_robots(model, state, h, report)?;
         self.drift_loose(model, state, h);
-        own.loose.step_others(model, state, f, h);
+        self.step_others(model, state, f, h, own);
         Ok(())
     }
 }

@@ -3,23 +3,33 @@
 //! The same augmented Lagrangian as in [`super::direct`], seen from the other side: with all answers gathered in one dense
 //! matrix, u = W p + q, an outer round solves
 //!
-//! $$ p = P\big(p_k - \rho\,(W p + q + s n)\big), \qquad (1 + \rho\,\partial P\,W)\,\Delta p = P - p. $$
+//! $$ p = P\big(p_k - \rho\,(W p + q + s n)\big), \qquad (1 + D\,W)\,\Delta p = P - p =: e, \qquad D = \rho\,\partial P. $$
 //!
-//! The matrix is regular however the contacts depend on each other, since both factors are positive semidefinite. Bodies
+//! D is a sum $C C^T$ over a few axes of each unit: three where it sticks, two where it slips, none where it parts. With
+//! $e = C a + e_\perp$, the part of e along the axes and the rest,
+//!
+//! $$ \Delta p = e_\perp + C y, \qquad (1 + C^T W C)\,y = a - C^T W e_\perp, $$
+//!
+//! symmetric, positive definite and as small as there are axes, however the contacts depend on each other. Bodies
 //! among joints and robots are no different from bodies by themselves.
 //!
 //! Three kinds of units share one solve: contacts, P onto Coulomb's cone; spin friction, P onto an interval about the normal
 //! and a disc across it, as large as the contact presses; rows of robots with bounds (dry friction and limits of joints), P
 //! onto an interval. The function that a round makes least has the term $P\cdot(y - \tfrac12 P)/\rho$ of each unit, with
 //! y the argument of P: by Moreau the slope of it is P, for any convex set.
+//!
+//! Every full step of Newton's method is looked at by the rule that counts, how far the velocity of each contact is from
+//! what Coulomb's law allows: where the impulses of the step before tell who sticks, slips and parts, one step is all.
 
 use std::ops::Range;
 
-use super::direct::{CLIMB, SOFT, STIFF, project, trusted};
+#[cfg(test)]
+use super::direct::project;
+use super::direct::{CLIMB, SOFT, STIFF};
 use super::rows::BoundRow;
-use super::sweep::{Contact, Field, Spin, unrest, unrest_spin};
+use super::sweep::{Contact, Field, Side, Spin, spin_answer, tangents};
 use super::{ContactWork, NONE};
-use crate::math::{Mat3, Vec3, dot, triple};
+use crate::math::{Mat3, Vec3, triple};
 
 /// Most unknowns.
 const MOST: usize = 150;
@@ -41,26 +51,63 @@ enum Unit {
     Row(usize),
 }
 
+/// An axis of D: the first unknown of its unit, and c.
+#[derive(Debug, Clone, Copy)]
+struct Axis {
+    at: usize,
+    c: [f64; 3],
+}
+
 /// Buffers.
 #[derive(Debug, Default)]
 pub(super) struct Dense {
     n: usize,
     /// What there is, and its first unknown.
     units: Vec<(Unit, usize)>,
+    /// Symmetric.
     W: Vec<f64>,
-    A: Vec<f64>,
     q: Vec<f64>,
     p: Vec<f64>,
     step: Vec<f64>,
     trial: Vec<f64>,
+    /// W p + q of p, and of the trial.
     u: Vec<f64>,
+    trial_u: Vec<f64>,
     kept: Vec<f64>,
+    /// ρ of each unit.
+    rho: Vec<f64>,
     /// μ|u_t| of contacts; how far each presses.
     s: Vec<f64>,
     pressed: Vec<f64>,
     best: Vec<f64>,
     unit: Vec<f64>,
+    axes: Vec<Axis>,
+    /// CᵀW, two numbers more a row than there are unknowns; then the factor of 1 + CᵀWC, the upper half; y.
+    V: Vec<f64>,
+    G: Vec<f64>,
+    y: Vec<f64>,
     stiff: f64,
+    tolerance: f64,
+    /// How far a velocity is from what its law allows at p.
+    left: f64,
+}
+
+/// y += a x.
+#[inline(always)]
+fn add(y: &mut [f64], a: f64, x: &[f64]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
+}
+
+/// Σ a b, four sums side by side.
+#[inline(always)]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a4, b4) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    let mut sum = [0.0; 4];
+    for (a, b) in a4.0.iter().zip(b4.0) {
+        (0..4).for_each(|k| sum[k] += a[k] * b[k]);
+    }
+    let rest: f64 = a4.1.iter().zip(b4.1).map(|(a, b)| a * b).sum();
+    (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest
 }
 
 /// What a search works on.
@@ -72,16 +119,16 @@ struct Parts<'a> {
 }
 
 impl ContactWork {
-    /// Solves a small island with the rows of its robots. Returns how far a sweep behind it would move a relative velocity;
-    /// never more than `before`.
-    pub(super) fn solve_dense(&mut self, range: Range<usize>, before: f64, tolerance: f64) -> Option<f64> {
+    /// Solves a small island with the rows of its robots. Returns how far a relative velocity is from what
+    /// its law allows; never more than before.
+    pub(super) fn solve_dense(&mut self, range: Range<usize>, tolerance: f64) -> Option<f64> {
         let mut dense = std::mem::take(&mut self.dense);
         dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
         let moved = (dense.n <= MOST).then(|| {
             let mut x = std::mem::take(&mut self.field.x);
             let Self { field, contacts, spins, bound_rows, .. } = self;
             let mut parts = Parts { field, contacts: &mut contacts[range], spins, rows: bound_rows };
-            let moved = dense.search(&mut parts, &mut x, before, tolerance);
+            let moved = dense.search(&mut parts, &mut x, tolerance);
             self.field.x = x;
             moved
         });
@@ -154,15 +201,49 @@ impl Parts<'_> {
         }
     }
 
-    fn unrest(&self, x: &[f64], unit: Unit) -> f64 {
+    /// How far u of a unit is from what the law allows \[m/s\], given u, its impulse p and how far its contact presses: for a
+    /// contact $|p - P(p - \rho(u + \mu|u_t| n))|/\rho$ with ρ = 3/tr W, which is |u| where it sticks, zero where Coulomb's
+    /// law holds and nowhere else (De Saxcé and Feng 1998).
+    fn unrest(&self, unit: Unit, u: &Vec3, p: &Vec3, pressed: f64) -> f64 {
         match unit {
-            Unit::Cone(k) => unrest(self.field, x, &self.contacts[k]),
+            Unit::Cone(k) => {
+                let c = &self.contacts[k];
+                let rho = self.weight(unit);
+                let across = u - c.normal.dot(u) * c.normal;
+                let aim = p - rho * (u + c.friction * across.norm() * c.normal);
+                (onto_cone(&aim, &c.normal, c.friction, |_, _| {}) - p).norm() / rho
+            }
             Unit::Spin(k) => {
                 let c = &self.contacts[k];
-                unrest_spin(self.field, x, c, &self.spins[c.spin as usize]) * c.arms[0].norm()
+                let spin = Spin { impulse: *p, ..self.spins[c.spin as usize] };
+                let change = spin_answer(&spin, &c.normal, u, pressed) - p;
+                (spin.W * change).norm() * c.arms[0].norm()
             }
-            Unit::Row(k) => self.rows[k].unrest(self.field, x),
+            Unit::Row(k) => self.rows[k].unrest_at(u.x, p.x),
         }
+    }
+
+    /// Sides that are links, with their signs and columns; for spin those of the turn.
+    fn links(&self, unit: Unit) -> impl Iterator<Item = (f64, &super::sweep::Columns, u32)> {
+        let (k, spin) = match unit {
+            Unit::Cone(k) => (Some(k), false),
+            Unit::Spin(k) => (Some(k), true),
+            Unit::Row(_) => (None, false),
+        };
+        let sides = k.map_or(&[][..], |k| &self.contacts[k].sides);
+        sides.iter().enumerate().filter_map(move |(s, side)| match side {
+            Side::Link(_, columns) => {
+                let column = columns.column + if spin { columns.turn } else { 0 };
+                Some((if s == 0 { 1.0 } else { -1.0 }, columns, column))
+            }
+            _ => None,
+        })
+    }
+
+    /// True if nothing but links of robots touches.
+    fn only_links(&self) -> bool {
+        let link = |s: &Side| matches!(s, Side::Link(..) | Side::World);
+        self.contacts.iter().all(|c| c.sides.iter().all(link))
     }
 
     /// ρ of a unit over `stiff`.
@@ -174,42 +255,87 @@ impl Parts<'_> {
         }
     }
 
-    /// P and its slope.
-    fn project(&self, unit: Unit, y: &Vec3, pressed: f64) -> (Vec3, Mat3) {
+    /// P.
+    fn project(&self, unit: Unit, y: &Vec3, pressed: f64) -> Vec3 {
         match unit {
-            Unit::Cone(k) => project(y, &self.contacts[k].normal, self.contacts[k].friction),
+            Unit::Cone(k) => onto_cone(y, &self.contacts[k].normal, self.contacts[k].friction, |_, _| {}),
             Unit::Spin(k) => {
                 let c = &self.contacts[k];
                 let spin = &self.spins[c.spin as usize];
-                onto_spin(y, &c.normal, spin.torsion * pressed, spin.rolling * pressed)
+                onto_spin(y, &c.normal, spin.torsion * pressed, spin.rolling * pressed, |_, _| {})
+            }
+            Unit::Row(k) => Vec3::new(y.x.clamp(self.rows[k].low, self.rows[k].high), 0.0, 0.0),
+        }
+    }
+
+    /// P, and its slope as unit axes with weights.
+    fn project_with_slope(&self, unit: Unit, y: &Vec3, pressed: f64, axis: impl FnMut(Vec3, f64)) -> Vec3 {
+        let mut axis = axis;
+        match unit {
+            Unit::Cone(k) => onto_cone(y, &self.contacts[k].normal, self.contacts[k].friction, axis),
+            Unit::Spin(k) => {
+                let c = &self.contacts[k];
+                let spin = &self.spins[c.spin as usize];
+                onto_spin(y, &c.normal, spin.torsion * pressed, spin.rolling * pressed, axis)
             }
             Unit::Row(k) => {
                 let to = y.x.clamp(self.rows[k].low, self.rows[k].high);
-                let slope = if to == y.x { 1.0 } else { 0.0 };
-                (Vec3::new(to, 0.0, 0.0), Mat3::from_diagonal(&Vec3::new(slope, 0.0, 0.0)))
+                if to == y.x {
+                    axis(Vec3::x(), 1.0);
+                }
+                Vec3::new(to, 0.0, 0.0)
             }
         }
     }
 }
 
-/// The nearest point with |y·n| ≤ `about` and |y across n| ≤ `across`, and the slope there.
-fn onto_spin(y: &Vec3, n: &Vec3, about: f64, across: f64) -> (Vec3, Mat3) {
+/// The nearest point of the cone about n, as [`project`]; `axis` gets the axes of the slope there, of length one, with their
+/// weights.
+fn onto_cone(y: &Vec3, n: &Vec3, mu: f64, mut axis: impl FnMut(Vec3, f64)) -> Vec3 {
+    let normal = n.dot(y);
+    if mu == 0.0 {
+        if normal > 0.0 {
+            axis(*n, 1.0);
+            return normal * n;
+        }
+        return Vec3::zeros();
+    }
+    let across = y - normal * n;
+    let size = across.norm();
+    if size <= mu * normal {
+        (0..3).for_each(|k| axis(Vec3::ith(k, 1.0), 1.0));
+        return *y;
+    }
+    if mu * size <= -normal {
+        return Vec3::zeros();
+    }
+    let share = 1.0 / (1.0 + mu * mu);
+    let t = across / size;
+    let rim = n + mu * t;
+    let along = share * (normal + mu * size);
+    axis(share.sqrt() * rim, 1.0);
+    axis(n.cross(&t), along * mu / size);
+    along * rim
+}
+
+/// The nearest point with |y·n| ≤ `about` and |y across n| ≤ `across`, and the axes of the slope there.
+fn onto_spin(y: &Vec3, n: &Vec3, about: f64, across: f64, mut axis: impl FnMut(Vec3, f64)) -> Vec3 {
     let normal = n.dot(y);
     let side = y - normal * n;
     let size = side.norm();
-    let (mut to, mut slope) = (normal.clamp(-about, about) * n, Mat3::zeros());
     if normal.abs() <= about {
-        slope += n * n.transpose();
+        axis(*n, 1.0);
     }
+    let mut to = normal.clamp(-about, about) * n;
     if size <= across {
         to += side;
-        slope += Mat3::identity() - n * n.transpose();
+        tangents(n).into_iter().for_each(|t| axis(t, 1.0));
     } else {
         let t = side / size;
         to += across * t;
-        slope += (across / size) * (Mat3::identity() - n * n.transpose() - t * t.transpose());
+        axis(n.cross(&t), across / size);
     }
-    (to, slope)
+    to
 }
 
 impl Dense {
@@ -250,19 +376,21 @@ impl Dense {
         }
     }
 
-    fn search(&mut self, parts: &mut Parts, x: &mut [f64], before: f64, tolerance: f64) -> f64 {
+    fn search(&mut self, parts: &mut Parts, x: &mut [f64], tolerance: f64) -> f64 {
         self.assemble(parts, x);
+        self.tolerance = tolerance;
+        self.velocities_of_p();
+        let first = self.unrest(parts, &self.p, &self.u);
+        if first <= tolerance {
+            return first;
+        }
         self.best.clear();
         self.best.extend_from_slice(&self.p);
-        let (mut best, mut patience, mut stiffest) = (before, PATIENCE, STIFF);
+        let (mut best, mut patience, mut stiffest) = (first, PATIENCE, STIFF);
         self.stiff = STIFF;
         for k in 0..ROUNDS {
             let done = self.round(parts, k == 0);
-            let p = std::mem::take(&mut self.p);
-            self.take(parts, x, &p);
-            self.p = p;
-            let rest = |i: &(Unit, usize)| parts.unrest(x, i.0);
-            let left = if done { self.units.iter().map(rest).fold(0.0, f64::max) } else { f64::INFINITY };
+            let left = if done { self.left } else { f64::INFINITY };
             let better = left < best;
             if better {
                 best = left;
@@ -271,7 +399,7 @@ impl Dense {
             if best <= tolerance {
                 break;
             }
-            if k == 0 && !(left < 0.01 * before) {
+            if k == 0 && !(left < 0.01 * first) {
                 self.stiff = SOFT;
             } else if !done {
                 stiffest = (self.stiff / CLIMB).max(SOFT);
@@ -287,6 +415,7 @@ impl Dense {
                     }
                 }
                 self.p.copy_from_slice(&self.best);
+                self.velocities_of_p();
             }
         }
         let best_impulses = std::mem::take(&mut self.best);
@@ -298,25 +427,28 @@ impl Dense {
     /// W and q = u − target − W p.
     fn assemble(&mut self, parts: &Parts, x: &[f64]) {
         let n = self.n;
-        for list in [&mut self.q, &mut self.p, &mut self.step, &mut self.trial, &mut self.u, &mut self.kept] {
+        for list in [
+            &mut self.q,
+            &mut self.p,
+            &mut self.step,
+            &mut self.trial,
+            &mut self.u,
+            &mut self.trial_u,
+            &mut self.kept,
+        ] {
             list.clear();
             list.resize(n, 0.0);
         }
+        self.W.clear();
         self.W.resize(n * n, 0.0);
-        self.A.resize(n * n, 0.0);
-        self.s.resize(self.units.len(), 0.0);
-        self.pressed.resize(self.units.len(), 0.0);
-        self.unit.clear();
-        self.unit.resize(x.len(), 0.0);
-        for &(unit, j) in &self.units {
-            for k in 0..Self::dim(unit) {
-                parts.push(&mut self.unit, unit, &Vec3::ith(k, 1.0));
-                for &(other, i) in &self.units {
-                    let u = parts.velocity(&self.unit, other);
-                    (0..Self::dim(other)).for_each(|r| self.W[(i + r) * n + j + k] = u[r]);
-                }
-                parts.clear_push(&mut self.unit, unit);
-            }
+        for list in [&mut self.s, &mut self.pressed, &mut self.rho] {
+            list.clear();
+            list.resize(self.units.len(), 0.0);
+        }
+        if parts.only_links() {
+            self.gather(parts);
+        } else {
+            self.probe(parts, x.len());
         }
         for &(unit, i) in &self.units {
             let p = parts.impulse(unit);
@@ -342,21 +474,112 @@ impl Dense {
         }
     }
 
-    /// u = W p + q for a list of impulses.
-    fn velocities(&self, p: &[f64], u: &mut [f64]) {
-        for (i, u) in u.iter_mut().enumerate() {
-            *u = self.q[i] + dot(&self.W[i * self.n..(i + 1) * self.n], p);
+    /// W by unit impulses.
+    fn probe(&mut self, parts: &Parts, len: usize) {
+        let n = self.n;
+        self.unit.clear();
+        self.unit.resize(len, 0.0);
+        for &(unit, j) in &self.units {
+            for k in 0..Self::dim(unit) {
+                parts.push(&mut self.unit, unit, &Vec3::ith(k, 1.0));
+                for &(other, i) in &self.units {
+                    let u = parts.velocity(&self.unit, other);
+                    (0..Self::dim(other)).for_each(|r| self.W[(i + r) * n + j + k] = u[r]);
+                }
+                parts.clear_push(&mut self.unit, unit);
+            }
         }
+        for i in 0..n {
+            for j in 0..i {
+                let mean = 0.5 * (self.W[i * n + j] + self.W[j * n + i]);
+                (self.W[i * n + j], self.W[j * n + i]) = (mean, mean);
+            }
+        }
+    }
+
+    /// W from those of the clusters, where all sides are links.
+    fn gather(&mut self, parts: &Parts) {
+        let n = self.n;
+        for (a, &(unit, i)) in self.units.iter().enumerate() {
+            for &(other, j) in &self.units[..=a] {
+                match (unit, other) {
+                    (Unit::Row(a), Unit::Row(b)) => {
+                        let (a, b) = (&parts.rows[a], &parts.rows[b]);
+                        if a.first == b.first && a.len == b.len {
+                            self.W[i * n + j] = a.answer_of(parts.field, b);
+                            self.W[j * n + i] = self.W[i * n + j];
+                        }
+                    }
+                    (Unit::Row(a), _) => {
+                        let row = &parts.rows[a];
+                        let x = row.answers(parts.field);
+                        for (sign, columns, column) in parts.links(other) {
+                            if columns.first != row.first || columns.len != row.len {
+                                continue;
+                            }
+                            let u = sign * parts.field.link_rows_times(columns, column, x);
+                            for k in 0..3 {
+                                self.W[i * n + j + k] += u[k];
+                                self.W[(j + k) * n + i] += u[k];
+                            }
+                        }
+                    }
+                    _ => {
+                        let mut block = Mat3::zeros();
+                        for (s, at, row) in parts.links(unit) {
+                            for (t, from, column) in parts.links(other) {
+                                if at.first == from.first && at.len == from.len {
+                                    block += (s * t) * parts.field.block(at, row, column);
+                                }
+                            }
+                        }
+                        for r in 0..3 {
+                            for k in 0..3 {
+                                self.W[(i + r) * n + j + k] = block[(r, k)];
+                                self.W[(j + k) * n + i + r] = block[(r, k)];
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// u ← W p + q for a list of impulses.
+    fn velocities(&self, p: &[f64], u: &mut [f64]) {
+        u.copy_from_slice(&self.q);
+        for (W, p) in self.W.chunks_exact(self.n).zip(p).filter(|(_, p)| **p != 0.0) {
+            add(u, *p, W);
+        }
+    }
+
+    fn velocities_of_p(&mut self) {
+        let mut u = std::mem::take(&mut self.u);
+        self.velocities(&self.p, &mut u);
+        self.u = u;
+    }
+
+    /// How far velocities are from what the laws allow, the farthest.
+    fn unrest(&self, parts: &Parts, p: &[f64], u: &[f64]) -> f64 {
+        let (mut worst, mut pressed) = (0.0f64, 0.0);
+        for (i, &(unit, _)) in self.units.iter().enumerate() {
+            let own = self.of(p, i);
+            if let Unit::Cone(k) = unit {
+                pressed = parts.contacts[k].normal.dot(&own).max(0.0);
+            }
+            let left = parts.unrest(unit, &self.of(u, i), &own, pressed);
+            worst = if left.is_nan() { f64::INFINITY } else { worst.max(left) };
+        }
+        worst
     }
 
     /// Where unit i aims, given u.
     fn aim(&self, parts: &Parts, i: usize, u: &[f64]) -> Vec3 {
-        let unit = self.units[i].0;
         let mut u = self.of(u, i);
-        if let Unit::Cone(k) = unit {
+        if let Unit::Cone(k) = self.units[i].0 {
             u += self.s[i] * parts.contacts[k].normal;
         }
-        self.of(&self.kept, i) - (self.stiff * parts.weight(unit)) * u
+        self.of(&self.kept, i) - self.rho[i] * u
     }
 
     fn merit(&self, parts: &Parts, p: &[f64], u: &[f64]) -> f64 {
@@ -366,21 +589,78 @@ impl Dense {
         }
         for (i, (unit, _)) in self.units.iter().enumerate() {
             let y = self.aim(parts, i, u);
-            let to = parts.project(*unit, &y, self.pressed[i]).0;
-            sum += to.dot(&(y - 0.5 * to)) / (self.stiff * parts.weight(*unit));
+            let to = parts.project(*unit, &y, self.pressed[i]);
+            sum += to.dot(&(y - 0.5 * to)) / self.rho[i];
         }
         sum
     }
 
-    /// One outer round; false if Newton's method did not get there.
+    /// One outer round; false if Newton's method did not get there. Leaves p on its sets, u and what is `left` there.
     fn round(&mut self, parts: &Parts, trust: bool) -> bool {
-        let n = self.n;
-        let mut u = std::mem::take(&mut self.u);
-        self.velocities(&self.p, &mut u);
+        self.begin_round(parts);
+        let (mut last, mut done) = (f64::INFINITY, false);
+        for newton in 0..if trust { TRUSTED } else { NEWTON } {
+            self.aim_all(parts, trust && newton == 0);
+            let size = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
+            let largest = self.p.iter().fold(0.0f64, |m, p| m.max(p.abs()));
+            if size <= 1e-14 * largest {
+                done = true;
+                break;
+            }
+            if !self.newton() {
+                break;
+            }
+            let slack = if last.is_finite() { 1e-12 * last.abs() } else { 0.0 };
+            let (mut part, mut better) = (1.0, false);
+            let mut u = std::mem::take(&mut self.trial_u);
+            for _ in 0..20 {
+                for i in 0..self.n {
+                    self.trial[i] = self.p[i] + part * self.step[i];
+                }
+                self.velocities(&self.trial, &mut u);
+                let now = self.merit(parts, &self.trial, &u);
+                if now <= last + slack {
+                    (last, better) = (now.min(last), true);
+                    break;
+                }
+                part *= 0.5;
+            }
+            self.trial_u = u;
+            if !better {
+                break;
+            }
+            std::mem::swap(&mut self.p, &mut self.trial);
+            std::mem::swap(&mut self.u, &mut self.trial_u);
+            if part == 1.0 && self.look(parts) {
+                return true;
+            }
+            let moved = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
+            if part == 1.0 && newton > 0 && moved <= 1e-9 * largest {
+                done = true;
+                break;
+            }
+        }
+        if done {
+            // Onto the sets.
+            for i in 0..self.units.len() {
+                let (unit, at) = self.units[i];
+                let to = parts.project(unit, &self.aim(parts, i, &self.u), self.pressed[i]);
+                (0..Self::dim(unit)).for_each(|r| self.trial[at + r] = to[r]);
+            }
+            std::mem::swap(&mut self.p, &mut self.trial);
+            self.velocities_of_p();
+            self.left = self.unrest(parts, &self.p, &self.u);
+        }
+        done
+    }
+
+    /// s, p_k and ρ of a round.
+    fn begin_round(&mut self, parts: &Parts) {
         let mut pressed = 0.0;
         for i in 0..self.units.len() {
-            let own = self.of(&u, i);
-            match self.units[i].0 {
+            let (unit, own) = (self.units[i].0, self.of(&self.u, i));
+            self.rho[i] = self.stiff * parts.weight(unit);
+            match unit {
                 Unit::Cone(k) => {
                     let c = &parts.contacts[k];
                     self.s[i] = c.friction * (own - c.normal.dot(&own) * c.normal).norm();
@@ -392,117 +672,135 @@ impl Dense {
             }
         }
         self.kept.copy_from_slice(&self.p);
-        let (mut last, mut done) = (f64::INFINITY, false);
-        for newton in 0..if trust { TRUSTED } else { NEWTON } {
-            let mut size = 0.0f64;
-            for i in 0..self.units.len() {
-                let (unit, at) = self.units[i];
-                let aim = self.aim(parts, i, &u);
-                // The first step trusts the impulses that are there to say which contacts stick, slip and part.
-                let (to, slope) = match unit {
-                    Unit::Cone(k) if trust && newton == 0 => {
-                        let c = &parts.contacts[k];
-                        trusted(&self.of(&self.kept, i), &aim, &c.normal, c.friction)
-                    }
-                    _ => parts.project(unit, &aim, self.pressed[i]),
-                };
-                let D: Mat3 = (self.stiff * parts.weight(unit)) * slope;
-                for r in 0..Self::dim(unit) {
-                    let row = at + r;
-                    self.step[row] = to[r] - self.p[row];
-                    size = size.max(self.step[row].abs());
-                    let (A, W) = (&mut self.A[row * n..(row + 1) * n], &self.W);
-                    A.fill(0.0);
-                    for m in 0..Self::dim(unit) {
-                        let d = D[(r, m)];
-                        if d != 0.0 {
-                            let from = &W[(at + m) * n..(at + m + 1) * n];
-                            A.iter_mut().zip(from).for_each(|(a, w)| *a += d * w);
-                        }
-                    }
-                    A[row] += 1.0;
-                }
-            }
-            let largest = self.p.iter().fold(0.0f64, |m, p| m.max(p.abs()));
-            if size <= 1e-14 * largest {
-                done = true;
-                break;
-            }
-            if !self.eliminate() {
-                break;
-            }
-            let slack = if last.is_finite() { 1e-12 * last.abs() } else { 0.0 };
-            let (mut part, mut better) = (1.0, false);
-            for _ in 0..20 {
-                for i in 0..n {
-                    self.trial[i] = self.p[i] + part * self.step[i];
-                }
-                self.velocities(&self.trial, &mut u);
-                let now = self.merit(parts, &self.trial, &u);
-                if now <= last + slack {
-                    (last, better) = (now.min(last), true);
-                    break;
-                }
-                part *= 0.5;
-            }
-            if !better {
-                break;
-            }
-            std::mem::swap(&mut self.p, &mut self.trial);
-            let moved = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
-            if part == 1.0 && newton > 0 && moved <= 1e-9 * largest {
-                done = true;
-                break;
-            }
-        }
-        // Onto the sets.
-        self.velocities(&self.p, &mut u);
-        for i in 0..self.units.len() {
-            let (unit, at) = self.units[i];
-            let to = parts.project(unit, &self.aim(parts, i, &u), self.pressed[i]).0;
-            (0..Self::dim(unit)).for_each(|r| self.trial[at + r] = to[r]);
-        }
-        if done {
-            std::mem::swap(&mut self.p, &mut self.trial);
-        }
-        self.u = u;
-        done
     }
 
-    /// step ← A⁻¹ step by elimination with row exchanges; false if A is singular.
-    fn eliminate(&mut self) -> bool {
-        let n = self.n;
-        for k in 0..n {
-            let mut pivot = k;
-            for i in k + 1..n {
-                if self.A[i * n + k].abs() > self.A[pivot * n + k].abs() {
-                    pivot = i;
+    /// e = P − p into `step`, and the axes of D. With `trust` the impulses say who sticks and who parts, whatever the
+    /// velocities are.
+    fn aim_all(&mut self, parts: &Parts, trust: bool) {
+        let mut axes = std::mem::take(&mut self.axes);
+        axes.clear();
+        for i in 0..self.units.len() {
+            let (unit, at) = self.units[i];
+            let (aim, rho) = (self.aim(parts, i, &self.u), self.rho[i]);
+            let mut to = aim;
+            let mut note = |c: Vec3, weight: f64| {
+                let c = (rho * weight).sqrt() * c;
+                if c.norm_squared() > 0.0 {
+                    axes.push(Axis { at, c: c.into() });
                 }
+            };
+            let known = self.of(&self.kept, i);
+            let inside = |k: usize| {
+                let (c, normal) = (&parts.contacts[k], parts.contacts[k].normal.dot(&known));
+                (known - normal * c.normal).norm() < (1.0 - 1e-9) * c.friction * normal
+            };
+            match unit {
+                Unit::Cone(_) if trust && known == Vec3::zeros() => to = known,
+                Unit::Cone(k) if trust && inside(k) => (0..3).for_each(|k| note(Vec3::ith(k, 1.0), 1.0)),
+                _ => to = parts.project_with_slope(unit, &aim, self.pressed[i], note),
             }
-            if !(self.A[pivot * n + k].abs() > 0.0) {
-                return false;
+            (0..Self::dim(unit)).for_each(|r| self.step[at + r] = to[r] - self.p[at + r]);
+        }
+        self.axes = axes;
+    }
+
+    /// The impulses as they are, put onto their sets: true if the rule that counts is met, and then they stay there.
+    fn look(&mut self, parts: &Parts) -> bool {
+        let mut pressed = 0.0;
+        for i in 0..self.units.len() {
+            let (unit, at) = self.units[i];
+            let p = parts.project(unit, &self.of(&self.p, i), pressed);
+            if let Unit::Cone(k) = unit {
+                pressed = parts.contacts[k].normal.dot(&p).max(0.0);
             }
-            if pivot != k {
-                let (above, below) = self.A.split_at_mut(pivot * n);
-                above[k * n..(k + 1) * n].swap_with_slice(&mut below[..n]);
-                self.step.swap(k, pivot);
-            }
-            let (above, below) = self.A.split_at_mut((k + 1) * n);
-            let top = &above[k * n..];
-            let value = self.step[k];
-            for (i, row) in below.chunks_exact_mut(n).enumerate() {
-                let factor = row[k] / top[k];
-                if factor != 0.0 {
-                    row[k..].iter_mut().zip(&top[k..]).for_each(|(a, t)| *a -= factor * t);
-                    self.step[k + 1 + i] -= factor * value;
-                }
+            (0..Self::dim(unit)).for_each(|r| self.trial[at + r] = p[r]);
+        }
+        let mut u = std::mem::take(&mut self.trial_u);
+        self.velocities(&self.trial, &mut u);
+        self.trial_u = u;
+        let left = self.unrest(parts, &self.trial, &self.trial_u);
+        if left > self.tolerance {
+            return false;
+        }
+        self.left = left;
+        std::mem::swap(&mut self.p, &mut self.trial);
+        std::mem::swap(&mut self.u, &mut self.trial_u);
+        true
+    }
+
+    /// step ← Δp from e; false if the matrix is not positive definite.
+    fn newton(&mut self) -> bool {
+        let (n, r) = (self.n, self.axes.len());
+        let wide = n + 2;
+        let Self { axes, V, G, y, step, W, .. } = self;
+        y.clear();
+        // a, and what is left of e.
+        for Axis { at, c } in &*axes {
+            let own: f64 = (0..3).map(|k| c[k] * step.get(at + k).map_or(0.0, |e| *e)).sum();
+            let a = own / (c[0] * c[0] + c[1] * c[1] + c[2] * c[2]);
+            y.push(a);
+        }
+        for (Axis { at, c }, a) in axes.iter().zip(&*y) {
+            (0..3).filter(|k| c[*k] != 0.0).for_each(|k| step[at + k] -= a * c[k]);
+        }
+        V.clear();
+        V.resize(r * wide, 0.0);
+        for (Axis { at, c }, V) in axes.iter().zip(V.chunks_exact_mut(wide)) {
+            for k in (0..3).filter(|k| c[*k] != 0.0) {
+                add(V, c[k], &W[(at + k) * n..(at + k + 1) * n]);
             }
         }
-        for k in (0..n).rev() {
-            let known = dot(&self.A[k * n + k + 1..(k + 1) * n], &self.step[k + 1..]);
-            self.step[k] = (self.step[k] - known) / self.A[k * n + k];
+        G.resize(r * r, 0.0);
+        for (i, V) in V.chunks_exact(wide).enumerate() {
+            for (g, Axis { at, c }) in G[i * r + i..(i + 1) * r].iter_mut().zip(&axes[i..]) {
+                let v = &V[*at..at + 3];
+                *g = c[0] * v[0] + c[1] * v[1] + c[2] * v[2];
+            }
+            G[i * r + i] += 1.0;
+            y[i] -= dot(&V[..n], step);
         }
-        self.step.iter().all(|x| x.is_finite())
+        if !factor(G, r) {
+            return false;
+        }
+        solve(G, r, y);
+        for (Axis { at, c }, y) in axes.iter().zip(&*y) {
+            (0..3).filter(|k| c[*k] != 0.0).for_each(|k| step[at + k] += y * c[k]);
+        }
+        step.iter().all(|x| x.is_finite())
+    }
+}
+
+/// G ← R with RᵀR = G, the upper half; false if a pivot is not positive.
+fn factor(G: &mut [f64], n: usize) -> bool {
+    for k in 0..n {
+        let (above, below) = G.split_at_mut((k + 1) * n);
+        let top = &mut above[k * n + k..];
+        if !(top[0] > 0.0) {
+            return false;
+        }
+        let scale = 1.0 / top[0].sqrt();
+        top.iter_mut().for_each(|g| *g *= scale);
+        for (i, row) in below.chunks_exact_mut(n).enumerate() {
+            let f = top[i + 1];
+            if f != 0.0 {
+                add(&mut row[k + 1 + i..], -f, &top[i + 1..]);
+            }
+        }
+    }
+    true
+}
+
+/// y ← (RᵀR)⁻¹ y.
+fn solve(R: &[f64], n: usize, y: &mut [f64]) {
+    for k in 0..n {
+        let row = &R[k * n + k..(k + 1) * n];
+        y[k] /= row[0];
+        let known = y[k];
+        add(&mut y[k + 1..], -known, &row[1..]);
+    }
+    for k in (0..n).rev() {
+        let row = &R[k * n + k..(k + 1) * n];
+        y[k] = (y[k] - dot(&row[1..], &y[k + 1..])) / row[0];
     }
 }
 
@@ -516,12 +814,60 @@ mod tests {
         for k in 0..100 {
             let t = f64::from(k);
             let y = Vec3::new((1.3 * t).sin(), (2.1 * t).cos(), (0.7 * t).sin());
-            let D = onto_spin(&y, &n, 0.4, 0.7).1;
+            let mut D = Mat3::zeros();
+            onto_spin(&y, &n, 0.4, 0.7, |c, weight| D += weight * c * c.transpose());
             for i in 0..3 {
                 let e = 1e-6 * Vec3::ith(i, 1.0);
-                let (a, b) = (onto_spin(&(y + e), &n, 0.4, 0.7).0, onto_spin(&(y - e), &n, 0.4, 0.7).0);
+                let at = |y: Vec3| onto_spin(&y, &n, 0.4, 0.7, |_, _| {});
+                let (a, b) = (at(y + e), at(y - e));
                 assert!(((a - b) / 2e-6 - D.column(i)).norm() < 1e-6, "{k} {i}");
             }
         }
+    }
+
+    #[test]
+    fn axes_of_the_cone_make_the_slope_of_the_projection() {
+        let n = Vec3::new(0.3, -0.5, 0.8).normalize();
+        for k in 0..200 {
+            let t = f64::from(k);
+            let y = Vec3::new((1.3 * t).sin(), (2.1 * t).cos(), (0.7 * t).sin() - 0.2);
+            let mu = [0.0, 0.3, 1.2][k as usize % 3];
+            let mut D = Mat3::zeros();
+            let p = onto_cone(&y, &n, mu, |c, weight| {
+                assert!((c.norm() - 1.0).abs() < 1e-14);
+                D += weight * c * c.transpose();
+            });
+            let (at, slope) = project(&y, &n, mu);
+            assert!((p - at).norm() < 1e-14 && (D - slope).norm() < 1e-13, "{k}");
+        }
+    }
+
+    #[test]
+    fn a_step_of_newton_solves_its_equation() {
+        // Three units of three unknowns, one that sticks, one that slips, one row: (1 + D W) Δp = e.
+        let n = 7;
+        let root: Vec<f64> = (0..n * n).map(|k| (1.7 * k as f64).sin()).collect();
+        let mut dense = Dense { n, ..Dense::default() };
+        dense.W =
+            (0..n * n).map(|k| (0..n).map(|m| root[k / n * n + m] * root[k % n * n + m]).sum()).collect();
+        let axis = |at, c| Axis { at, c };
+        dense.axes = vec![
+            axis(0, [3.0, 0.0, 0.0]),
+            axis(0, [0.0, 3.0, 0.0]),
+            axis(0, [0.0, 0.0, 3.0]),
+            axis(3, [0.6, 0.8, 0.0]),
+            axis(3, [-0.4, 0.3, 0.0]),
+            axis(6, [2.0, 0.0, 0.0]),
+        ];
+        let e: Vec<f64> = (0..n).map(|k| (k as f64).cos()).collect();
+        dense.step = e.clone();
+        assert!(dense.newton());
+        let Wd: Vec<f64> = (0..n).map(|i| (0..n).map(|j| dense.W[i * n + j] * dense.step[j]).sum()).collect();
+        let mut left: Vec<f64> = (0..n).map(|i| dense.step[i] - e[i]).collect();
+        for Axis { at, c } in &dense.axes {
+            let own: f64 = (0..3).filter(|k| c[*k] != 0.0).map(|k| c[k] * Wd[at + k]).sum();
+            (0..3).filter(|k| c[*k] != 0.0).for_each(|k| left[at + k] += own * c[k]);
+        }
+        assert!(left.iter().all(|l| l.abs() < 1e-11), "{left:?}");
     }
 }

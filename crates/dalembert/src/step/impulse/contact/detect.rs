@@ -94,7 +94,6 @@ impl ContactWork {
         self.contacts.clear();
         self.info.clear();
         self.spins.clear();
-        self.clusters.iter_mut().for_each(|c| c.touched = false);
         let detector = std::mem::take(&mut self.detector);
         self.join_islands(touch, detector.manifolds());
         self.pile.begin(self.slots());
@@ -130,7 +129,6 @@ impl ContactWork {
                 let sides = nodes.map(|n| self.side(n));
                 let center = |b: u32| match touch.parts.get(b as usize) {
                     Some(Part::Rigid(k)) => triple(&state.q[7 * *k as usize..], 0),
-                    Some(Part::Particle(_)) => self.poses[b as usize].position,
                     _ => p.point,
                 };
                 let mut spin = NONE;
@@ -169,17 +167,11 @@ impl ContactWork {
                 });
                 place += 1;
             }
-            for node in nodes.into_iter().filter(|n| *n != NONE) {
-                if let Some(cluster) = self.cluster_at(node) {
-                    self.clusters[cluster].touched = true;
-                }
-            }
         }
         self.detector = detector;
-        self.sort_by_island();
     }
 
-    /// The node of a part: its slot, or behind the slots the number of its robot; `NONE` for what does not move.
+    /// The node of a part: its slot, or behind the slots the number of its group of trees; `NONE` for what does not move.
     fn node(&self, touch: &TouchModel, body: u32) -> u32 {
         if body == WORLD || touch.held[body as usize] {
             return NONE;
@@ -187,7 +179,10 @@ impl ContactWork {
         match touch.parts[body as usize] {
             Part::Rigid(k) => self.slot_rigid[k as usize],
             Part::Particle(i) => self.slot_particle[i as usize],
-            Part::Link { robot, .. } => self.slots() as u32 + robot,
+            Part::Link { robot, link } => match self.robots.group_of(robot as usize, link as usize) {
+                NONE => NONE,
+                group => self.slots() as u32 + group,
+            },
         }
     }
 
@@ -199,8 +194,7 @@ impl ContactWork {
             return (cluster != NONE).then_some(cluster as usize);
         }
         // Robots come behind the islands of joints.
-        let islands = self.clusters.len() - self.robots.len();
-        Some(islands + node as usize - n)
+        Some(self.joint_islands() + node as usize - n)
     }
 
     fn side(&self, node: u32) -> Side {
@@ -216,7 +210,7 @@ impl ContactWork {
 
     /// The node that stands for a node: all bodies of an island of joints go with its first.
     pub(super) fn top(&self, node: u32) -> u32 {
-        let islands = self.clusters.len() - self.robots.len();
+        let islands = self.joint_islands();
         match self.cluster_of.get(node as usize) {
             Some(&c) if c != NONE && (c as usize) < islands => self.clusters[c as usize].first / 6,
             _ => node,
@@ -228,7 +222,7 @@ impl ContactWork {
         let mut islands = std::mem::take(&mut self.islands);
         let mut meetings = std::mem::take(&mut self.meetings);
         meetings.clear();
-        islands.begin(self.slots() + self.robots.len());
+        islands.begin(self.slots() + self.robots.groups());
         for manifold in manifolds {
             let law = touch.law(manifold.a, manifold.b);
             let nodes = if law.enabled {
@@ -264,7 +258,8 @@ impl ContactWork {
         (self.islands, self.meetings) = (islands, meetings);
     }
 
-    fn sort_by_island(&mut self) {
+    /// Contacts of one island side by side.
+    pub(super) fn sort_by_island(&mut self) {
         let mut islands = std::mem::take(&mut self.islands);
         let one = |i: &Info| self.top(if i.nodes[0] == NONE { i.nodes[1] } else { i.nodes[0] });
         islands.number(self.info.iter().map(one));
@@ -301,6 +296,7 @@ impl ContactWork {
                 }
             }
         }
+        self.clusters.iter_mut().for_each(|c| c.touched = c.from < c.to);
     }
 
     /// What each contact asks for, now that all velocities and answers are known; then the warm start.
@@ -386,10 +382,18 @@ impl ContactWork {
             let loose = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Loose(_) | Side::World));
             let small = range.len() <= SMALL && self.contacts[range.clone()].iter().all(loose);
             let fine = if small { FINE * tolerance } else { tolerance };
-            let (mut sweeps, mut moved) = self.sweep_some(range.clone(), fine, most.min(PATIENCE));
+            let (mut sweeps, mut moved) = (0, f64::INFINITY);
+            // Robots alone have all their answers at hand.
+            let link = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Link(..) | Side::World));
+            if most > 0 && self.contacts[range.clone()].iter().all(link) {
+                moved = self.solve_dense(range.clone(), fine).unwrap_or(moved);
+            }
+            if moved > fine {
+                (sweeps, moved) = self.sweep_some(range.clone(), fine, most.min(PATIENCE));
+            }
             if moved > fine && most > sweeps {
                 let left = self.solve_direct(range.clone(), moved, fine);
-                let left = left.or_else(|| self.solve_dense(range.clone(), moved, fine));
+                let left = left.or_else(|| self.solve_dense(range.clone(), fine));
                 moved = left.unwrap_or(moved);
             }
             if moved > tolerance && most > sweeps {
@@ -484,14 +488,16 @@ impl ContactWork {
     /// Forces into the state, in the order of detection.
     pub(super) fn remember(&self, state: &mut State, h: f64) {
         state.contacts.clear();
-        if self.contacts.is_empty() {
+        if self.contacts.is_empty() && self.dormant.is_empty() {
             // All belong to piles, which are in the order of detection by themselves.
             state.contacts.extend(self.pile.remembered(h).map(|(_, c)| c));
             return;
         }
-        state.contacts.resize(self.contacts.len() + self.pile.len(), ContactPoint::default());
+        let count = self.contacts.len() + self.dormant.len() + self.pile.len();
+        state.contacts.resize(count, ContactPoint::default());
         self.pile.remembered(h).for_each(|(place, c)| state.contacts[place as usize] = c);
-        for (c, i) in self.contacts.iter().zip(&self.info) {
+        let dormant = self.dormant.iter().map(|(c, i)| (c, i));
+        for (c, i) in self.contacts.iter().zip(&self.info).chain(dormant) {
             let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };
             state.contacts[i.place as usize] = ContactPoint {
                 a: i.a,

@@ -197,7 +197,7 @@ impl Direct {
         self.mass.clear();
         self.mass.extend(self.bodies.iter().map(|b| {
             let inverse = &field.inverse[*b as usize];
-            (1.0 / inverse.mass, inverse.inertia.try_inverse().unwrap_or_else(Mat3::zeros))
+            (1.0 / inverse.mass, inverse.inertia.try_inverse().unwrap_or_else(Mat3::identity))
         }));
         self.p.clear();
         self.p.extend(contacts.iter().map(|c| c.impulse));

@@ -77,6 +77,7 @@ impl ContactWork {
         }
         self.moved.resize(n, Moved::default());
         self.moved.iter_mut().for_each(|m| m.late = Vec3::zeros());
+        self.note_particles();
         for (c, info) in self.contacts.iter().zip(&self.info) {
             if c.impulse == Vec3::zeros() {
                 continue;

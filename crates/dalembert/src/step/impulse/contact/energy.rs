@@ -182,7 +182,7 @@ impl ContactWork {
         let (_, mut moved) = self.sweep_some(range.clone(), tolerance, SWEEPS);
         if moved > tolerance {
             let left = self.solve_direct(range.clone(), moved, tolerance);
-            moved = left.or_else(|| self.solve_dense(range.clone(), moved, tolerance)).unwrap_or(moved);
+            moved = left.or_else(|| self.solve_dense(range.clone(), tolerance)).unwrap_or(moved);
         }
         if moved > tolerance {
             moved = self.sweep_some(range.clone(), tolerance, settings.most_sweeps).1;

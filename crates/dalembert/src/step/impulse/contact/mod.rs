@@ -29,11 +29,13 @@ mod clusters;
 mod dense;
 mod detect;
 mod direct;
+mod dormant;
 mod drift;
 mod energy;
 mod islands;
 mod lanes;
 mod mix;
+mod particles;
 mod pile;
 mod robots;
 mod rows;
@@ -63,7 +65,7 @@ struct Info {
     feature: u32,
     point: Vec3,
     gap: f64,
-    /// Slots of its two bodies, robots behind bodies; `NONE` for the world.
+    /// Slots of its two bodies, trees of robots behind bodies; `NONE` for the world.
     nodes: [u32; 2],
     /// Time of the impact, if it is one; negative otherwise \[s\].
     impact: f64,
@@ -81,7 +83,7 @@ struct Meeting {
     law: TouchLaw,
 }
 
-/// Bodies that answer together: an island of joints, or a robot.
+/// Bodies that answer together: an island of joints, or a tree of a robot.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cluster {
     /// First velocity in `Field::x`.
@@ -111,7 +113,7 @@ pub(super) struct ContactWork {
     place: Vec<usize>,
     /// Cluster of each slot; `NONE` for bodies by themselves.
     cluster_of: Vec<u32>,
-    /// Islands of joints first, then robots.
+    /// Islands of joints first, then trees of robots.
     clusters: Vec<Cluster>,
     field: Field,
     /// Velocities at the start of the step, and without contacts.
@@ -128,6 +130,8 @@ pub(super) struct ContactWork {
     /// Impulses and angular impulses of the best sweep so far.
     best: Vec<[Vec3; 2]>,
     info: Vec<Info>,
+    /// Points of robots that stay apart.
+    dormant: Vec<(Contact, Info)>,
     spins: Vec<Spin>,
     /// Rows of robots with bounds, and those of the island that is solved.
     bound_rows: Vec<rows::BoundRow>,
@@ -206,22 +210,16 @@ impl ContactWork {
         }
         self.keep_sleeping_contacts(touch, state);
         self.detect(touch, state, h);
+        self.set_aside(touch, model, h);
         self.f_free.clear();
         self.f_free.extend_from_slice(f);
         let mut all = StepReport::default();
-        for round in 0.. {
-            let again = self.answer_clusters(settings, touch, model, state, f, h, round, own, &mut all)?;
-            self.fresh = round > 0 && !again;
-            if self.fresh {
-                break;
-            }
-            if round == 0 {
-                self.finish_contacts(settings, touch, model, h);
-            } else {
-                self.refresh_contacts();
-            }
-            self.solve(settings, model, h, &mut all);
-            if round >= clusters::MOST_ROUNDS || !self.clusters.iter().any(|c| c.touched) {
+        let slow = settings.tolerance * h * model.gravity.norm();
+        for time in 1..=dormant::MOST_TIMES {
+            self.sort_by_island();
+            all = StepReport::default();
+            self.rounds(settings, touch, model, state, f, h, own, &mut all)?;
+            if !self.take_in(touch, model, h, slow, time + 1 == dormant::MOST_TIMES) {
                 break;
             }
         }
@@ -236,8 +234,41 @@ impl ContactWork {
         report.weak_rows = report.weak_rows.max(all.weak_rows);
         report.projections += all.projections;
         report.contacts = report.contacts.max(all.contacts);
-        report.smallest_gap = self.info.iter().fold(self.pile.smallest_gap(), |least, i| least.min(i.gap));
+        let infos = self.info.iter().chain(self.dormant.iter().map(|(_, info)| info));
+        report.smallest_gap = infos.fold(self.pile.smallest_gap(), |least, i| least.min(i.gap));
         report.add_worst(&StepReport { projections: 0, ..all });
+        Ok(())
+    }
+
+    /// Velocities and impulses, clusters and contacts in turn until no row of a cluster changes its mind.
+    #[allow(clippy::too_many_arguments)]
+    fn rounds(
+        &mut self,
+        settings: &Impulse,
+        touch: &TouchModel,
+        model: &Model,
+        state: &State,
+        f: &mut [f64],
+        h: f64,
+        own: &mut ImpulseWork,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        for round in 0.. {
+            let again = self.answer_clusters(settings, touch, model, state, f, h, round, own, report)?;
+            self.fresh = round > 0 && !again;
+            if self.fresh {
+                break;
+            }
+            if round == 0 {
+                self.finish_contacts(settings, touch, model, h);
+            } else {
+                self.refresh_contacts();
+            }
+            self.solve(settings, model, h, report);
+            if round >= clusters::MOST_ROUNDS || !self.clusters.iter().any(|c| c.touched) {
+                break;
+            }
+        }
         Ok(())
     }
 
@@ -255,7 +286,6 @@ impl ContactWork {
         self.slot_rigid = vec![NONE; layout.rigid];
         self.slot_particle = vec![NONE; layout.particles];
         self.place_bodies(touch, model, own);
-        self.robots.fit(model);
         self.radius = vec![0.0; touch.parts.len()];
         for collider in touch.colliders.iter().filter(|c| (c.body as usize) < touch.parts.len()) {
             let size = collider.shape.bounds(&collider.pose, 0.0);
@@ -309,13 +339,13 @@ impl ContactWork {
         for (i, &slot) in self.slot_particle.iter().enumerate().filter(|(_, s)| **s != NONE) {
             self.place[slot as usize] = model.layout.points_v() + 3 * i;
         }
-        let mut first = 6 * next;
-        for robot in &model.robots {
-            let len = robot.machine.tree.freedoms() as u32;
-            self.clusters.push(Cluster { first, len, ..Cluster::default() });
-            first += len;
-        }
+        let first = self.robots.fit(model, 6 * next, &mut self.clusters);
         self.field.x.resize(first as usize, 0.0);
+    }
+
+    /// Number of islands of joints: the clusters behind them are those of robots.
+    fn joint_islands(&self) -> usize {
+        self.clusters.len() - self.robots.groups()
     }
 
     /// Number of slots of bodies and particles.

@@ -1,61 +1,139 @@
 //! Robots under contact: rows J of the points that touch over the dofs, answers M⁻¹Jᵀ by the factor of the tree.
+//!
+//! What one tree of a robot does reaches no other, so each is a cluster of its own; so are trees that tendons join. All
+//! columns of a cluster lie side by side, for each dof those of all its contacts, and with them $W = J M^{-1}J^T$. A
+//! contact of a tree with itself is one column, the difference of its two points.
+//!
+//! A robot whose rows all have bounds is *simple*: v⁺ is linear in the impulses of contacts and rows as long as its
+//! servos stand as they do, so velocities are brought up to date by M⁻¹Jᵀ alone and its dynamics are computed once per step.
+//! Robots with loops, or with springs and servos on tendons, are solved anew by their own solver in every round.
 
+use super::rows::BoundRow;
 use super::sweep::{Columns, Side};
 use super::{ContactWork, NONE};
+use crate::bodies::articulated::Trees;
 use crate::bodies::articulated::machine::{MachineReport, MachineState, MachineWork};
-use crate::math::{Pose, Vec3};
+use crate::math::{Pose, Vec3, dot};
 use crate::model::{Model, Part, State, TouchModel};
+use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
 use crate::step::{StepError, StepReport};
+use std::ops::Range;
+
+/// Rounds in which servos find out whether they reach the bounds of their forces.
+const SERVO_ROUNDS: u32 = 8;
 
 /// Room of one robot.
 #[derive(Debug)]
 struct Room {
     state: MachineState,
     work: MachineWork,
+    simple: bool,
+    /// Its groups.
+    groups: Range<usize>,
+    /// First velocity.
+    first: usize,
+    /// Group of each link.
+    of_link: Vec<u32>,
     /// Forces of contacts on the dofs.
     extra: Vec<f64>,
     stands: Vec<i8>,
     last_stands: Vec<i8>,
-    /// Columns of all its contacts.
-    columns: Vec<f64>,
     report: MachineReport,
+}
+
+/// Trees of a robot that answer together.
+#[derive(Debug)]
+pub(super) struct Group {
+    robot: usize,
+    trees: Trees,
+    /// Columns of its contacts.
+    columns: usize,
+    /// Where J, M⁻¹Jᵀ and W begin in the numbers.
+    J: usize,
+    Y: usize,
+    W: usize,
+    /// Its rows with bounds.
+    pub(super) rows: Range<usize>,
 }
 
 /// Room of all robots.
 #[derive(Debug, Default)]
 pub(super) struct RobotRoom {
     rooms: Vec<Room>,
+    groups: Vec<Group>,
     packed: Vec<f64>,
+    /// Signed impulses of all columns of a group.
+    signed: Vec<f64>,
+    last_rows: Vec<BoundRow>,
+    pub(super) order: Vec<(u32, u32)>,
+    D: Vec<f64>,
+    d: Vec<f64>,
+    bounds: Vec<Bounds>,
+    lambda: Vec<f64>,
+    boxed: BoxedWork,
 }
 
 impl RobotRoom {
-    pub(super) fn len(&self) -> usize {
-        self.rooms.len()
+    /// Number of groups of trees.
+    pub(super) fn groups(&self) -> usize {
+        self.groups.len()
     }
 
-    /// Room for the robots of a model.
-    pub(super) fn fit(&mut self, model: &Model) {
-        self.rooms = model
-            .robots
-            .iter()
-            .map(|part| Room {
-                state: part.machine.blank(),
-                work: part.machine.work(),
-                extra: vec![0.0; part.machine.tree.freedoms()],
+    /// A group of trees.
+    pub(super) fn group(&self, g: usize) -> &Group {
+        &self.groups[g]
+    }
+
+    /// Room for the robots of a model, whose velocities begin at `first`; returns where they end.
+    pub(super) fn fit(&mut self, model: &Model, mut first: u32, clusters: &mut Vec<super::Cluster>) -> u32 {
+        for (robot, part) in model.robots.iter().enumerate() {
+            let machine = &part.machine;
+            let begin = self.groups.len();
+            for trees in machine.groups() {
+                let at = first + trees.dofs.start as u32;
+                let len = trees.dofs.len() as u32;
+                clusters.push(super::Cluster { first: at, len, ..super::Cluster::default() });
+                self.groups.push(Group { robot, trees, columns: 0, J: 0, Y: 0, W: 0, rows: 0..0 });
+            }
+            let of_link = (0..machine.tree.link_count())
+                .map(|link| {
+                    let node = machine.tree.node_of_link(link);
+                    let holds = |g: &Group| g.trees.nodes.contains(&node);
+                    self.groups[begin..].iter().position(holds).map_or(NONE, |g| (begin + g) as u32)
+                })
+                .collect();
+            self.rooms.push(Room {
+                state: machine.blank(),
+                work: machine.work(),
+                simple: machine.is_simple(),
+                groups: begin..self.groups.len(),
+                first: first as usize,
+                of_link,
+                extra: vec![0.0; machine.tree.freedoms()],
                 stands: Vec::new(),
                 last_stands: Vec::new(),
-                columns: Vec::new(),
                 report: MachineReport::default(),
-            })
-            .collect();
+            });
+            first += machine.tree.freedoms() as u32;
+        }
+        first
     }
 
-    pub(super) fn work(&self, robot: usize) -> &MachineWork {
-        &self.rooms[robot].work
+    /// The group that a link belongs to; `NONE` if it stands in the world.
+    pub(super) fn group_of(&self, robot: usize, link: usize) -> u32 {
+        self.rooms[robot].of_link[link]
     }
 
-    pub(super) fn work_mut(&mut self, robot: usize) -> &mut MachineWork {
-        &mut self.rooms[robot].work
+    /// Velocities of all links for velocities x of everything.
+    pub(super) fn load_velocities(&mut self, model: &Model, x: &[f64]) {
+        for (part, room) in model.robots.iter().zip(&mut self.rooms) {
+            part.machine.tree.velocities(&x[room.range()], &mut room.work.tree);
+        }
+    }
+
+    /// Velocity of a point of a link.
+    pub(super) fn point_velocity(&self, model: &Model, robot: usize, link: usize, x: &Vec3) -> Vec3 {
+        model.robots[robot].machine.tree.point_velocity(link, x, &self.rooms[robot].work.tree).linear
     }
 
     /// Pose, velocity and angular velocity of a link.
@@ -67,20 +145,24 @@ impl RobotRoom {
     }
 }
 
+impl Room {
+    /// Its velocities.
+    fn range(&self) -> Range<usize> {
+        self.first..self.first + self.extra.len()
+    }
+}
+
 impl ContactWork {
     /// States and poses of all robots.
     pub(super) fn load_robots(&mut self, model: &Model, state: &State) {
-        let first = self.clusters.len() - self.robots.len();
-        for (k, (part, room)) in model.robots.iter().zip(&mut self.robots.rooms).enumerate() {
+        for (part, room) in model.robots.iter().zip(&mut self.robots.rooms) {
             room.state.unpack(state.time, &state.robots[part.place.clone()]);
             room.report = MachineReport::default();
             let tree = &part.machine.tree;
             tree.kinematics(&room.state.q, &mut room.work.tree);
             tree.velocities(&room.state.v, &mut room.work.tree);
-            let cluster = self.clusters[first + k];
-            let range = cluster.first as usize..(cluster.first + cluster.len) as usize;
-            self.start[range.clone()].copy_from_slice(&room.state.v);
-            self.field.x[range].copy_from_slice(&room.state.v);
+            self.start[room.range()].copy_from_slice(&room.state.v);
+            self.field.x[room.range()].copy_from_slice(&room.state.v);
         }
     }
 
@@ -89,70 +171,367 @@ impl ContactWork {
         if self.robots.rooms.is_empty() {
             return;
         }
-        let islands = self.clusters.len() - self.robots.len();
+        self.number_columns();
+        let islands = self.joint_islands();
+        let slots = self.slots();
+        let numbers = &mut self.field.numbers;
+        for group in self.robots.groups.iter_mut().filter(|g| g.columns > 0) {
+            let (n, m) = (group.trees.dofs.len(), group.columns);
+            group.J = numbers.len();
+            group.Y = group.J + n * m;
+            group.W = group.Y + n * m;
+            numbers.resize(group.W + m * m, 0.0);
+        }
         for (c, info) in self.contacts.iter_mut().zip(&self.info) {
             for s in 0..2 {
-                let Side::Link(..) = c.sides[s] else { continue };
                 let body = touch.colliders[[info.a, info.b][s] as usize].body;
-                let Part::Link { robot, link } = touch.parts[body as usize] else { continue };
-                let cluster = self.clusters[islands + robot as usize];
-                let n = 3 * cluster.len as usize;
-                let wide = if c.spin == NONE { 1 } else { 2 };
-                let numbers = &mut self.field.numbers;
-                let at = numbers.len();
-                numbers.resize(at + 2 * wide * n, 0.0);
-                let (linear, angular) = numbers[at..at + wide * n].split_at_mut(n);
-                let room = &self.robots.rooms[robot as usize];
-                let machine = &model.robots[robot as usize].machine;
-                machine.contact_rows(link as usize, &info.point, &room.work, linear, angular);
-                let columns = Columns { first: cluster.first, len: cluster.len, at: (at + wide * n) as u32 };
-                c.sides[s] = Side::Link(at as u32, columns);
+                let Some(&Part::Link { robot, link }) = touch.parts.get(body as usize) else { continue };
+                // A tree that touches itself has one column.
+                let shared = s == 1 && info.nodes[0] == info.nodes[1];
+                let Side::Link(_, columns) = &mut c.sides[if shared { 0 } else { s }] else { continue };
+                let g = info.nodes[s] as usize - slots;
+                let group = &self.robots.groups[g];
+                let (m, column, first) = (group.columns, columns.column as usize, group.trees.dofs.start);
+                let sign = if shared { -1.0 } else { 1.0 };
+                let tree = &model.robots[robot as usize].machine.tree;
+                let work = &self.robots.rooms[robot as usize].work.tree;
+                let spinning = c.spin != NONE;
+                tree.each_column(link as usize, &info.point, work, |d, v, w| {
+                    let at = group.J + (d - first) * m + column;
+                    (0..3).for_each(|k| numbers[at + k] += sign * v[k]);
+                    if spinning {
+                        (0..3).for_each(|k| numbers[at + 3 + k] += sign * w[k]);
+                    }
+                });
+                let cluster = self.clusters[islands + g];
+                *columns = Columns {
+                    first: cluster.first,
+                    len: cluster.len,
+                    at: (group.Y + column) as u32,
+                    stride: m as u32,
+                    turn: 3,
+                    W: group.W as u32,
+                    column: column as u32,
+                };
+                let rows = (group.J + column) as u32;
+                c.sides[if shared { 0 } else { s }] = Side::Link(rows, *columns);
             }
         }
     }
 
-    /// v⁺ and answers of all robots, touched or not. True if some row stands otherwise than in the round before.
-    pub(super) fn answer_robots(
-        &mut self,
-        model: &Model,
-        h: f64,
-        round: u32,
-        report: &mut StepReport,
-    ) -> bool {
-        let islands = self.clusters.len() - self.robots.len();
-        let mut again = false;
-        let rows_before = self.bound_rows.len();
-        for k in 0..self.robots.len() {
-            let cluster = self.clusters[islands + k];
-            if round > 0 && !cluster.touched {
-                continue;
+    /// Which columns of its group each contact has.
+    fn number_columns(&mut self) {
+        let slots = self.slots();
+        self.robots.groups.iter_mut().for_each(|g| g.columns = 0);
+        for (c, info) in self.contacts.iter_mut().zip(&self.info) {
+            if info.nodes[0] == info.nodes[1] && matches!(c.sides[1], Side::Link(..)) {
+                c.sides[1] = Side::World;
             }
-            self.load_extra(k, h);
-            let machine = &model.robots[k].machine;
-            let Room { state, work, extra, stands, last_stands, report: one, .. } = &mut self.robots.rooms[k];
-            machine.trial(state, extra, h, work, one);
-            let first = cluster.first as usize;
-            self.field.x[first..first + cluster.len as usize].copy_from_slice(machine.tried(work));
-            machine.stands(work, stands);
-            let changed = round == 0 || stands != last_stands;
-            std::mem::swap(stands, last_stands);
-            again |= changed;
-            if changed && cluster.touched {
-                self.fill_robot_columns(k, model, h);
-            }
-            if cluster.touched {
-                self.load_bound_rows(k, model, h);
+            for (side, node) in c.sides.iter_mut().zip(info.nodes) {
+                if let Side::Link(_, columns) = side {
+                    let group = &mut self.robots.groups[node as usize - slots];
+                    columns.column = group.columns as u32;
+                    group.columns += if c.spin == NONE { 3 } else { 6 };
+                }
             }
         }
-        self.bound_rows.drain(..rows_before);
-        let _ = report;
+    }
+
+    /// v⁺ and answers of all robots, touched or not. True if some servo stands otherwise than in the round before.
+    pub(super) fn answer_robots(&mut self, model: &Model, h: f64, round: u32) -> bool {
+        let islands = self.joint_islands();
+        let mut again = false;
+        std::mem::swap(&mut self.bound_rows, &mut self.robots.last_rows);
+        self.bound_rows.clear();
+        for k in 0..self.robots.rooms.len() {
+            let groups = self.robots.rooms[k].groups.clone();
+            let touched = groups.clone().any(|g| self.clusters[islands + g].touched);
+            if round > 0 && (!touched || self.robots.rooms[k].simple) {
+                self.keep_rows(groups);
+                if !touched {
+                    continue;
+                }
+            }
+            again |= if self.robots.rooms[k].simple {
+                self.answer_simple(k, model, h, round)
+            } else {
+                self.answer_whole(k, model, h, round)
+            };
+        }
         again
     }
 
-    /// Σ Jᵀp/h of the contacts of robot k.
+    /// Rows of the round before.
+    fn keep_rows(&mut self, groups: Range<usize>) {
+        for group in &mut self.robots.groups[groups] {
+            let first = self.bound_rows.len();
+            self.bound_rows.extend_from_slice(&self.robots.last_rows[group.rows.clone()]);
+            group.rows = first..self.bound_rows.len();
+        }
+    }
+
+    /// A simple robot: its dynamics once, then servos that stand otherwise than they should.
+    fn answer_simple(&mut self, k: usize, model: &Model, h: f64, round: u32) -> bool {
+        let machine = &model.robots[k].machine;
+        if round == 0 {
+            let Room { state, work, .. } = &mut self.robots.rooms[k];
+            machine.begin_trial(state, h, work);
+            self.answer_groups(k, model, h, true);
+        }
+        let rounds = if round == 0 { SERVO_ROUNDS } else { 1 };
+        let mut moved = false;
+        for again in 1..=rounds {
+            let all = self.robots.rooms[k].range();
+            let Room { state, work, report, .. } = &mut self.robots.rooms[k];
+            report.iterations = report.iterations.max(again);
+            if !machine.move_servos(state, &self.field.x[all], h, work) {
+                break;
+            }
+            moved = true;
+            report.unfinished |= again == SERVO_ROUNDS;
+            self.answer_groups(k, model, h, false);
+        }
+        moved || round == 0
+    }
+
+    /// Columns and velocities of the groups of a simple robot under the impulses as they are; its rows too if it is the
+    /// first time.
+    fn answer_groups(&mut self, k: usize, model: &Model, h: f64, first: bool) {
+        let islands = self.joint_islands();
+        let (groups, all) = (self.robots.rooms[k].groups.clone(), self.robots.rooms[k].range());
+        let machine = &model.robots[k].machine;
+        self.field.x[all.clone()].copy_from_slice(machine.tried(&self.robots.rooms[k].work));
+        for g in groups.clone() {
+            if self.clusters[islands + g].touched {
+                self.fill_group(g, model, h);
+                self.add_impulses(g);
+            }
+        }
+        if first {
+            let Room { state, work, .. } = &mut self.robots.rooms[k];
+            machine.find_rows(state, &self.field.x[all], h, work);
+            self.load_rows(k, model, h);
+        }
+        for g in groups {
+            if !self.robots.groups[g].rows.is_empty() {
+                if !first {
+                    self.answer_rows(g, model);
+                    let rows = &self.bound_rows[self.robots.groups[g].rows.clone()];
+                    let mut x = std::mem::take(&mut self.field.x);
+                    rows.iter().for_each(|r| r.push(&self.field, &mut x, r.impulse));
+                    self.field.x = x;
+                }
+                self.settle_rows(g);
+            }
+        }
+    }
+
+    /// x += M⁻¹Jᵀp of all contacts of a group.
+    fn add_impulses(&mut self, g: usize) {
+        let cluster = self.clusters[self.joint_islands() + g];
+        let (m, n) = (self.robots.groups[g].columns, cluster.len as usize);
+        let mut signed = std::mem::take(&mut self.robots.signed);
+        signed.clear();
+        signed.resize(m, 0.0);
+        for c in &self.contacts[cluster.from as usize..cluster.to as usize] {
+            for (s, side) in c.sides.iter().enumerate() {
+                let Side::Link(_, columns) = side else { continue };
+                if columns.first == cluster.first && columns.len == cluster.len {
+                    let (sign, at) = (if s == 0 { 1.0 } else { -1.0 }, columns.column as usize);
+                    (0..3).for_each(|i| signed[at + i] = sign * c.impulse[i]);
+                    if c.spin != NONE {
+                        (0..3)
+                            .for_each(|i| signed[at + 3 + i] = sign * self.spins[c.spin as usize].impulse[i]);
+                    }
+                }
+            }
+        }
+        let Y = &self.field.numbers[self.robots.groups[g].Y..][..n * m];
+        let x = &mut self.field.x[cluster.first as usize..][..n];
+        for (x, Y) in x.iter_mut().zip(Y.chunks_exact(m)) {
+            *x += dot(Y, &signed);
+        }
+        self.robots.signed = signed;
+    }
+
+    /// M⁻¹Jᵀ and W of all contacts of a group.
+    fn fill_group(&mut self, g: usize, model: &Model, h: f64) {
+        let group = &self.robots.groups[g];
+        let (n, m) = (group.trees.dofs.len(), group.columns);
+        if m == 0 {
+            return;
+        }
+        let numbers = &mut self.field.numbers[group.J..group.W + m * m];
+        numbers.copy_within(..n * m, n * m);
+        let (JY, W) = numbers.split_at_mut(2 * n * m);
+        let (J, Y) = JY.split_at_mut(n * m);
+        let machine = &model.robots[group.robot].machine;
+        let room = &mut self.robots.rooms[group.robot];
+        if room.simple {
+            machine.respond_in(&group.trees, m, Y, &mut room.work);
+        } else {
+            machine.respond(h, m, Y, &mut room.work);
+        }
+        // The lower half: a dof adds to the rows of the points that it moves.
+        W.fill(0.0);
+        for (J, Y) in J.chunks_exact(m).zip(Y.chunks_exact(m)) {
+            for (i, j) in J.iter().enumerate().filter(|(_, j)| **j != 0.0) {
+                W[i * m..=i * m + i].iter_mut().zip(&Y[..=i]).for_each(|(w, y)| *w += j * y);
+            }
+        }
+        for i in 0..m {
+            (0..i).for_each(|j| W[j * m + i] = W[i * m + j]);
+        }
+    }
+
+    /// Rows with bounds of robot k as its machine has them, by groups, with their answers.
+    fn load_rows(&mut self, k: usize, model: &Model, h: f64) {
+        let (islands, room) = (self.joint_islands(), &self.robots.rooms[k]);
+        let machine = &model.robots[k].machine;
+        let begin = self.bound_rows.len();
+        let numbers = &mut self.field.numbers;
+        let rows = &mut self.bound_rows;
+        let groups = &self.robots.groups[room.groups.clone()];
+        let mut order = std::mem::take(&mut self.robots.order);
+        order.clear();
+        machine.bounded_rows(&room.work, |r, entries| {
+            let at = numbers.len();
+            let mut own = None;
+            for (d, a) in entries {
+                let g = *own.get_or_insert_with(|| groups.partition_point(|g| g.trees.dofs.end <= d));
+                let dofs = &groups[g].trees.dofs;
+                if numbers.len() == at {
+                    numbers.resize(at + 2 * dofs.len(), 0.0);
+                }
+                numbers[at + d - dofs.start] = a;
+            }
+            // A row that moves nothing asks for nothing.
+            let Some(g) = own else { return };
+            let cluster = &self.clusters[islands + room.groups.start + g];
+            order.push((g as u32, order.len() as u32));
+            rows.push(BoundRow::new(&r, cluster, at as u32, h));
+        });
+        // By groups, otherwise in the order of the machine.
+        order.sort_unstable();
+        let made = rows.len();
+        for (_, i) in &order {
+            rows.push(rows[begin + *i as usize]);
+        }
+        rows.drain(begin..made);
+        let (first, mut at) = (room.groups.start, 0);
+        for g in room.groups.clone() {
+            let from = at;
+            while at < order.len() && order[at].0 as usize == g - first {
+                at += 1;
+            }
+            self.robots.groups[g].rows = begin + from..begin + at;
+        }
+        self.robots.order = order;
+        for g in self.robots.rooms[k].groups.clone() {
+            if self.robots.rooms[k].simple {
+                self.answer_rows(g, model);
+            } else {
+                self.answer_whole_rows(g, model, h);
+            }
+        }
+    }
+
+    /// Answers of the rows of a group by M alone.
+    fn answer_rows(&mut self, g: usize, model: &Model) {
+        let group = &self.robots.groups[g];
+        let (n, m) = (group.trees.dofs.len(), group.rows.len());
+        if m == 0 {
+            return;
+        }
+        let Y = &mut self.robots.D;
+        Y.clear();
+        Y.resize(n * m, 0.0);
+        let rows = &mut self.bound_rows[group.rows.clone()];
+        for (i, row) in rows.iter().enumerate() {
+            let from = &self.field.numbers[row.at as usize..][..n];
+            from.iter().enumerate().for_each(|(d, a)| Y[d * m + i] = *a);
+        }
+        let machine = &model.robots[group.robot].machine;
+        machine.respond_in(&group.trees, m, Y, &mut self.robots.rooms[group.robot].work);
+        rows.iter_mut().enumerate().for_each(|(i, row)| row.take_answers(&mut self.field, Y, i, m));
+    }
+
+    /// The same for a robot that is not simple: rows without bounds hold meanwhile.
+    fn answer_whole_rows(&mut self, g: usize, model: &Model, h: f64) {
+        let group = &self.robots.groups[g];
+        let (n, m) = (group.trees.dofs.len(), group.rows.len());
+        if m == 0 {
+            return;
+        }
+        let mut Y = vec![0.0; n * m];
+        let rows = &mut self.bound_rows[group.rows.clone()];
+        for (i, row) in rows.iter().enumerate() {
+            let from = &self.field.numbers[row.at as usize..][..n];
+            from.iter().enumerate().for_each(|(d, a)| Y[d * m + i] = *a);
+        }
+        let machine = &model.robots[group.robot].machine;
+        machine.respond(h, m, &mut Y, &mut self.robots.rooms[group.robot].work);
+        rows.iter_mut().enumerate().for_each(|(i, row)| row.take_answers(&mut self.field, &Y, i, m));
+    }
+
+    /// Impulses of the rows of a group for the velocities as they are, contacts fixed.
+    fn settle_rows(&mut self, g: usize) {
+        let RobotRoom { D, d, bounds, lambda, boxed, rooms, groups, .. } = &mut self.robots;
+        let group = &groups[g];
+        let rows = &mut self.bound_rows[group.rows.clone()];
+        let m = rows.len();
+        D.clear();
+        D.resize(m * m, 0.0);
+        (d.clear(), bounds.clear(), lambda.clear());
+        lambda.resize(m, 0.0);
+        for i in 0..m {
+            (0..m).for_each(|j| D[i * m + j] = rows[i].answer_of(&self.field, &rows[j]));
+            let moved: f64 = (0..m).map(|j| D[i * m + j] * rows[j].impulse).sum();
+            d.push(rows[i].target - rows[i].rate(&self.field, &self.field.x) + moved);
+            D[i * m + i] += rows[i].softness;
+            bounds.push(Bounds { low: rows[i].low, high: rows[i].high, scale: D[i * m + i] });
+        }
+        let solved = solve_boxed(D, d, bounds, lambda, boxed);
+        let mut x = std::mem::take(&mut self.field.x);
+        for (row, new) in rows.iter_mut().zip(&*lambda) {
+            row.push(&self.field, &mut x, new - row.impulse);
+            row.impulse = *new;
+        }
+        self.field.x = x;
+        let report = &mut rooms[group.robot].report;
+        report.rows += m as u32;
+        report.iterations = report.iterations.max(solved.rounds);
+        report.weak_rows = report.weak_rows.max(solved.weak);
+    }
+
+    /// A robot by its own solver.
+    fn answer_whole(&mut self, k: usize, model: &Model, h: f64, round: u32) -> bool {
+        let g = self.robots.rooms[k].groups.start;
+        let cluster = self.clusters[self.joint_islands() + g];
+        self.load_extra(k, h);
+        let machine = &model.robots[k].machine;
+        let Room { state, work, extra, stands, last_stands, report: one, .. } = &mut self.robots.rooms[k];
+        machine.trial(state, extra, h, work, one);
+        let first = cluster.first as usize;
+        self.field.x[first..first + cluster.len as usize].copy_from_slice(machine.tried(work));
+        machine.stands(work, stands);
+        let changed = round == 0 || stands != last_stands;
+        std::mem::swap(stands, last_stands);
+        if changed && cluster.touched {
+            self.fill_group(g, model, h);
+        }
+        self.robots.groups[g].rows = 0..0;
+        if cluster.touched {
+            self.load_rows(k, model, h);
+        }
+        changed
+    }
+
+    /// Σ Jᵀp/h of the contacts of robot k, which has one group.
     fn load_extra(&mut self, k: usize, h: f64) {
-        let cluster = self.clusters[self.clusters.len() - self.robots.len() + k];
-        let (n, extra) = (cluster.len as usize, &mut self.robots.rooms[k].extra);
+        let g = self.robots.rooms[k].groups.start;
+        let cluster = self.clusters[self.joint_islands() + g];
+        let extra = &mut self.robots.rooms[k].extra;
         extra.fill(0.0);
         for c in &self.contacts {
             for (s, side) in c.sides.iter().enumerate() {
@@ -161,64 +540,21 @@ impl ContactWork {
                     continue;
                 }
                 let sign = if s == 0 { 1.0 / h } else { -1.0 / h };
-                let mut add = |at: usize, p: &Vec3| {
-                    for (e, j) in extra.iter_mut().zip(self.field.numbers[at..at + 3 * n].as_chunks::<3>().0)
-                    {
+                let mut add = |at: u32, p: &Vec3| {
+                    let rows = self.field.numbers[at as usize..].chunks(columns.stride as usize);
+                    for (e, j) in extra.iter_mut().zip(rows) {
                         *e += sign * (j[0] * p.x + j[1] * p.y + j[2] * p.z);
                     }
                 };
-                add(rows as usize, &c.impulse);
+                add(rows, &c.impulse);
                 if c.spin != NONE {
-                    add(rows as usize + 3 * n, &self.spins[c.spin as usize].impulse);
+                    add(rows + columns.turn, &self.spins[c.spin as usize].impulse);
                 }
             }
         }
     }
 
-    /// Answers of robot k to all its contacts at once.
-    fn fill_robot_columns(&mut self, k: usize, model: &Model, h: f64) {
-        let cluster = self.clusters[self.clusters.len() - self.robots.len() + k];
-        let n = cluster.len as usize;
-        // Places of rows and answers, three columns each.
-        let blocks = |contacts: &[super::Contact]| {
-            let mut list: Vec<(usize, usize)> = Vec::new();
-            for c in contacts {
-                for side in &c.sides {
-                    if let Side::Link(rows, columns) = *side
-                        && columns.first == cluster.first
-                        && columns.len == cluster.len
-                    {
-                        list.push((rows as usize, columns.at as usize));
-                        if c.spin != NONE {
-                            list.push((rows as usize + 3 * n, columns.at as usize + 3 * n));
-                        }
-                    }
-                }
-            }
-            list
-        };
-        let list = blocks(&self.contacts);
-        let m = 3 * list.len();
-        let room = &mut self.robots.rooms[k];
-        let Y = &mut room.columns;
-        Y.clear();
-        Y.resize(n * m, 0.0);
-        for (b, (rows, _)) in list.iter().enumerate() {
-            for d in 0..n {
-                Y[d * m + 3 * b..d * m + 3 * b + 3]
-                    .copy_from_slice(&self.field.numbers[rows + 3 * d..rows + 3 * d + 3]);
-            }
-        }
-        model.robots[k].machine.respond(h, m, Y, &mut room.work);
-        for (b, (_, at)) in list.iter().enumerate() {
-            for d in 0..n {
-                self.field.numbers[at + 3 * d..at + 3 * d + 3]
-                    .copy_from_slice(&Y[d * m + 3 * b..d * m + 3 * b + 3]);
-            }
-        }
-    }
-
-    /// Robots once more under the impulses found, then they move.
+    /// Robots take the velocities that go with the impulses found, then they move.
     pub(super) fn conclude_robots(
         &mut self,
         model: &Model,
@@ -226,15 +562,25 @@ impl ContactWork {
         h: f64,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
-        let islands = self.clusters.len() - self.robots.len();
+        let islands = self.joint_islands();
         for (k, part) in model.robots.iter().enumerate() {
-            let cluster = self.clusters[islands + k];
-            self.load_extra(k, h);
-            let Room { state: own, work, extra, report: one, .. } = &mut self.robots.rooms[k];
-            if cluster.touched && !self.fresh {
+            let groups = self.robots.rooms[k].groups.clone();
+            if self.robots.rooms[k].simple {
+                for g in groups {
+                    let touched = self.clusters[islands + g].touched;
+                    if touched && !self.fresh && !self.robots.groups[g].rows.is_empty() {
+                        self.settle_rows(g);
+                    }
+                }
+                let room = &mut self.robots.rooms[k];
+                part.machine.set_tried(&self.field.x[room.range()], &mut room.work);
+            } else if self.clusters[islands + groups.start].touched && !self.fresh {
+                self.load_extra(k, h);
+                let Room { state: own, work, extra, report: one, .. } = &mut self.robots.rooms[k];
                 part.machine.trial(own, extra, h, work, one);
             }
-            let push = cluster.first as usize..(cluster.first + cluster.len) as usize;
+            let push = self.robots.rooms[k].range();
+            let Room { state: own, work, report: one, .. } = &mut self.robots.rooms[k];
             part.machine.conclude(own, h, &self.push[push], work, one)?;
             report.iterations = report.iterations.max(one.iterations);
             report.residual = report.residual.max(one.residual);

@@ -5,9 +5,9 @@
 //! row is a unit beside the contacts: rate⁺ + (r/h) ℓ = target with its impulse ℓ = hλ between bounds, and its answers
 //! $M_A^{-1}a^T$ are those of the masses with all rows that have no bounds.
 
-use super::sweep::{Field, Side, visit, visit_spin};
+use super::sweep::{Field, visit, visit_spin};
 use super::{ContactWork, NONE};
-use crate::model::Model;
+use crate::bodies::articulated::machine::BoundedRow;
 use std::ops::Range;
 
 /// A row of a robot with bounds.
@@ -17,7 +17,7 @@ pub(super) struct BoundRow {
     pub(super) first: u32,
     pub(super) len: u32,
     /// Where its numbers begin in [`Field::numbers`]: the row, then its answers.
-    at: u32,
+    pub(super) at: u32,
     /// Bounds of its impulse \[N·s or N·m·s\].
     pub(super) low: f64,
     pub(super) high: f64,
@@ -30,6 +30,41 @@ pub(super) struct BoundRow {
 }
 
 impl BoundRow {
+    /// A row over the velocities of a cluster, whose numbers begin at `at`.
+    pub(super) fn new(r: &BoundedRow, cluster: &super::Cluster, at: u32, h: f64) -> Self {
+        Self {
+            first: cluster.first,
+            len: cluster.len,
+            at,
+            low: h * r.low,
+            high: h * r.high,
+            target: r.target,
+            softness: r.softness / h,
+            W: 0.0,
+            impulse: h * r.force,
+        }
+    }
+
+    /// Its answers: column `i` of the `m` columns of Y.
+    pub(super) fn take_answers(&mut self, field: &mut Field, Y: &[f64], i: usize, m: usize) {
+        let (n, at) = (self.len as usize, self.at as usize);
+        (0..n).for_each(|d| field.numbers[at + n + d] = Y[d * m + i]);
+        self.W = self.answer_of(field, self);
+        self.W += self.softness + 1e-11 * self.W + 1e-300;
+    }
+
+    /// How an impulse of another row of its cluster moves its rate.
+    pub(super) fn answer_of(&self, field: &Field, other: &Self) -> f64 {
+        let n = self.len as usize;
+        let (a, y) = (self.at as usize, other.at as usize + n);
+        crate::math::dot(&field.numbers[a..a + n], &field.numbers[y..y + n])
+    }
+
+    /// Its answers.
+    pub(super) fn answers<'a>(&self, field: &'a Field) -> &'a [f64] {
+        &field.numbers[(self.at + self.len) as usize..][..self.len as usize]
+    }
+
     /// Its rate.
     pub(super) fn rate(&self, field: &Field, x: &[f64]) -> f64 {
         let (n, at, first) = (self.len as usize, self.at as usize, self.first as usize);
@@ -41,18 +76,19 @@ impl BoundRow {
         x[first..first + n].iter_mut().zip(&field.numbers[at..at + n]).for_each(|(x, y)| *x += y * p);
     }
 
-    fn answer(&self, field: &Field, x: &[f64]) -> f64 {
-        let off = self.rate(field, x) + self.softness * self.impulse - self.target;
-        (self.impulse - off / self.W).clamp(self.low, self.high)
+    /// Its impulse for its rate as it is and the impulse p.
+    fn answer(&self, rate: f64, p: f64) -> f64 {
+        let off = rate + self.softness * p - self.target;
+        (p - off / self.W).clamp(self.low, self.high)
     }
 
-    /// How far a visit would move its rate.
-    pub(super) fn unrest(&self, field: &Field, x: &[f64]) -> f64 {
-        (self.W * (self.answer(field, x) - self.impulse)).abs()
+    /// How far a visit would move its rate, given rate − target with softness, and the impulse p.
+    pub(super) fn unrest_at(&self, off: f64, p: f64) -> f64 {
+        (self.W * ((p - off / self.W).clamp(self.low, self.high) - p)).abs()
     }
 
     fn visit(&mut self, field: &Field, x: &mut [f64]) -> f64 {
-        let change = self.answer(field, x) - self.impulse;
+        let change = self.answer(self.rate(field, x), self.impulse) - self.impulse;
         self.impulse += change;
         self.push(field, x, change);
         (self.W * change).abs()
@@ -60,60 +96,23 @@ impl BoundRow {
 }
 
 impl ContactWork {
-    /// Rows with bounds of a robot that was just tried, with answers of their own.
-    pub(super) fn load_bound_rows(&mut self, robot: usize, model: &Model, h: f64) {
-        let cluster = self.clusters[self.clusters.len() - self.robots.len() + robot];
-        let n = cluster.len as usize;
-        let machine = &model.robots[robot].machine;
-        let numbers = &mut self.field.numbers;
-        let (begin, first_row) = (numbers.len(), self.bound_rows.len());
-        let rows = &mut self.bound_rows;
-        machine.bounded_rows(self.robots.work(robot), |r, entries| {
-            let at = numbers.len();
-            numbers.resize(at + 2 * n, 0.0);
-            entries.for_each(|(d, a)| numbers[at + d] = a);
-            rows.push(BoundRow {
-                first: cluster.first,
-                len: cluster.len,
-                at: at as u32,
-                low: h * r.low,
-                high: h * r.high,
-                target: r.target,
-                softness: r.softness / h,
-                W: 0.0,
-                impulse: h * r.force,
-            });
-        });
-        let m = rows.len() - first_row;
-        if m == 0 {
-            return;
-        }
-        let mut Y = vec![0.0; n * m];
-        for i in 0..m {
-            (0..n).for_each(|d| Y[d * m + i] = numbers[begin + 2 * n * i + d]);
-        }
-        machine.respond(h, m, &mut Y, self.robots.work_mut(robot));
-        for (i, row) in rows[first_row..].iter_mut().enumerate() {
-            let at = begin + 2 * n * i;
-            (0..n).for_each(|d| numbers[at + n + d] = Y[d * m + i]);
-            row.W = crate::math::dot(&numbers[at..at + n], &numbers[at + n..at + 2 * n]);
-            row.W += row.softness + 1e-11 * row.W + 1e-300;
-        }
-    }
-
     /// Notes the rows of the robots that an island touches.
     pub(super) fn rows_of(&mut self, range: Range<usize>) {
         self.rows_at_hand.clear();
         if self.bound_rows.is_empty() {
             return;
         }
-        for (k, row) in self.bound_rows.iter().enumerate() {
-            let touches =
-                |s: &Side| matches!(s, Side::Link(_, c) if c.first == row.first && c.len == row.len);
-            if self.contacts[range.clone()].iter().any(|c| c.sides.iter().any(touches)) {
-                self.rows_at_hand.push(k as u32);
+        let slots = self.slots();
+        let mut last = NONE;
+        for node in self.info[range].iter().flat_map(|i| i.nodes) {
+            if node != NONE && node as usize >= slots && node != last {
+                last = node;
+                let rows = self.robots.group(node as usize - slots).rows.clone();
+                self.rows_at_hand.extend(rows.map(|r| r as u32));
             }
         }
+        self.rows_at_hand.sort_unstable();
+        self.rows_at_hand.dedup();
     }
 
     /// Sweeps over the contacts of an island and the rows at hand; how many, and the last change of a velocity.

@@ -168,7 +168,7 @@ impl ContactWork {
         let mut ready = std::mem::take(&mut self.sleepers.ready);
         ready.clear();
         // An island without contacts has nothing to rest on.
-        ready.resize(self.slots() + self.robots.len(), false);
+        ready.resize(self.slots() + self.robots.groups(), false);
         let mut islands = std::mem::take(&mut self.islands);
         for (meeting, touching) in self.meetings.iter().zip(self.detector.manifolds()) {
             for node in meeting.nodes.into_iter().filter(|n| *n != NONE) {
@@ -193,8 +193,11 @@ impl ContactWork {
                 }
                 Some((_, slot)) => ready[islands.root(self.top(slot)) as usize] = false,
                 None => {
-                    if let Part::Link { robot, .. } = part {
-                        ready[islands.root(self.slots() as u32 + robot) as usize] = false;
+                    if let Part::Link { robot, link } = part {
+                        let group = self.robots.group_of(*robot as usize, *link as usize);
+                        if group != NONE {
+                            ready[islands.root(self.slots() as u32 + group) as usize] = false;
+                        }
                     } else if let Part::Particle(p) = part {
                         ready[islands.root(self.top(self.slot_particle[*p as usize])) as usize] = false;
                     }

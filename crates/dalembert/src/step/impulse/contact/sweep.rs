@@ -7,7 +7,7 @@
 //! that of a spring and damper along the normal.
 //!
 //! Who answers to an impulse, and how, is the [`Side`]: a body by itself with its own six velocities; a body among
-//! joints with all bodies of its island, so that joints hold in every iterate; a robot with all its dofs.
+//! joints with all bodies of its island, so that joints hold in every iterate; a robot with all dofs of the tree.
 //!
 //! Spin friction holds the relative angular velocity: $|s_n| \le \mu_t p_n$ about the normal (drilling) and
 //! $|s_t| \le \mu_r p_n$ across it (rolling), μ_t and μ_r being lengths.
@@ -22,8 +22,15 @@ pub(super) struct Columns {
     pub(super) first: u32,
     /// How many velocities it has.
     pub(super) len: u32,
-    /// Where its numbers begin: three per velocity for the impulse, then three per velocity for the spin if there is one.
+    /// Where its numbers begin: three per velocity for the impulse.
     pub(super) at: u32,
+    /// From those of a velocity to those of the next.
+    pub(super) stride: u32,
+    /// From the numbers of the impulse to those of the spin, if there is one.
+    pub(super) turn: u32,
+    /// Links only: where W of all columns of the cluster begins, `stride` numbers a row, and which column this is.
+    pub(super) W: u32,
+    pub(super) column: u32,
 }
 
 /// How one of the two bodies moves and answers.
@@ -123,19 +130,25 @@ impl Field {
         match *side {
             Side::World => Vec3::zeros(),
             Side::Loose(at) | Side::Jointed(at, _) => at3(x, at as usize + 3),
-            Side::Link(rows, columns) => {
-                self.rows_times(x, rows as usize + 3 * columns.len as usize, &columns)
-            }
+            Side::Link(rows, columns) => self.rows_times(x, (rows + columns.turn) as usize, &columns),
         }
     }
 
     fn rows_times(&self, x: &[f64], rows: usize, columns: &Columns) -> Vec3 {
         let (n, first) = (columns.len as usize, columns.first as usize);
         let mut sum = [0.0; 3];
-        for (row, x) in self.numbers[rows..rows + 3 * n].as_chunks::<3>().0.iter().zip(&x[first..first + n]) {
+        let rows = self.numbers[rows..].chunks(columns.stride as usize);
+        for (row, x) in rows.zip(&x[first..first + n]) {
+            let row = &row[..3];
             (0..3).for_each(|k| sum[k] += row[k] * x);
         }
         sum.into()
+    }
+
+    /// J x of a triple of columns of links, x being the velocities of their cluster alone.
+    pub(super) fn link_rows_times(&self, columns: &Columns, column: u32, x: &[f64]) -> Vec3 {
+        let rows = (columns.at - columns.column + column - columns.len * columns.stride) as usize;
+        self.rows_times(x, rows, &Columns { first: 0, ..*columns })
     }
 
     /// x += M⁻¹Jᵀ p of one side.
@@ -161,15 +174,16 @@ impl Field {
             Side::World => {}
             Side::Loose(at) => add3(x, at as usize + 3, &(self.inverse[at as usize / 6].inertia * s)),
             Side::Jointed(_, columns) | Side::Link(_, columns) => {
-                self.answer(x, (columns.at + 3 * columns.len) as usize, &columns, s);
+                self.answer(x, (columns.at + columns.turn) as usize, &columns, s);
             }
         }
     }
 
     fn answer(&self, x: &mut [f64], at: usize, columns: &Columns, p: &Vec3) {
         let (n, first) = (columns.len as usize, columns.first as usize);
-        let answers = self.numbers[at..at + 3 * n].as_chunks::<3>().0;
-        for (y, x) in answers.iter().zip(&mut x[first..first + n]) {
+        let answers = self.numbers[at..].chunks(columns.stride as usize);
+        for (y, x) in answers.zip(&mut x[first..first + n]) {
+            let y = &y[..3];
             *x += y[0] * p.x + y[1] * p.y + y[2] * p.z;
         }
     }
@@ -241,9 +255,7 @@ impl Field {
                     let block = |d: usize| Mat3::from_fn(|i, j| self.numbers[y + 3 * (d + i) + j]);
                     W += block(0) - crate::math::rotation::skew(arm) * block(3);
                 }
-                Side::Link(rows, columns) => {
-                    W += self.product(rows as usize, columns.at as usize, columns.len as usize);
-                }
+                Side::Link(_, columns) => W += self.block(&columns, columns.column, columns.column),
             }
         }
         0.5 * (W + W.transpose())
@@ -257,28 +269,23 @@ impl Field {
                 Side::World => {}
                 Side::Loose(at) => W += self.inverse[at as usize / 6].inertia,
                 Side::Jointed(at, columns) => {
-                    let y = (columns.at + 3 * columns.len) as usize + 3 * (at + 3 - columns.first) as usize;
+                    let y = (columns.at + columns.turn) as usize + 3 * (at + 3 - columns.first) as usize;
                     W += Mat3::from_fn(|i, j| self.numbers[y + 3 * i + j]);
                 }
-                Side::Link(rows, columns) => {
-                    let n = columns.len as usize;
-                    W += self.product(rows as usize + 3 * n, columns.at as usize + 3 * n, n);
+                Side::Link(_, columns) => {
+                    let column = columns.column + columns.turn;
+                    W += self.block(&columns, column, column);
                 }
             }
         }
         0.5 * (W + W.transpose())
     }
 
-    fn product(&self, rows: usize, columns: usize, n: usize) -> Mat3 {
-        let mut W = Mat3::zeros();
-        for d in 0..n {
-            for i in 0..3 {
-                for j in 0..3 {
-                    W[(i, j)] += self.numbers[rows + 3 * d + i] * self.numbers[columns + 3 * d + j];
-                }
-            }
-        }
-        W
+    /// J M⁻¹ Jᵀ of two triples of columns of one cluster of links: how an impulse at the second moves the first.
+    pub(super) fn block(&self, a: &Columns, row: u32, column: u32) -> Mat3 {
+        let stride = a.stride as usize;
+        let at = a.W as usize + row as usize * stride + column as usize;
+        Mat3::from_fn(|i, j| self.numbers[at + i * stride + j])
     }
 }
 
@@ -337,16 +344,14 @@ pub(super) fn visit(field: &Field, x: &mut [f64], c: &mut Contact) -> f64 {
     (c.W * change).norm()
 }
 
-/// The spin impulse of one contact for the velocities as they are.
-fn answer_spin(field: &Field, x: &[f64], c: &Contact, spin: &Spin) -> Vec3 {
-    let w = field.turn(x, &c.sides[0]) - field.turn(x, &c.sides[1]);
-    let (n, pressed) = (&c.normal, c.normal.dot(&c.impulse).max(0.0));
+/// The spin impulse of one contact for its relative angular velocity as it is.
+pub(super) fn spin_answer(spin: &Spin, n: &Vec3, w: &Vec3, pressed: f64) -> Vec3 {
     let old = n.dot(&spin.impulse);
     let stiff = n.dot(&(spin.W * n)).max(1e-300);
     let bound = spin.torsion * pressed;
-    let about = (old - n.dot(&w) / stiff).clamp(-bound, bound);
+    let about = (old - n.dot(w) / stiff).clamp(-bound, bound);
     // Across: a step of projection, which ends where the law holds.
-    let mut across = spin.impulse - old * n - (w - n.dot(&w) * n) / (0.5 * spin.W.trace()).max(1e-300);
+    let mut across = spin.impulse - old * n - (w - n.dot(w) * n) / (0.5 * spin.W.trace()).max(1e-300);
     let (size, most) = (across.norm(), spin.rolling * pressed);
     if size > most {
         across *= most / size;
@@ -354,14 +359,10 @@ fn answer_spin(field: &Field, x: &[f64], c: &Contact, spin: &Spin) -> Vec3 {
     about * n + across
 }
 
-/// How far a visit would move the relative angular velocity of a contact \[rad/s\].
-pub(super) fn unrest_spin(field: &Field, x: &[f64], c: &Contact, spin: &Spin) -> f64 {
-    (spin.W * (answer_spin(field, x, c, spin) - spin.impulse)).norm()
-}
-
 /// The spin friction of one contact anew; returns how far its relative angular velocity was moved \[rad/s\].
 pub(super) fn visit_spin(field: &Field, x: &mut [f64], c: &Contact, spin: &mut Spin) -> f64 {
-    let new = answer_spin(field, x, c, spin);
+    let w = field.turn(x, &c.sides[0]) - field.turn(x, &c.sides[1]);
+    let new = spin_answer(spin, &c.normal, &w, c.normal.dot(&c.impulse).max(0.0));
     let change = new - spin.impulse;
     if change == Vec3::zeros() {
         return 0.0;
