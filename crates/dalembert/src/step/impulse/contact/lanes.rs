@@ -14,7 +14,7 @@ const COLOURS: usize = 64;
 /// world axes. Rows of four, of which the last number is not used unless it says so: four bodies turn into lanes by
 /// transposition.
 #[derive(Debug, Clone, Copy, Default)]
-#[repr(align(32))]
+#[repr(align(64))]
 pub(super) struct Body {
     pub(super) v: [f64; 4],
     pub(super) w: [f64; 4],
@@ -178,22 +178,23 @@ struct Point {
     sum: V3,
 }
 
-/// Four manifolds that share no body.
+/// Four manifolds that share no body. As in a point, what a push needs stands first.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
 struct Group {
+    n: V3,
+    /// From the centre of the second body to that of the first.
+    apart: V3,
     a: [u32; 4],
     b: [u32; 4],
     first: u32,
     count: u32,
-    n: V3,
     s: V3,
     t: V3,
-    /// From the centre of the second body to that of the first.
-    apart: V3,
     friction: Lanes,
-    restitution: Lanes,
     /// u_s and u_t if they stick.
     belt: [Lanes; 2],
+    restitution: Lanes,
 }
 
 /// A manifold as it is given.

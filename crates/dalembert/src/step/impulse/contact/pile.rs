@@ -50,7 +50,7 @@ const SPRING: f64 = std::f64::consts::FRAC_PI_2;
 /// ζ of that spring.
 const DAMPING: f64 = 3.0;
 /// Overlaps below this part of the smallest shape are left: contacts that open and close again never rest.
-const SLOP: f64 = 5e-4;
+const SLOP: f64 = 2e-4;
 /// A heap counts as solved if one sweep more moved no relative velocity by more than this part of the fastest.
 const RULE: f64 = 0.1;
 
