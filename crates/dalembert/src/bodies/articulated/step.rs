@@ -85,13 +85,7 @@ impl Tree {
     }
 
     /// The same for whole trees: their nodes, and their dofs, which alone `x` has.
-    pub(super) fn solve_at_hand_in(
-        &self,
-        trees: &Trees,
-        columns: usize,
-        work: &mut TreeWork,
-        x: &mut [f64],
-    ) {
+    pub(super) fn solve_at_hand_in(&self, trees: &Trees, columns: usize, work: &mut TreeWork, x: &mut [f64]) {
         let Trees { nodes, dofs } = trees.clone();
         match self.forward {
             ForwardDynamics::Articulated => self.solve_articulated_in(nodes, dofs, columns, work, x),

@@ -32,9 +32,7 @@ impl Machine {
             Pull::Dof { .. } | Pull::Nothing => true,
             _ => [d.gain[1], d.gain[2], d.bias[1], d.bias[2]] == [0.0; 4],
         };
-        self.loops.is_empty()
-            && !self.cords.iter().any(|c| c.is_row(level))
-            && self.drives.iter().all(plain)
+        self.loops.is_empty() && !self.cords.iter().any(|c| c.is_row(level)) && self.drives.iter().all(plain)
     }
 
     /// Trees that answer to contacts by themselves. One that is not simple answers as a whole.
@@ -42,7 +40,8 @@ impl Machine {
         if !self.is_simple() {
             return vec![Trees { nodes: 1..self.tree.node_count(), dofs: 0..self.tree.freedoms() }];
         }
-        let joined: Vec<Range<usize>> = self.cords.iter().filter_map(|c| self.dofs_between(&c.path)).collect();
+        let joined: Vec<Range<usize>> =
+            self.cords.iter().filter_map(|c| self.dofs_between(&c.path)).collect();
         self.tree.trees(&joined)
     }
 
@@ -81,7 +80,13 @@ impl Machine {
 
     /// Looks whether servos reach the bounds of their forces at velocities v. If some stand otherwise now, v* and the factor
     /// of M are made anew.
-    pub(crate) fn move_servos(&self, state: &mut MachineState, v: &[f64], h: f64, work: &mut MachineWork) -> bool {
+    pub(crate) fn move_servos(
+        &self,
+        state: &mut MachineState,
+        v: &[f64],
+        h: f64,
+        work: &mut MachineWork,
+    ) -> bool {
         let level = self.level();
         if level < Level::Springs || !self.move_stands(state, h, v, work) {
             return false;

@@ -72,9 +72,8 @@ impl ContactWork {
             return false;
         }
         self.robots.load_velocities(model, &self.field.x);
-        let meets = |(c, info): &(Contact, Info)| {
-            info.gap + h * self.closing(touch, model, c, info) < -h * speed
-        };
+        let meets =
+            |(c, info): &(Contact, Info)| info.gap + h * self.closing(touch, model, c, info) < -h * speed;
         let found: Vec<bool> = self.dormant.iter().map(meets).collect();
         if !found.contains(&true) {
             return false;
