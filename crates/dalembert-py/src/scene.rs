@@ -19,8 +19,8 @@ use crate::model::PyModel;
 type ForceRow = (String, Vec<String>, Py<PyAny>, Option<Py<PyAny>>, bool);
 /// name, points, rows, function(t, x), jacobian(t, x).
 type ConstraintRow = (String, Vec<(String, [f64; 3])>, usize, Py<PyAny>, Option<Py<PyAny>>);
-/// name, joints in the order of the freedoms, a body that floats.
-type ArticulationRow = (String, Vec<String>, Option<String>);
+/// name, joints in the order of the freedoms, a body that floats, bodies fixed to those of the joints.
+type ArticulationRow = (String, Vec<String>, Option<String>, Vec<String>);
 /// on, function(t).
 type MotionRow = (Vec<String>, Py<PyAny>);
 
@@ -61,9 +61,9 @@ pub(crate) fn build(
         }
         .map_err(errors::scene)?;
         add_functions(&mut file, &slot, forces, constraints, motions)?;
-        for (name, joints, floating) in articulations {
+        for (name, joints, floating, welded) in articulations {
             let joints: Vec<&str> = joints.iter().map(String::as_str).collect();
-            let item = ArticulationItem::new(name, &joints);
+            let item = ArticulationItem::new(name, &joints).welded(welded);
             file.scene.add(floating.into_iter().fold(item, ArticulationItem::floating));
         }
         file.build().map_err(errors::scene)

@@ -29,8 +29,9 @@ def models() -> Path:
     [
         ("franka_emika_panda/panda.xml", [0.8, 0.5, -0.6, -0.3, 0.5, 0.4, 0.3, -150.0], 0.2),
         ("unitree_go1/go1.xml", [0.3] * 12, 50.0),
+        ("mujoco_humanoid/humanoid.xml", [0.2] * 21, 50.0),
     ],
-    ids=["panda", "floating base"],
+    ids=["panda", "floating base", "several joints of one body"],
 )
 def test_free_motion_is_that_of_mujoco_alone(file: str, swing: list[float], least: float) -> None:
     mujoco = pytest.importorskip("mujoco")

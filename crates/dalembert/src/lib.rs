@@ -90,7 +90,7 @@ pub mod prelude {
         RigidBody, RobotItem, Scene, SpringSet, Stiffness, Velocities,
     };
     pub use crate::step::{
-        Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme,
-        Simulation, StepError, StepReport, Workspace, worst_gap,
+        ContactPotential, Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver,
+        Scheme, Simulation, StepError, StepReport, Workspace, worst_gap,
     };
 }

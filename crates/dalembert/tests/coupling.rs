@@ -45,6 +45,11 @@ fn random_mass(random: &mut Random, m: usize) -> Vec<f64> {
 
 /// A chain of hinges and sliders in turn, about different axes.
 fn chain(n: usize, swap: bool) -> (Scene, Vec<String>) {
+    chain_held(n, swap, None)
+}
+
+/// The same with a joint that a motor holds.
+fn chain_held(n: usize, swap: bool, held: Option<usize>) -> (Scene, Vec<String>) {
     let mut scene = ipc(0.01);
     let mut names = Vec::new();
     for k in 0..n {
@@ -58,7 +63,11 @@ fn chain(n: usize, swap: bool) -> (Scene, Vec<String>) {
             (a, b) = (b, a);
             axis = axis.map(|x| -x);
         }
-        scene.add(JointItem::new(format!("j{k}"), kind, a, b).anchor([x, 0.0, 0.0]).axis(axis));
+        let mut joint = JointItem::new(format!("j{k}"), kind, a, b).anchor([x, 0.0, 0.0]).axis(axis);
+        if held == Some(k) {
+            joint = joint.motor(Motor::Velocity { target: 0.0, max: f64::INFINITY });
+        }
+        scene.add(joint);
         names.push(format!("j{k}"));
     }
     let list: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -132,6 +141,27 @@ fn a_blocked_joint_changes_the_others_by_the_mass_matrix() {
             assert!(done[held].abs() < 1e-9, "{done:?}");
             assert!((done[free] - wanted).abs() < 1e-6 * wanted.abs(), "{} {wanted}", done[free]);
         }
+    }
+}
+
+#[test]
+fn a_blocked_joint_changes_the_others_in_a_long_chain_too() {
+    // More freedoms than one dense block takes. The others feel nothing: (M (δθ − δθ̃))_f = 0.
+    let (n, held) = (70, 23);
+    let (scene, _) = chain_held(n, false, Some(held));
+    let mut sim = scene.build().unwrap();
+    let mut random = Random::new(3);
+    for _ in 0..2 {
+        let mass = random_mass(&mut random, n);
+        let delta: Vec<f64> = (0..n).map(|_| random.between(-0.02, 0.02)).collect();
+        let drive = Drive { mass: mass.clone(), delta: delta.clone(), reference: vec![] };
+        let report = sim.step_driven(|_, _| Ok(drive.clone())).unwrap();
+        assert!(!report.unfinished, "{report:?}");
+        let done = &sim.articulation("arm").unwrap().delta;
+        assert!(done[held].abs() < 1e-9, "{}", done[held]);
+        let force = |i: usize| (0..n).map(|j| mass[i * n + j] * (done[j] - delta[j])).sum::<f64>();
+        let size = force(held).abs();
+        assert!(size > 1e-4 && (0..n).all(|i| i == held || force(i).abs() < 1e-6 * size));
     }
 }
 
@@ -276,6 +306,34 @@ fn joints_that_do_not_fit_an_articulation_are_named() {
     scene.articulation[0] = ArticulationItem::new("arm", &["j0", "jx"]).floating("lnik0");
     let text = scene.build().unwrap_err().to_string();
     assert!(text.contains("jx") && text.contains("lnik0"), "{text}");
+    scene.articulation[0] = ArticulationItem::new("arm", &["j0", "j1"]).welded(["hnad".to_string()]);
+    let text = scene.build().unwrap_err().to_string();
+    assert!(text.contains("hnad"), "{text}");
+}
+
+#[test]
+fn a_body_welded_to_a_link_rides_without_weight_if_it_is_taken_in() {
+    for taken in [false, true] {
+        let (mut scene, names) = chain(2, false);
+        scene.gravity = Vec3::new(0.0, 0.0, -9.81);
+        scene.add(ghost("hand", [0.4, 0.0, 0.0]));
+        scene.add(JointItem::new("weld", JointType::Fixed, "link1", "hand").anchor([0.4, 0.0, 0.0]));
+        let list: Vec<&str> = names.iter().map(String::as_str).collect();
+        scene.articulation[0] = ArticulationItem::new("arm", &list);
+        if taken {
+            scene.articulation[0].welded.push("hand".into());
+        }
+        let mut sim = scene.build().unwrap();
+        let drive = Drive { mass: vec![2.0, 0.5, 0.5, 1.0], delta: vec![0.01, -0.02], reference: vec![] };
+        sim.step_driven(|a, _| {
+            assert_eq!(a.links.len(), if taken { 3 } else { 2 });
+            Ok(drive.clone())
+        })
+        .unwrap();
+        let done = &sim.articulation("arm").unwrap().delta;
+        let off = (0..2).map(|k| (done[k] - drive.delta[k]).abs()).fold(0.0, f64::max);
+        assert!(if taken { off < 1e-9 } else { off > 1e-5 }, "{taken}: {off:e}");
+    }
 }
 
 /// A robot with a body per joint kind, each 0.3 m along x of the one before.

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
+use dalembert::coupling::Drive;
 use dalembert::prelude::*;
+use dalembert::scene::{ArticulationItem, JointItem, JointType};
 use dalembert_formats::scene::load_text;
 use dalembert_formats::source::Includes;
 
@@ -28,6 +30,42 @@ fn scene(n: usize) -> Result<Simulation, String> {
     let file =
         load_text("bench.toml", &text, Includes::Embedded(crate::examples())).map_err(|e| e.to_string())?;
     Ok(file.build().map_err(|e| e.to_string())?.simulation)
+}
+
+/// A chain of n hinged links that another engine drives: one dense block up to 64 freedoms, long rows beyond.
+fn chain(b: &mut Bencher, n: usize) {
+    let mut scene =
+        Scene { method: Method::Ipc(dalembert::step::Ipc::default()), dt: 0.01, ..Scene::default() };
+    let mut names = Vec::new();
+    for k in 0..n {
+        let (x, axis) = (0.2 * k as f64, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]][k % 2]);
+        let link = RigidBody::new(format!("link{k}"), Shape::Point);
+        scene.add(link.inertia(0.7, Vec3::zeros(), 0.01 * Mat3::identity()).at([x + 0.1, 0.0, 0.0]));
+        let parent = if k == 0 { "world".into() } else { format!("link{}", k - 1) };
+        names.push(format!("j{k}"));
+        let joint = JointItem::new(names[k].clone(), JointType::Hinge, parent, format!("link{k}"));
+        scene.add(joint.anchor([x, 0.0, 0.0]).axis(axis));
+    }
+    scene.add(ArticulationItem::new("chain", &names.iter().map(String::as_str).collect::<Vec<_>>()));
+    let mut sim = match scene.build() {
+        Ok(sim) => sim,
+        Err(error) => return eprintln!("the driven chain: {error}"),
+    };
+    let mass: Vec<f64> = (0..n * n).map(|e| if e / n == e % n { 2.0 } else { 1.0 / n as f64 }).collect();
+    let drive = Drive { mass, delta: vec![1e-3; n], reference: Vec::new() };
+    let (mut best, mut iterations) = (f64::INFINITY, 0);
+    on_one_thread(|| {
+        for _ in 0..6 {
+            let start = Instant::now();
+            match sim.step_driven(|_, _| Ok(drive.clone())) {
+                Ok(report) => {
+                    (best, iterations) = (best.min(start.elapsed().as_secs_f64()), report.iterations)
+                }
+                Err(error) => return eprintln!("the driven chain: {error}"),
+            }
+        }
+    });
+    b.row("driven_chain", n, best, format!("{:.2} ms per step, {iterations} iterations", 1e3 * best));
 }
 
 /// Time of a step and the part of it that the articulation's term and the robot's own dynamics take.
@@ -70,4 +108,5 @@ pub(super) fn coupling(b: &mut Bencher) {
         );
         b.row(name, n, seconds, note);
     }
+    [16, 64, 65, 128, 256].into_iter().for_each(|n| chain(b, n));
 }

@@ -9,11 +9,23 @@ static SCHEMES: [Word; 3] = [
     Word::new("static", "Equilibrium at every step, no motion."),
 ];
 
+static POTENTIALS: [Word; 2] = [
+    Word::new("barrier", "A log barrier over the gap: every iterate is free of intersections."),
+    Word::new("augmented", "Multipliers on the gap: iterates may penetrate, certified places never do."),
+];
+
 pub(super) static IPC: Table = Table::new(
     "ipc",
     "Settings of the method `ipc`.",
     &[
         Field::default("scheme", Kind::Word(&SCHEMES), Literal::Text("euler"), "", "The scheme."),
+        Field::default(
+            "potential",
+            Kind::Word(&POTENTIALS),
+            Literal::Text("barrier"),
+            "",
+            "What keeps things apart.",
+        ),
         Field::default(
             "tolerance",
             POSITIVE,
@@ -74,7 +86,7 @@ pub(super) static IPC: Table = Table::new(
             POSITIVE,
             Literal::Number(1.0),
             "",
-            "Stiffness of contact as a multiple of mass/dt².",
+            "Stiffness of contact as a multiple of mass/dt²; of the penalties, of 300 effective masses/dt².",
         ),
         Field::default(
             "rigid_stiffness",

@@ -158,7 +158,12 @@ class Scene(Tables):
         self._motions.append((_names(on), function))
 
     def add_articulation(
-        self, name: str, joints: Sequence[str | Handle], *, floating: str | Handle | None = None
+        self,
+        name: str,
+        joints: Sequence[str | Handle],
+        *,
+        floating: str | Handle | None = None,
+        welded: Sequence[str | Handle] = (),
     ) -> Handle:
         """Adds bodies whose joint-space dynamics are computed elsewhere (method `ipc`); see `Simulation.articulation`.
 
@@ -166,11 +171,12 @@ class Scene(Tables):
             name: Name, unique among articulations.
             joints: Hinges, sliders and balls of the scene, in the order of the freedoms.
             floating: A body whose six freedoms come first: shifts of its origin in world axes, turns in its own.
+            welded: More bodies, that fixed joints tie to those of the joints.
 
-        The bodies that the joints name lose inertia and weight: the mass matrix that drives them stands for both.
+        These bodies lose inertia and weight: the mass matrix that drives them stands for both.
         """
         body = floating.name if isinstance(floating, Handle) else floating
-        self._articulations.append((name, _names(joints), body))
+        self._articulations.append((name, _names(joints), body, _names(welded)))
         return Handle("articulation", name)
 
     def add_controller(self, function: Callable[[Simulation], object]) -> None:

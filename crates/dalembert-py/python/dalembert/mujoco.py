@@ -37,7 +37,7 @@ JOINT = mujoco.mjtJoint
 class MujocoRobot:
     """A robot of MuJoCo inside a scene: made by `add_robot`."""
 
-    def __init__(self, model: Any, data: Any, name: str, links: list[int]) -> None:
+    def __init__(self, model: Any, data: Any, name: str, links: dict[str, tuple[int, int]]) -> None:
         self.model = model
         """The `mjModel`."""
         self.data = data
@@ -45,7 +45,7 @@ class MujocoRobot:
         self.name = name
         self._links = links
         self._ahead = mujoco.MjData(model)
-        self._order: list[int] | None = None
+        self._order = list(links)
 
     def mass(self) -> Array:
         """Effective mass at the state of `data`, shape (nv, nv), once `increments` were asked for: M + h B with the dampers
@@ -95,8 +95,11 @@ class MujocoRobot:
 
     def reference(self) -> Array:
         """Where MuJoCo has the links, shape (links, 12): origin [m], rows of the rotation."""
-        places = [np.concatenate([self.data.xpos[b], self.data.xmat[b]]) for b in self._order or self._links]
-        return np.stack(places)
+        rows = [np.zeros(9) for _ in self._order]
+        poses = [_pose_after(self.model, self.data, *self._links[link]) for link in self._order]
+        for row, (_, turn) in zip(rows, poses, strict=True):
+            mujoco.mju_quat2Mat(row, turn)
+        return np.stack([np.concatenate([place, row]) for row, (place, _) in zip(rows, poses, strict=True)])
 
     def step(self, simulation: Simulation) -> Any:
         """One step of both; returns the report of the scene's step. `data.qfrc_applied` is yours as always."""
@@ -105,10 +108,9 @@ class MujocoRobot:
             raise Error(f"MuJoCo steps by {h} s and the scene by {simulation.dt} s: they must be the same")
         _check(m, d)
         articulation = simulation.articulation(self.name)
-        numbers = {_link(m, b, self.name): b for b in self._links}
-        if articulation.freedoms != m.nv or any(link not in numbers for link in articulation.links):
+        if articulation.freedoms != m.nv or any(link not in self._links for link in articulation.links):
             raise Error(f"the articulation `{self.name}` of this simulation is another robot")
-        self._order = [numbers[link] for link in articulation.links]
+        self._order = list(articulation.links)
         mujoco.mj_forward(m, d)
         delta = self.increments()
         articulation.drive(self.mass(), delta, self.reference())
@@ -152,6 +154,39 @@ def _link(model: Any, body: int, robot: str) -> str:
     return _plain(f"{robot}-{_label(model, body)}")
 
 
+def _pose_after(model: Any, data: Any, body: int, moved: int) -> tuple[Array, Array]:
+    """Place and quaternion of a body's frame once `moved` of its joints have moved as in `data`; all of them: the body's own."""
+    first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+    if moved == count:
+        return np.array(data.xpos[body]), np.array(data.xquat[body])
+    parent = int(model.body_parentid[body])
+    place, turn = np.zeros(3), np.zeros(4)
+    mujoco.mju_rotVecQuat(place, model.body_pos[body], data.xquat[parent])
+    place += data.xpos[parent]
+    mujoco.mju_mulQuat(turn, data.xquat[parent], model.body_quat[body])
+    for j in range(first, first + moved):
+        at = int(model.jnt_qposadr[j])
+        kind, axis = JOINT(model.jnt_type[j]), model.jnt_axis[j]
+        if kind == JOINT.mjJNT_SLIDE:
+            along = np.zeros(3)
+            mujoco.mju_rotVecQuat(along, axis, turn)
+            place += along * (data.qpos[at] - model.qpos0[at])
+            continue
+        anchor, own, after, arm = np.zeros(3), np.zeros(4), np.zeros(4), np.zeros(3)
+        mujoco.mju_rotVecQuat(anchor, model.jnt_pos[j], turn)
+        anchor += place
+        if kind == JOINT.mjJNT_BALL:
+            own[:] = data.qpos[at : at + 4]
+            mujoco.mju_normalize4(own)
+        else:
+            mujoco.mju_axisAngle2Quat(own, axis, data.qpos[at] - model.qpos0[at])
+        mujoco.mju_mulQuat(after, turn, own)
+        turn = after
+        mujoco.mju_rotVecQuat(arm, model.jnt_pos[j], turn)
+        place = anchor - arm
+    return place, turn
+
+
 def _shape(model: Any, g: int) -> dict[str, Any]:
     """The collision shape of a geom, in its own frame."""
     kind, (a, b, c) = model.geom_type[g], (float(x) for x in model.geom_size[g])
@@ -189,7 +224,8 @@ def add_robot(
     """Adds the bodies and joints of an `mjModel` at the state of `data` to an `ipc` scene.
 
     Body `B` becomes `NAME-B`, joint `J` becomes `NAME-J`. Links of one robot do not touch each other; geoms of the world are
-    left to the scene. Bodies have at most one joint: hinge, slide, ball, or free at the root.
+    left to the scene. Joints are hinge, slide, ball, or free at the root; a body with several has links without mass or shape
+    between them, `NAME-B_1` after its first joint and so on.
 
     Args:
         scene: The scene; its `dt` must be the timestep of the model.
@@ -200,14 +236,13 @@ def add_robot(
     """
     _check(model, data)
     mujoco.mj_forward(model, data)
-    links = list(range(1, model.nbody))
+    links: dict[str, tuple[int, int]] = {}
     joints: list[str] = []
+    welded: list[str] = []
     floating: str | None = None
-    for b in links:
+    for b in range(1, model.nbody):
         label = _link(model, b, name)
         first, count = int(model.body_jntadr[b]), int(model.body_jntnum[b])
-        if count > 1:
-            raise Error(f"body `{_label(model, b)}` has {count} joints; a link has one")
         parts = []
         for g in range(model.ngeom) if shapes else ():
             if model.geom_bodyid[g] == b and (model.geom_contype[g] or model.geom_conaffinity[g]):
@@ -224,25 +259,37 @@ def add_robot(
             position=data.xpos[b],
             orientation=data.xquat[b],
         )
+        links[label] = (b, count)
         parent = int(model.body_parentid[b])
         other = "world" if parent == 0 else _link(model, parent, name)
         if count == 0:
             scene.add_joint(f"{label}_fixed", kind="fixed", between=[other, label], anchor=data.xpos[b])
+            welded.append(label)
             continue
-        kind = model.jnt_type[first]
-        if kind == JOINT.mjJNT_FREE:
-            if joints or floating:
-                raise Error(f"`{_label(model, b)}` floats, but is not the first: one floating base per robot")
-            floating = label
-            continue
-        word = {JOINT.mjJNT_HINGE: "hinge", JOINT.mjJNT_SLIDE: "slider", JOINT.mjJNT_BALL: "ball"}[JOINT(kind)]
-        joint = _plain(f"{name}-{str(model.joint(first).name) or f'joint{first}'}")
-        joint = f"{joint}_joint" if joint == label else joint
-        axis = None if word == "ball" else data.xaxis[first]
-        scene.add_joint(joint, kind=word, between=[other, label], anchor=data.xanchor[first], axis=axis)  # type: ignore[arg-type]
-        joints.append(joint)
-    for i, a in enumerate(links):
-        for b in links[:i]:
-            scene.add_contact(between=[_link(model, a, name), _link(model, b, name)], enabled=False)
-    scene.add_articulation(name, joints, floating=floating)
+        for k, j in enumerate(range(first, first + count), start=1):
+            kind = JOINT(model.jnt_type[j])
+            if kind == JOINT.mjJNT_FREE:
+                if joints or floating:
+                    raise Error(f"`{_label(model, b)}` floats, but is not the first: one floating base per robot")
+                floating = label
+                continue
+            link = label
+            if k < count:
+                link = f"{label}_{k}"
+                place, turn = _pose_after(model, data, b, k)
+                links[link] = (b, k)
+                # What drives it has its inertia: a link between joints needs none of its own.
+                scene.add_rigid(link, mass=1e-6, inertia=np.full(3, 1e-9), position=place, orientation=turn)
+            word = {JOINT.mjJNT_HINGE: "hinge", JOINT.mjJNT_SLIDE: "slider", JOINT.mjJNT_BALL: "ball"}[kind]
+            joint = _plain(f"{name}-{str(model.joint(j).name) or f'joint{j}'}")
+            joint = f"{joint}_joint" if joint == label else joint
+            axis = None if word == "ball" else data.xaxis[j]
+            scene.add_joint(joint, kind=word, between=[other, link], anchor=data.xanchor[j], axis=axis)  # type: ignore[arg-type]
+            joints.append(joint)
+            other = link
+    labels = [_link(model, b, name) for b in range(1, model.nbody)]
+    for i, one in enumerate(labels):
+        for two in labels[:i]:
+            scene.add_contact(between=[one, two], enabled=False)
+    scene.add_articulation(name, joints, floating=floating, welded=welded)
     return MujocoRobot(model, data, name, links)

@@ -263,6 +263,24 @@ impl ContactSet {
         self.map(surface);
     }
 
+    /// Forgets all contacts and keeps the memory.
+    pub fn clear(&mut self) {
+        self.contacts.clear();
+        self.runs.clear();
+        self.run_of.clear();
+        self.blocks.clear();
+        self.weights.clear();
+    }
+
+    /// Takes the contacts of another set, in the memory that there is.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.contacts.clone_from(&other.contacts);
+        self.runs.clone_from(&other.runs);
+        self.run_of.clone_from(&other.run_of);
+        self.blocks.clone_from(&other.blocks);
+        self.weights.clone_from(&other.weights);
+    }
+
     /// Number of contacts.
     pub fn len(&self) -> usize {
         self.contacts.len()

@@ -20,6 +20,7 @@ mod contact_tests;
 pub mod corpus;
 pub mod distance;
 pub mod exact;
+mod follow;
 pub mod rigid;
 mod surface;
 

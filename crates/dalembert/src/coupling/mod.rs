@@ -31,7 +31,8 @@
 //! the links go where that engine thinks they go, and a difference between the two decays in one step instead of staying.
 //!
 //! **Derivatives.** Slope $J^T M r/h^2$; curvature $J^T M J/h^2$, positive as M is, plus the positive part of
-//! $(Mr)_i\nabla^2\theta_i/h^2$. One dense block over the blocks of all links.
+//! $(Mr)_i\nabla^2\theta_i/h^2$. Up to [`DENSE`](term::DENSE) freedoms: one dense block over the blocks of all links. Beyond, the
+//! quasi-definite form of `term`.
 //!
 //! Sources: external articulation constraint as in libuipc (its documentation; sign of the sine after DESIGN section 5);
 //! floating bases and balls are ours. Book: "Coupling".
@@ -45,6 +46,7 @@ pub(crate) use term::CouplingWork;
 
 use crate::joints::affine::{BlockVector, Measure};
 use crate::math::{Mat3, Pose, Vec3, triple};
+use crate::solve::bordered::cholesky;
 
 /// A joint of an articulation.
 #[derive(Debug, Clone, PartialEq)]
@@ -272,7 +274,7 @@ impl Drive {
             }
         }
         room.clone_from(&self.mass);
-        if let Err((pivot, value)) = factor(room, m) {
+        if let Err((pivot, value)) = cholesky(room, m) {
             return Err(DriveError::NotPositive { articulation: articulation(), pivot, value });
         }
         for (k, link) in a.links.iter().enumerate().filter(|_| !self.reference.is_empty()) {
@@ -286,27 +288,6 @@ impl Drive {
         }
         Ok(())
     }
-}
-
-/// Cholesky in place, row by row; the first pivot that is not positive.
-fn factor(a: &mut [f64], m: usize) -> Result<(), (usize, f64)> {
-    for j in 0..m {
-        for i in j..m {
-            let mut sum = a[i * m + j];
-            for k in 0..j {
-                sum -= a[i * m + k] * a[j * m + k];
-            }
-            if i == j {
-                if !(sum > 0.0) {
-                    return Err((j, sum));
-                }
-                a[j * m + j] = sum.sqrt();
-            } else {
-                a[i * m + j] = sum / a[j * m + j];
-            }
-        }
-    }
-    Ok(())
 }
 
 impl Link {

@@ -1,10 +1,20 @@
 //! The kinetic term of articulations in the incremental potential.
+//!
+//! **Many freedoms.** $J^TMJ$ joins all links with each other, though J joins neighbours only. Beyond [`DENSE`] freedoms a part
+//! D of the mass is taken out that is diagonal, so that $J^TDJ$ is as sparse as the joints are and still holds every freedom, and
+//! the rest goes into long rows, $M - D = LL^T$, $J^TMJ = J^TDJ + B^TB$ with $B = L^TJ$, solved as [`bordered`](crate::solve::bordered) does.
+//! For any positive definite A of m rows $A \preceq m\,\mathrm{diag}A$; with $A = M^{-1}$, $M \succeq \mathrm{diag}(1/(m(M^{-1})_{ii}))$.
+//! Half of that is D, so that $M - D \succeq M/2$.
 
 use super::{Articulation, Drive, DriveReport, Freedom, RobotDrivers};
 use crate::joints::affine::{BlockVector, Measure};
 use crate::math::rotation::{exp, log, matrix, unwrap_angle};
 use crate::math::{Blocks, Mat3, Quat, Vec3, add_triple, triple};
+use crate::solve::bordered::{LongRows, cholesky, solve_cholesky};
 use std::time::{Duration, Instant};
+
+/// Freedoms of an articulation up to which its mass is one dense block.
+pub(super) const DENSE: usize = 64;
 
 /// One freedom in this step: r = Σ factor · measure − target.
 #[derive(Debug, Clone)]
@@ -40,6 +50,9 @@ struct Part {
     blocks: Vec<u32>,
     jacobian: Vec<Vec3>,
     product: Vec<Vec3>,
+    /// Beyond `DENSE` freedoms: D, and L of M − D.
+    diagonal: Vec<f64>,
+    root: Vec<f64>,
 }
 
 /// Buffers of all articulations.
@@ -49,6 +62,7 @@ pub(crate) struct CouplingWork {
     /// 1/h².
     scale: f64,
     list: Vec<(u32, Vec3)>,
+    row: Vec<Vec3>,
     reference: Vec<f64>,
     /// Drives of this step.
     pub drives: Vec<Drive>,
@@ -175,6 +189,91 @@ impl Part {
         self.blocks.dedup();
     }
 
+    /// Takes the mass apart: D and L. Only if rounding leaves nothing of M − D is it one dense block all the same.
+    fn take_apart(&mut self, column: &mut Vec<f64>) {
+        let m = self.residuals.len();
+        self.diagonal.clear();
+        self.root.clone_from(&self.mass);
+        if cholesky(&mut self.root, m).is_err() {
+            return;
+        }
+        for i in 0..m {
+            column.clear();
+            column.resize(m, 0.0);
+            column[i] = 1.0;
+            solve_cholesky(&self.root, column);
+            self.diagonal.push(0.5 / (m as f64 * column[i]));
+        }
+        self.root.clone_from(&self.mass);
+        self.diagonal.iter().enumerate().for_each(|(i, d)| self.root[i * m + i] -= d);
+        if cholesky(&mut self.root, m).is_err() {
+            self.diagonal.clear();
+        }
+    }
+
+    /// True if its mass is D and long rows.
+    fn apart(&self) -> bool {
+        !self.diagonal.is_empty()
+    }
+
+    /// Adds JᵀMJ.
+    fn add_dense(&mut self, scale: f64, out: &mut Blocks) {
+        let (m, n) = (self.r.len(), self.blocks.len());
+        // (M J) row by row.
+        let mut product = std::mem::take(&mut self.product);
+        product.clear();
+        product.resize(m * n, Vec3::zeros());
+        for i in 0..m {
+            for j in 0..m {
+                let weight = scale * self.mass[i * m + j];
+                if weight != 0.0 {
+                    for k in 0..n {
+                        product[i * n + k] += weight * self.jacobian[j * n + k];
+                    }
+                }
+            }
+        }
+        for k in 0..n {
+            for l in 0..n {
+                let mut block = Mat3::zeros();
+                for i in 0..m {
+                    let g = self.jacobian[i * n + k];
+                    if g != Vec3::zeros() {
+                        block += g * product[i * n + l].transpose();
+                    }
+                }
+                out.add(self.blocks[k] as usize, self.blocks[l] as usize, block);
+            }
+        }
+        self.product = product;
+    }
+
+    /// Adds JᵀDJ.
+    fn add_diagonal(&self, scale: f64, out: &mut Blocks) {
+        let n = self.blocks.len();
+        for (row, d) in self.jacobian.chunks_exact(n).zip(&self.diagonal) {
+            let touched = || row.iter().zip(&self.blocks).filter(|(g, _)| **g != Vec3::zeros());
+            for (g, i) in touched() {
+                touched().for_each(|(h, j)| out.add(*i as usize, *j as usize, scale * d * g * h.transpose()));
+            }
+        }
+    }
+
+    /// Adds the rows of LᵀJ.
+    fn add_long_rows(&self, scale: f64, row: &mut Vec<Vec3>, out: &mut LongRows) {
+        let (m, n) = (self.residuals.len(), self.blocks.len());
+        for i in 0..m {
+            row.clear();
+            row.resize(n, Vec3::zeros());
+            for k in i..m {
+                let l = scale.sqrt() * self.root[k * m + i];
+                let slope = &self.jacobian[k * n..(k + 1) * n];
+                row.iter_mut().zip(slope).for_each(|(r, g)| *r += l * g);
+            }
+            out.push(self.blocks.iter().copied().zip(row.iter().copied()));
+        }
+    }
+
     /// r and g = M r.
     fn evaluate(&mut self, z: &[f64]) {
         let m = self.r.len();
@@ -229,9 +328,13 @@ impl CouplingWork {
         let start = Instant::now();
         self.scale = 1.0 / (h * h);
         self.parts.resize_with(articulations.len(), Part::default);
-        let Self { parts, drives, reference, .. } = self;
+        let Self { parts, drives, reference, room, .. } = self;
         for ((a, drive), part) in articulations.iter().zip(&*drives).zip(parts) {
             part.begin(a, drive, z, reference);
+            part.diagonal.clear();
+            if a.freedoms() > DENSE {
+                part.take_apart(room);
+            }
         }
         self.spent += start.elapsed();
     }
@@ -273,42 +376,26 @@ impl CouplingWork {
     }
 
     /// Adds the curvature where the slope was taken last: JᵀMJ, and the positive part of what the bending of θ adds.
-    pub(crate) fn curvature(&mut self, z: &[f64], out: &mut Blocks) {
+    ///
+    /// What is one dense block goes into the blocks; of many freedoms, D, and the rest into long rows.
+    pub(crate) fn curvature(&mut self, z: &[f64], out: &mut Blocks, rows: &mut LongRows) {
         let start = Instant::now();
         self.add_curvature(z, true, out);
+        let mut row = std::mem::take(&mut self.row);
+        for part in self.parts.iter().filter(|p| p.apart()) {
+            part.add_long_rows(self.scale, &mut row, rows);
+        }
+        self.row = row;
         self.spent += start.elapsed();
     }
 
     fn add_curvature(&mut self, z: &[f64], positive: bool, out: &mut Blocks) {
         for part in &mut self.parts {
-            let (m, n) = (part.r.len(), part.blocks.len());
-            // (M J) row by row.
-            let mut product = std::mem::take(&mut part.product);
-            product.clear();
-            product.resize(m * n, Vec3::zeros());
-            for i in 0..m {
-                for j in 0..m {
-                    let weight = self.scale * part.mass[i * m + j];
-                    if weight != 0.0 {
-                        for k in 0..n {
-                            product[i * n + k] += weight * part.jacobian[j * n + k];
-                        }
-                    }
-                }
+            if part.apart() {
+                part.add_diagonal(self.scale, out);
+            } else {
+                part.add_dense(self.scale, out);
             }
-            for k in 0..n {
-                for l in 0..n {
-                    let mut block = Mat3::zeros();
-                    for i in 0..m {
-                        let g = part.jacobian[i * n + k];
-                        if g != Vec3::zeros() {
-                            block += g * product[i * n + l].transpose();
-                        }
-                    }
-                    out.add(part.blocks[k] as usize, part.blocks[l] as usize, block);
-                }
-            }
-            part.product = product;
             for (residual, g) in part.residuals.iter().zip(&part.g) {
                 for (factor, measure) in &residual.parts {
                     measure.add_curvature(z, self.scale * factor * g, positive, out);
@@ -400,20 +487,38 @@ mod tests {
             let along: f64 = slope(&z).iter().zip(&y).map(|(g, y)| g * y).sum();
             let wanted = four(steps.map(|k| work.energy(&at(k))));
             assert!((along - wanted).abs() < 1e-9 * (1.0 + wanted.abs()), "{along} {wanted}");
-            let (mut blocks, mut found) = (Blocks::default(), vec![0.0; z.len()]);
-            work.slope(&z, &mut vec![0.0; z.len()]);
-            work.add_curvature(&z, false, &mut blocks);
-            blocks.add_times(&y, &mut found);
-            let size = found.iter().fold(1.0f64, |m, x| m.max(x.abs()));
-            for (i, found) in found.iter().enumerate() {
-                let wanted = four([0, 1, 2, 3].map(|k| slopes[k][i]));
-                assert!((found - wanted).abs() < 1e-9 * size, "{found} {wanted}");
+            for apart in [false, true] {
+                if apart {
+                    let mut room = Vec::new();
+                    work.parts.iter_mut().for_each(|p| p.take_apart(&mut room));
+                    assert!(work.parts.iter().all(Part::apart));
+                }
+                let mut slope = vec![0.0; z.len()];
+                work.slope(&z, &mut slope);
+                let (mut blocks, mut rows) = (Blocks::default(), LongRows::default());
+                work.add_curvature(&z, false, &mut blocks);
+                let mut row = Vec::new();
+                work.parts
+                    .iter()
+                    .filter(|p| p.apart())
+                    .for_each(|p| p.add_long_rows(1.0, &mut row, &mut rows));
+                assert_eq!(rows.is_empty(), !apart);
+                let mut found = vec![0.0; z.len()];
+                blocks.add_times(&y, &mut found);
+                rows.add_times(1.0, &y, &mut found);
+                let size = found.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+                for (i, found) in found.iter().enumerate() {
+                    let wanted = four([0, 1, 2, 3].map(|k| slopes[k][i]));
+                    assert!((found - wanted).abs() < 1e-9 * size, "{apart}: {found} {wanted}");
+                }
+                // The curvature that Newton takes is not negative.
+                let (mut blocks, mut found) = (Blocks::default(), vec![0.0; z.len()]);
+                rows.clear();
+                work.curvature(&z, &mut blocks, &mut rows);
+                blocks.add_times(&y, &mut found);
+                rows.add_times(1.0, &y, &mut found);
+                assert!(found.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>() > 0.0);
             }
-            // The curvature that Newton takes is not negative.
-            let (mut blocks, mut found) = (Blocks::default(), vec![0.0; z.len()]);
-            work.curvature(&z, &mut blocks);
-            blocks.add_times(&y, &mut found);
-            assert!(found.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>() > 0.0);
         }
     }
 }

@@ -79,6 +79,12 @@ pub trait Force: Send + Sync {
     /// f += −∂W/∂x + dissipative part \[N\].
     fn add_force(&self, points: &Points, f: &mut [f64]);
 
+    /// Adds the force and returns the energy \[J\] at the same points, in one pass where the batch knows how.
+    fn add_force_with_energy(&self, points: &Points, f: &mut [f64]) -> f64 {
+        self.add_force(points, f);
+        self.energy(points)
+    }
+
     /// df += K dx with K = −∂f/∂x \[N/m\].
     fn add_stiffness_times(&self, _points: &Points, _dx: &[f64], _df: &mut [f64]) {}
 

@@ -7,6 +7,7 @@ mod contact_report;
 mod holder;
 mod ids;
 mod layout;
+mod multiplier;
 mod quantity;
 mod robots;
 mod state;
@@ -19,6 +20,7 @@ pub use contact::{ContactModel, LinearRow, Torque};
 pub use contact_report::ContactForce;
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
+pub use multiplier::Multiplier;
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use robots::RobotPart;
@@ -161,6 +163,25 @@ impl Model {
         for k in 0..self.layout.rigid {
             add_triple(f, 2 * k, &(self.gravity * self.rigid.mass[k]));
         }
+    }
+
+    /// The same where all is points: also returns the energy of all forces \[J\].
+    pub(crate) fn forces_with_energy(
+        &self,
+        time: f64,
+        q: &[f64],
+        v: &[f64],
+        applied: &[f64],
+        f: &mut [f64],
+    ) -> f64 {
+        debug_assert_eq!(self.layout.rigid, 0);
+        start_forces(applied, f);
+        let points = self.points(time, q, v);
+        let first = self.layout.points_v();
+        let energy =
+            self.forces.iter().map(|b| b.force.add_force_with_energy(&points, &mut f[first..])).sum::<f64>();
+        gather_all(&self.mappings, q, f);
+        energy
     }
 
     /// f ← accelerations: M⁻¹ f with the gyroscopic torque of rigid bodies and the Coriolis terms of generalized ones,

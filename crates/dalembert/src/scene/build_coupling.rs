@@ -42,6 +42,8 @@ pub struct ArticulationItem {
     pub name: String,
     /// Its joints in the order of the freedoms.
     pub joints: Vec<ArticulationJoint>,
+    /// More bodies, fixed to those of the joints, that the mass matrix stands for as well.
+    pub welded: Vec<String>,
     /// Number of the robot that drives it; none: a caller.
     pub(super) robot: Option<usize>,
     /// Frames of its bodies between their joints: see [`Articulation::between`].
@@ -52,12 +54,18 @@ impl ArticulationItem {
     /// An articulation of hinges, sliders and balls that a caller drives.
     pub fn new(name: impl Into<String>, joints: &[&str]) -> Self {
         let joints = joints.iter().map(|j| ArticulationJoint::Joint(j.to_string())).collect();
-        Self { name: name.into(), joints, robot: None, between: Vec::new() }
+        Self { name: name.into(), joints, welded: Vec::new(), robot: None, between: Vec::new() }
     }
 
     /// Puts six freedoms of a floating body before the joints.
     pub fn floating(mut self, body: impl Into<String>) -> Self {
         self.joints.insert(0, ArticulationJoint::Free(body.into()));
+        self
+    }
+
+    /// Takes in bodies that fixed joints tie to the others: they lose inertia and weight too.
+    pub fn welded(mut self, bodies: impl IntoIterator<Item = String>) -> Self {
+        self.welded.extend(bodies);
         self
     }
 }
@@ -174,7 +182,7 @@ fn robot(
     list.sort_by_key(|(at, _)| *at);
     let joints = list.into_iter().map(|(_, joint)| joint).collect();
     let name = part.name.clone();
-    scene.articulation.push(ArticulationItem { name, joints, robot: Some(k), between });
+    scene.articulation.push(ArticulationItem { name, joints, welded: Vec::new(), robot: Some(k), between });
 }
 
 /// A rule that names the robot means all its links. Takes out, and returns, what is said of the robot with itself.
@@ -453,6 +461,14 @@ pub(super) fn articulations(
                     joints.push((name.clone(), freedom));
                 }
             }
+        }
+        for body in &item.welded {
+            if find(body).is_none() {
+                let known = blocks.iter().map(|b| b.name.clone()).collect();
+                let message = format!("names `{body}`, which is no affine or rigid body");
+                notes.misspelt("welded", message, Some((body.clone(), known)));
+            }
+            take(body);
         }
         if item.robot.is_some() {
             // Link k of the tree is body k + 1, welded ones included.

@@ -130,6 +130,25 @@ impl Linearization {
         }
     }
 
+    /// The same for models of points without soft joints; returns their energy \[J\].
+    pub(crate) fn evaluate_with_energy(
+        &mut self,
+        model: &Model,
+        time: f64,
+        q: &[f64],
+        v: &[f64],
+        memory: &State,
+    ) -> f64 {
+        debug_assert!(model.constraints.is_empty());
+        self.time = time;
+        self.q.clear();
+        self.q.extend_from_slice(q);
+        self.v.clear();
+        self.v.extend_from_slice(v);
+        self.f.resize(model.layout.len_v(), 0.0);
+        model.forces_with_energy(time, q, v, &memory.applied, &mut self.f)
+    }
+
     /// Makes the tangent at what was evaluated last.
     pub(crate) fn linearize(&mut self, model: &Model, tangent: Tangent) {
         self.linearize_each(model, tangent, |_| tangent);

@@ -252,6 +252,17 @@ impl Force for AffineBodies {
         }
     }
 
+    fn each_tangent_block(&self, p: &Points, tangent: Tangent, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+        for b in &self.bodies {
+            let H = b.hessian(&b.matrix(p), tangent);
+            for i in 0..3 {
+                for j in i..3 {
+                    take(b.columns[i].index(), b.columns[j].index(), &H[i][j]);
+                }
+            }
+        }
+    }
+
     fn has_projection(&self) -> bool {
         true
     }

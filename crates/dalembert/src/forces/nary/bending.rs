@@ -175,10 +175,14 @@ impl Element<4> for Hinge {
     }
 
     fn gradient(&self, x: &[Vec3; 4]) -> [Vec3; 4] {
-        let Some(fold) = Fold::new(x) else { return [Vec3::zeros(); 4] };
-        let moment = self.stiffness * wrapped(fold.theta() - self.rest_angle);
-        let slopes = fold.slopes();
-        gradient_from_offsets(|i| slopes[i - 1] * moment)
+        self.energy_and_gradient(x).1
+    }
+
+    fn energy_and_gradient(&self, x: &[Vec3; 4]) -> (f64, [Vec3; 4]) {
+        let Some(fold) = Fold::new(x) else { return (0.0, [Vec3::zeros(); 4]) };
+        let angle = wrapped(fold.theta() - self.rest_angle);
+        let (moment, slopes) = (self.stiffness * angle, fold.slopes());
+        (0.5 * self.stiffness * angle.powi(2), gradient_from_offsets(|i| slopes[i - 1] * moment))
     }
 
     fn hessian(&self, x: &[Vec3; 4], tangent: Tangent) -> Hessian<4> {

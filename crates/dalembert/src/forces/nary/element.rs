@@ -34,6 +34,11 @@ pub trait Element<const N: usize>: Send + Sync {
     /// ∂W/∂x \[N\].
     fn gradient(&self, x: &[Vec3; N]) -> [Vec3; N];
 
+    /// W \[J\] and ∂W/∂x \[N\].
+    fn energy_and_gradient(&self, x: &[Vec3; N]) -> (f64, [Vec3; N]) {
+        (self.energy(x), self.gradient(x))
+    }
+
     /// ∂²W/∂x², as it is or made positive \[N/m\].
     fn hessian(&self, x: &[Vec3; N], tangent: Tangent) -> Hessian<N>;
 
@@ -204,6 +209,22 @@ impl<E: Element<N>, const N: usize> Force for Elements<E, N> {
                 }
             }
         });
+    }
+
+    fn add_force_with_energy(&self, p: &Points, f: &mut [f64]) -> f64 {
+        if self.parts.many() {
+            self.add_force(p, f);
+            return self.energy(p);
+        }
+        let one = |e: &E| {
+            let points = e.points();
+            let (energy, g) = e.energy_and_gradient(&gather(points, p.x));
+            for i in 0..N {
+                add_triple(f, points[i].index(), &-g[i]);
+            }
+            energy
+        };
+        self.elements.iter().map(one).sum()
     }
 
     fn add_stiffness_times(&self, p: &Points, dx: &[f64], df: &mut [f64]) {

@@ -130,8 +130,13 @@ impl Element<3> for Membrane {
     }
 
     fn gradient(&self, x: &[Vec3; 3]) -> [Vec3; 3] {
-        let (F, _, S) = self.state(x);
-        gradient_from_offsets(|i| F * (S * self.flat.g[i - 1]) * self.flat.area)
+        self.energy_and_gradient(x).1
+    }
+
+    fn energy_and_gradient(&self, x: &[Vec3; 3]) -> (f64, [Vec3; 3]) {
+        let (F, E, S) = self.state(x);
+        let gradient = gradient_from_offsets(|i| F * (S * self.flat.g[i - 1]) * self.flat.area);
+        (0.5 * self.flat.area * S.dot(&E), gradient)
     }
 
     fn hessian(&self, x: &[Vec3; 3], tangent: Tangent) -> Hessian<3> {
@@ -155,7 +160,7 @@ impl Element<3> for Membrane {
 /// A symmetric 2×2 matrix with negative eigenvalues set to zero.
 fn positive_part(S: &Matrix2<f64>) -> Matrix2<f64> {
     let (half, middle) = (0.5 * (S[(0, 0)] - S[(1, 1)]), 0.5 * S.trace());
-    let radius = half.hypot(S[(0, 1)]);
+    let radius = (half * half + S[(0, 1)] * S[(0, 1)]).sqrt();
     let (high, low) = (middle + radius, middle - radius);
     if low >= 0.0 {
         return *S;

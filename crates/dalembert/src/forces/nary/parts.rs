@@ -73,6 +73,11 @@ impl Parts {
         Self { first, size, cuts: [cut(0), cut(1)], ..whole }
     }
 
+    /// True if there are so many that threads share them.
+    pub fn many(&self) -> bool {
+        !self.cuts[1].is_empty()
+    }
+
     /// Number of tuples that fit no part of either cut and run alone.
     pub fn crossing(&self) -> usize {
         self.cuts[1].last().map_or(0, |end| self.count - end)

@@ -27,7 +27,9 @@
 //! if the energy then falls, and the speed of the next step is foretold from the factor by which the last ones fell. Book:
 //! "Intersection-free contact".
 
+mod augmented;
 mod bend;
+mod bodies;
 mod islands;
 mod joints;
 mod newton;
@@ -47,6 +49,7 @@ use crate::math::all_finite;
 use crate::model::{Model, State};
 use crate::solve::linear::LinearSolver;
 
+pub use augmented::ContactPotential;
 pub(crate) use newton::IpcWork;
 pub use report::Touching;
 
@@ -55,6 +58,8 @@ pub use report::Touching;
 pub struct Ipc {
     /// `Euler`, `Bdf2` or `Static`.
     pub scheme: Scheme,
+    /// What keeps things apart: a barrier, or multipliers.
+    pub potential: ContactPotential,
     /// Newton stops when no point would move faster than this \[m/s\], > 0; where there is friction, than a tenth of
     /// `friction_speed` if that is less.
     pub tolerance: f64,
@@ -85,6 +90,7 @@ impl Default for Ipc {
     fn default() -> Self {
         Self {
             scheme: Scheme::Euler,
+            potential: ContactPotential::default(),
             tolerance: 1e-3,
             most_newton: 200,
             solver: LinearSolver::Automatic { tolerance: 1e-4 },
@@ -138,6 +144,7 @@ impl Ipc {
         w.finish(model, next, self.scheme);
         w.finish_drives(model, h, next);
         w.fall_asleep(self, model, h, next);
+        w.save_rows(model, next);
         crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
         if !all_finite(&next.q) || !all_finite(&next.v) {
             return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));

@@ -2,6 +2,7 @@
 
 use super::super::{StepError, StepReport};
 use super::Ipc;
+use super::bodies::{Bodies, only_bodies};
 use super::islands::{Islands, NONE};
 use super::joints::JointWork;
 use super::nodes::{Nodes, only_nodes};
@@ -45,8 +46,17 @@ pub(crate) struct IpcWork {
     /// The system where all that moves are nodes, and whether it serves in this step.
     nodes: Nodes,
     pub(super) by_nodes: bool,
+    /// The system where all that moves are bodies without joints, whether it serves in this step, and whether it holds the
+    /// curvature at q.
+    bodies: Bodies,
+    by_bodies: bool,
+    in_bodies: bool,
     /// b and `nodes` hold slope and curvature at q, without contact.
     fresh: bool,
+    /// b holds the slope at q without contact; `b_ahead` that at the trial.
+    pub(super) sloped: bool,
+    pub(super) sloped_ahead: bool,
+    pub(super) b_ahead: Vec<f64>,
     /// The iterate with its carried points, and the next one.
     pub(super) q: Vec<f64>,
     pub(super) trial: Vec<f64>,
@@ -57,7 +67,7 @@ pub(crate) struct IpcWork {
     pub(super) way: Vec<f64>,
     pub(super) steps: Steps,
     /// Held blocks and where they are told to be.
-    told: Vec<(usize, crate::math::Vec3)>,
+    pub(super) told: Vec<(usize, crate::math::Vec3)>,
     /// Units that sleep, and whether a body moved as it was told in this step.
     pub(super) asleep: Vec<bool>,
     pub(super) moved: bool,
@@ -81,6 +91,7 @@ impl Ipc {
                 break;
             }
         }
+        w.keep_certified(model, state, report)?;
         if model.contact.is_some() {
             report.contacts = w.touch.set.contacts.len() as u32;
             report.smallest_gap = w.touch.smallest_gap();
@@ -134,7 +145,7 @@ impl Ipc {
             if pending {
                 w.follow(model);
             }
-            if pending || !w.solve_nodes(self, model, report) {
+            if pending || !(w.solve_nodes(self, model, report) || w.solve_bodies(model, report)) {
                 w.solve(self, model, report)?;
             }
             w.tell();
@@ -144,6 +155,7 @@ impl Ipc {
                 continue;
             }
             w.search(model, state, pending, report)?;
+            w.certify(model, state)?;
             if pending {
                 rounds += 1;
                 if w.pending() && (rounds >= ROUNDS || report.iterations >= limit) {
@@ -154,7 +166,7 @@ impl Ipc {
             if w.rest(self, model, &speeds) {
                 return Ok(());
             }
-            if report.iterations >= limit {
+            if report.iterations >= limit || w.touch.rows.stalled() {
                 report.unfinished = true;
                 return Ok(());
             }
@@ -171,8 +183,10 @@ impl IpcWork {
         h: f64,
     ) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
-        (self.by_nodes, self.fresh) = (false, false);
-        (self.steps.current, self.steps.closing, self.steps.before) = (false, false, 0.0);
+        (self.by_nodes, self.by_bodies, self.fresh) = (false, false, false);
+        (self.sloped, self.sloped_ahead) = (false, false);
+        (self.steps.current, self.steps.closing) = (false, false);
+        (self.steps.before, self.steps.last) = (0.0, 0.0);
         self.q.clone_from(&state.q);
         self.moved = false;
         self.islands.done.clone_from(&self.asleep);
@@ -191,6 +205,9 @@ impl IpcWork {
             let mass_factor = if static_scheme { 1.0 / (h * h) } else { 1.0 / (d * d) };
             let nodes = contact.maps.iter().any(|m| m.n == 1);
             let mut diagonal = Vec::new();
+            self.by_bodies = self.islands.several()
+                && !matches!(settings.solver, LinearSolver::Cg { .. })
+                && only_bodies(model, contact);
             self.by_nodes = nodes
                 && !self.islands.several()
                 && settings.solver != LinearSolver::Direct
@@ -215,6 +232,7 @@ impl IpcWork {
                 u == NONE || asleep[u as usize]
             });
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
+            self.begin_rows(settings, model, state, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
                 return Err(StepError::Touching { time: state.time });
@@ -230,7 +248,7 @@ impl IpcWork {
     fn linearise(&mut self, model: &Model, state: &State, pending: bool, report: &mut StepReport) {
         report.evaluations += 1;
         let fresh = std::mem::take(&mut self.fresh);
-        if !fresh {
+        if !std::mem::take(&mut self.sloped) && !fresh {
             self.potential.slope(model, state, &self.q, &mut self.b);
         }
         if let Some(contact) = &model.contact {
@@ -241,9 +259,15 @@ impl IpcWork {
         // Where Newton's method closes in, forces have the curvature of the last time: it is a factor of how fast it does.
         let keep = fresh || pending || self.steps.closing;
         self.by_nodes = self.by_nodes && (keep || self.nodes.assemble(model, &self.potential));
+        self.in_bodies = false;
         if self.by_nodes && !pending {
             self.nodes.strip();
             self.touch.add_curvature(&mut self.nodes);
+        } else if let Some(contact) = model.contact.as_ref().filter(|_| self.by_bodies && !pending)
+            && self.bodies.assemble(model, contact, &self.potential)
+        {
+            self.touch.add_curvature(&mut self.bodies);
+            self.in_bodies = true;
         } else {
             self.list_blocks(model);
         }
@@ -256,7 +280,8 @@ impl IpcWork {
         if let Some(contact) = &model.contact {
             self.touch.add_curvature(&mut Sink(&mut self.equations.list));
             self.joints.curvature(contact, &self.q, &mut self.equations.list);
-            self.coupling.curvature(&self.q, &mut self.equations.list);
+            let Equations { list, long, .. } = &mut self.equations;
+            self.coupling.curvature(&self.q, list, long);
         }
     }
 
@@ -282,6 +307,25 @@ impl IpcWork {
             solver: SolvedBy::GaussSeidel,
             iterations: iterations as usize,
             residual,
+            stop: CgStop::Converged,
+            positive_definite: true,
+        });
+        true
+    }
+
+    /// δ where all that moves are bodies without joints. False if it must be found another way.
+    fn solve_bodies(&mut self, model: &Model, report: &mut StepReport) -> bool {
+        if !std::mem::take(&mut self.in_bodies) {
+            return false;
+        }
+        if self.islands.whole || !self.bodies.solve(&self.islands, &self.b, &mut self.delta) {
+            self.list_blocks(model);
+            return false;
+        }
+        report.linear = Some(LinearReport {
+            solver: SolvedBy::Direct,
+            iterations: 0,
+            residual: 0.0,
             stop: CgStop::Converged,
             positive_definite: true,
         });
@@ -417,7 +461,7 @@ impl IpcWork {
         rubs && !self.islands.done.iter().all(|d| *d)
     }
 
-    fn blocked(&self, model: &Model, state: &State) -> StepError {
+    pub(super) fn blocked(&self, model: &Model, state: &State) -> StepError {
         let left = |i: usize, place: &crate::math::Vec3| (place - triple(&self.q, i)).norm();
         let worst = self.told.iter().map(|(i, place)| (*i, left(*i, place)));
         let (point, distance) = worst.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });

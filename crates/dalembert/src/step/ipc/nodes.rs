@@ -31,7 +31,7 @@ pub(super) struct Nodes {
     rows: usize,
     /// The blocks that inertia and forces hand over, in their order, and where each goes: a row of D or a place of L^T.
     places: Vec<(u32, u32)>,
-    slots: Vec<u32>,
+    slots: Vec<(u32, Slot)>,
     /// L^T by rows.
     start: Vec<u32>,
     columns: Vec<u32>,
@@ -50,6 +50,21 @@ pub(super) struct Nodes {
     p: Vec<f64>,
     t: Vec<f64>,
     w: Vec<f64>,
+}
+
+/// Where a block goes: to a place of L^T as it is or turned over, to a row of D, nowhere.
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    Upper,
+    Lower,
+    Diagonal,
+    Held,
+}
+
+/// a += b.
+#[inline(always)]
+fn plus(a: &mut Mat3, b: &Mat3) {
+    a.as_mut_slice().iter_mut().zip(b.as_slice()).for_each(|(a, b)| *a += b);
 }
 
 /// True if the model has nothing but nodes that move, and nothing but forces with an energy that act on them.
@@ -79,7 +94,7 @@ impl Nodes {
     fn fill(&mut self, model: &Model, potential: &Potential) -> bool {
         self.bare_upper.fill(Mat3::zeros());
         self.bare_diagonal.fill(Mat3::zeros());
-        let Self { row, places, slots, bare_upper: upper, bare_diagonal: diagonal, .. } = self;
+        let Self { places, slots, bare_upper: upper, bare_diagonal: diagonal, .. } = self;
         let (mut k, mut same) = (0, true);
         potential.each_block(model, &mut |i, j, block| {
             let place = (i as u32, j as u32);
@@ -87,18 +102,13 @@ impl Nodes {
                 same = false;
                 return;
             }
-            let slot = slots[k] as usize;
+            let (slot, kind) = slots[k];
             k += 1;
-            if slot == HELD as usize {
-                return;
-            }
-            let (r, c) = (row[i], row[j]);
-            if r < c {
-                upper[slot] += block;
-            } else if r > c {
-                upper[slot] += block.transpose();
-            } else {
-                diagonal[slot] += block;
+            match kind {
+                Slot::Upper => plus(&mut upper[slot as usize], block),
+                Slot::Lower => plus(&mut upper[slot as usize], &block.transpose()),
+                Slot::Diagonal => plus(&mut diagonal[slot as usize], block),
+                Slot::Held => {}
             }
         });
         same && k == places.len()
@@ -135,10 +145,14 @@ impl Nodes {
         all.dedup();
         self.slots.clear();
         self.slots.extend(self.places.iter().map(|p| match of(*p) {
-            None => HELD,
-            Some((r, c)) if r == c => r,
+            None => (0, Slot::Held),
+            Some((r, c)) if r == c => (r, Slot::Diagonal),
             // Every pair of rows was put into the list.
-            Some(pair) => all.partition_point(|q| *q < pair) as u32,
+            Some(pair) => {
+                let turned = row[p.0 as usize] > row[p.1 as usize];
+                let kind = if turned { Slot::Lower } else { Slot::Upper };
+                (all.partition_point(|q| *q < pair) as u32, kind)
+            }
         }));
         self.start.clear();
         self.start.extend((0..=self.rows as u32).map(|r| all.partition_point(|q| q.0 < r) as u32));

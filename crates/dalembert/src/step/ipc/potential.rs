@@ -184,7 +184,6 @@ impl Potential {
 
     /// b ← −∇ at q, not filtered.
     pub(super) fn slope(&mut self, model: &Model, memory: &State, q: &[f64], b: &mut Vec<f64>) {
-        let n = model.layout.nv;
         if self.dissipates {
             self.drag.clear();
             self.drag.resize(model.layout.len_v(), 0.0);
@@ -202,6 +201,12 @@ impl Potential {
             }
         }
         self.here.evaluate(model, self.time, q, &self.v, memory);
+        self.gather_slope(model, q, b);
+    }
+
+    /// b ← −∇ from the forces that were evaluated last, at q.
+    fn gather_slope(&mut self, model: &Model, q: &[f64], b: &mut Vec<f64>) {
+        let n = model.layout.nv;
         b.clear();
         b.resize(n, 0.0);
         if self.inertia > 0.0 {
@@ -215,6 +220,31 @@ impl Potential {
             self.rounding[k / 3] += (b.abs() + f.abs()) * z.abs();
             *b += f;
         }
+    }
+
+    /// The value \[J\] and the size of its terms as [`energy`](Self::energy) says, and b ← −∇, in one pass over the forces;
+    /// where all that moves are nodes and every force has an energy.
+    pub(super) fn energy_and_slope(
+        &mut self,
+        model: &Model,
+        memory: &State,
+        q: &[f64],
+        b: &mut Vec<f64>,
+    ) -> (f64, f64) {
+        let mut W = self.here.evaluate_with_energy(model, self.time, q, &self.v, memory);
+        if !memory.applied.is_empty() {
+            W -= dot(&memory.applied, q);
+        }
+        self.gather_slope(model, q, b);
+        let mut kinetic = 0.0;
+        if self.inertia > 0.0 {
+            // off is s − z now.
+            self.product.clear();
+            self.product.resize(model.layout.nv, 0.0);
+            self.here.add_mass_times(model, 0.5 * self.inertia, &self.off, &mut self.product);
+            kinetic = dot(&self.off, &self.product);
+        }
+        (W + kinetic, W.abs() + kinetic)
     }
 
     /// Adds the blocks of the curvature where [`slope`](Self::slope) was taken last, plus `shift` times M.

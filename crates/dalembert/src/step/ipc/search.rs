@@ -25,6 +25,9 @@ const REST: f64 = 0.1;
 const CLOSING: f64 = 0.4;
 /// Forces keep their curvature for steps below this many tolerances.
 const KEPT: f64 = 20.0;
+/// They also do while steps are below this part of a mean edge and fall by this factor.
+const STEADY: f64 = 0.03;
+const FALLING: f64 = 0.5;
 /// Iterations in which nodes are stopped one by one.
 const CLIPPED: u32 = 8;
 /// Rounds in which groups are shortened one by one.
@@ -36,7 +39,7 @@ const UNIT_SPEED: f64 = 1.0;
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     /// Part of δ, and whether the way may be cut along its chord.
-    part: Vec<f64>,
+    pub(super) part: Vec<f64>,
     straight: Vec<bool>,
     changed: Vec<bool>,
     /// The way is a part of one that was looked at.
@@ -53,6 +56,8 @@ pub(super) struct Steps {
     pub current: bool,
     /// How fast the last whole step was \[m/s\]; 0 if it was cut.
     pub before: f64,
+    /// How fast the last step was, cut or not \[m/s\].
+    pub last: f64,
     /// Nodes were stopped one by one in the last step.
     clipped: bool,
     /// The next step will be small.
@@ -126,7 +131,7 @@ impl IpcWork {
     fn settle(&mut self, model: &Model, state: &State, rest: f64) -> Result<(), StepError> {
         self.bend(model);
         let Some(contact) = &model.contact else { return Ok(()) };
-        if std::mem::take(&mut self.steps.known) {
+        if std::mem::take(&mut self.steps.known) || self.touch.rows.on {
             return Ok(());
         }
         self.steps.scaled.clear();
@@ -201,7 +206,8 @@ impl IpcWork {
     /// Where all that moves are nodes and something is in the way: every node goes as far along δ as it may. True if that
     /// was done; the way is then free.
     fn clip(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
-        let Some(contact) = model.contact.as_ref().filter(|_| self.by_nodes) else { return Ok(false) };
+        let free = self.by_nodes && !self.touch.rows.on;
+        let Some(contact) = model.contact.as_ref().filter(|_| free) else { return Ok(false) };
         self.way.clone_from(&self.delta);
         let mut part = std::mem::take(&mut self.steps.of_vertex);
         let mut changed = vec![true; contact.maps.len()];
@@ -272,10 +278,17 @@ impl IpcWork {
 
     /// Energies of groups and the sizes of their terms, at the trial (`ahead`) or at q.
     fn take_energies(&mut self, model: &Model, state: &State, ahead: bool) {
-        let Self { islands, steps, potential, touch, joints, coupling, q, trial, here, .. } = self;
+        let Self { islands, steps, potential, touch, joints, coupling, q, trial, here, b_ahead, .. } = self;
         let mut of_unit = vec![[0.0; 2]; islands.units];
         let at: &[f64] = if ahead { trial } else { q };
-        potential.energies(model, state, [at, q], islands, &mut of_unit);
+        // Most trials are accepted: their slope is needed next.
+        self.sloped_ahead = ahead && self.by_nodes && !islands.several();
+        if self.sloped_ahead {
+            let (energy, size) = potential.energy_and_slope(model, state, at, b_ahead);
+            of_unit[0] = [energy, size];
+        } else {
+            potential.energies(model, state, [at, q], islands, &mut of_unit);
+        }
         steps.energies.clear();
         steps.energies.resize(islands.groups, [0.0; 2]);
         for (e, &g) in of_unit.iter().zip(&islands.group_of_unit) {
@@ -301,15 +314,19 @@ impl IpcWork {
     /// The trial becomes the iterate.
     fn accept(&mut self) {
         self.steps.current = self.by_nodes;
+        self.sloped = std::mem::take(&mut self.sloped_ahead);
+        if self.sloped {
+            std::mem::swap(&mut self.b, &mut self.b_ahead);
+        }
         std::mem::swap(&mut self.here, &mut self.touch.share);
         std::mem::swap(&mut self.q, &mut self.trial);
-        std::mem::swap(&mut self.touch.x, &mut self.touch.x1);
+        self.touch.arrive();
         self.touch.share.resize(self.here.len(), 0.0);
     }
 
     /// A first guess: if something is in the way, every unit goes as far as it may on its own. True if that was done.
     pub(super) fn guess(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
-        if !self.islands.several() {
+        if !self.islands.several() || self.touch.rows.on {
             return Ok(false);
         }
         self.islands.apart();
@@ -468,12 +485,17 @@ impl IpcWork {
             let rate = speeds[0] / steps.before;
             let next = speeds[0] * rate;
             steps.floor[0] |= whole && rate < CLOSING && next < CLOSING * tolerance[0];
-            steps.closing = whole && rate < CLOSING && next < KEPT * tolerance[0];
+            // Curvature changes with the turn of elements: little while nodes move by a small part of an edge.
+            let turn = speeds[0] * potential.d / touch.edge.max(f64::MIN_POSITIVE);
+            let falls = speeds[0] < FALLING * steps.last;
+            steps.closing = falls && turn < STEADY || whole && rate < CLOSING && next < KEPT * tolerance[0];
             steps.before = if whole { speeds[0] } else { 0.0 };
+            steps.last = speeds[0];
         }
         for (u, &g) in islands.group_of_unit.iter().enumerate() {
             let g = g as usize;
-            islands.done[u] |= steps.floor[g] || speeds[g] <= tolerance[g];
+            let open = touch.rows.on && touch.rows.open[u];
+            islands.done[u] |= (steps.floor[g] || speeds[g] <= tolerance[g]) && !open;
         }
         islands.done.iter().all(|d| *d)
     }

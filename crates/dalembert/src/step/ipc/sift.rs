@@ -6,7 +6,9 @@
 //! $$ d_0 - |T_a - T_b| - \max_a|e_i| - \max_b|e_i|, $$
 //!
 //! on the whole of a straight way if the largest of both ends is taken: all terms are convex. If that is more than the
-//! gap, the pair neither touches nor stops anything. What moves as a whole meets none of its own pairs.
+//! gap, the pair neither touches nor stops anything. What moves as a whole meets none of its own pairs. Neighbours in a
+//! sheet move alike even if the sheet does not move as a whole: for what is left, $d_0 - \max_{ab}|u_a - u_b|$ over
+//! corners a of the one and b of the other primitive is tried as well.
 
 use crate::collide::{Candidates, Surface, distance};
 use crate::math::Vec3;
@@ -20,7 +22,8 @@ pub(super) struct Sift {
     /// Distances less radii of vertices and triangles, and of edges, or what they are at least \[m\].
     vertex_triangle: Vec<f64>,
     edge_edge: Vec<f64>,
-    /// The larger |e| of each vertex at x and x1, and T of each body there.
+    /// u of each vertex at x and x1, the larger |e|, and T of each body there.
+    moved: Vec<[Vec3; 2]>,
     stray: Vec<f64>,
     shift: Vec<[Vec3; 2]>,
 }
@@ -44,27 +47,40 @@ fn boxes_apart<const A: usize>(y: &[Vec3; 4]) -> f64 {
 }
 
 impl Sift {
-    /// Takes the distances of all pairs at x; drops pairs that are farther apart than `most` \[m\]. Beyond `exact` \[m\] the
-    /// distance of boxes serves.
+    /// Takes the distances of all pairs at x; drops pairs that stay farther apart than `most` \[m\] on the way to x1, if there is
+    /// one. Far beyond that the distance of boxes serves.
     pub(super) fn measure(
         &mut self,
         surface: &Surface,
         x: &[Vec3],
-        exact: f64,
+        x1: Option<&[Vec3]>,
         most: f64,
         pairs: &mut Candidates,
     ) {
         let at = |i: u32| x[i as usize];
+        // What the way of a pair leaves of its distance, and rounding.
+        let limit = |first: &[u32], second: &[u32]| {
+            let Some(x1) = x1 else { return most };
+            let u = |i: u32| x1[i as usize] - x[i as usize];
+            let mut approach = 0.0f64;
+            for &a in first {
+                let u_a = u(a);
+                for &b in second {
+                    approach = approach.max((u_a - u(b)).norm_squared());
+                }
+            }
+            (most + approach.sqrt()) * (1.0 + ROUNDING)
+        };
         let list = &mut self.vertex_triangle;
         list.clear();
         pairs.vertex_triangle.retain(|&[v, t]| {
             let [a, b, c] = surface.triangles[t as usize];
             let (y, xi) = ([at(v), at(a), at(b), at(c)], surface.radius(v) + surface.radius(a));
-            let mut d = boxes_apart::<1>(&y) - xi;
-            if !(d > exact) {
+            let (mut d, limit) = (boxes_apart::<1>(&y) - xi, limit(&[v], &[a, b, c]));
+            if !(d > limit) {
                 d = distance::point_triangle(&y).d2.sqrt() - xi;
             }
-            let keep = !(d > most);
+            let keep = !(d > limit);
             if keep {
                 list.push(d);
             }
@@ -73,13 +89,13 @@ impl Sift {
         let list = &mut self.edge_edge;
         list.clear();
         pairs.edge_edge.retain(|&[e, f]| {
-            let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
-            let (y, xi) = ([at(a), at(b), at(c), at(d)], surface.radius(a) + surface.radius(c));
-            let mut d = boxes_apart::<2>(&y) - xi;
-            if !(d > exact) {
+            let ([p, q], [r, s]) = (surface.edges[e as usize], surface.edges[f as usize]);
+            let (y, xi) = ([at(p), at(q), at(r), at(s)], surface.radius(p) + surface.radius(r));
+            let (mut d, limit) = (boxes_apart::<2>(&y) - xi, limit(&[p, q], &[r, s]));
+            if !(d > limit) {
                 d = distance::edge_edge(&y).d2.sqrt() - xi;
             }
-            let keep = !(d > most);
+            let keep = !(d > limit);
             if keep {
                 list.push(d);
             }
@@ -91,6 +107,8 @@ impl Sift {
     pub(super) fn follow(&mut self, surface: &Surface, reference: &[Vec3], x: &[Vec3], x1: &[Vec3]) {
         self.stray.clear();
         self.shift.clear();
+        self.moved.clear();
+        self.moved.extend(reference.iter().zip(x.iter().zip(x1)).map(|(y, (x, x1))| [x - y, x1 - y]));
         for body in &surface.bodies {
             let range = body.vertices.start as usize..body.vertices.end as usize;
             let (y, y0, y1) = (&reference[range.clone()], &x[range.clone()], &x1[range]);
@@ -118,6 +136,19 @@ impl Sift {
         (a[0] - b[0]).norm_squared().max((a[1] - b[1]).norm_squared())
     }
 
+    /// How much nearer two primitives with these corners may have come, squared \[m²\].
+    #[inline(always)]
+    fn approach2(&self, first: &[u32], second: &[u32]) -> f64 {
+        let mut most = 0.0f64;
+        for &a in first {
+            for &b in second {
+                let (a, b) = (&self.moved[a as usize], &self.moved[b as usize]);
+                most = most.max((a[0] - b[0]).norm_squared()).max((a[1] - b[1]).norm_squared());
+            }
+        }
+        most
+    }
+
     /// The pairs of `all` that may come within `gap` \[m\], less those that `leave` names by their bodies (a half-plane is
     /// `u32::MAX`).
     pub(super) fn choose(
@@ -136,17 +167,27 @@ impl Sift {
             let short = d - (gap + ea + eb) * (1.0 + ROUNDING);
             short > 0.0 && short * short > self.closed(a, b) * (1.0 + 4.0 * ROUNDING)
         };
+        let apart = |d: f64, first: &[u32], second: &[u32]| {
+            let short = d - gap * (1.0 + ROUNDING);
+            short > 0.0 && short * short > self.approach2(first, second) * (1.0 + 4.0 * ROUNDING)
+        };
         for (&[v, t], &d) in all.vertex_triangle.iter().zip(&self.vertex_triangle) {
             let [p, q, r] = surface.triangles[t as usize];
             let (a, b) = (vertex(v), vertex(p));
-            if !far(d, a, b, stray(v), stray(p).max(stray(q)).max(stray(r))) && !leave(a, b) {
+            if !far(d, a, b, stray(v), stray(p).max(stray(q)).max(stray(r)))
+                && !leave(a, b)
+                && !apart(d, &[v], &[p, q, r])
+            {
                 out.vertex_triangle.push([v, t]);
             }
         }
         for (&[e, f], &d) in all.edge_edge.iter().zip(&self.edge_edge) {
             let ([p, q], [r, s]) = (surface.edges[e as usize], surface.edges[f as usize]);
             let (a, b) = (edge(e), edge(f));
-            if !far(d, a, b, stray(p).max(stray(q)), stray(r).max(stray(s))) && !leave(a, b) {
+            if !far(d, a, b, stray(p).max(stray(q)), stray(r).max(stray(s)))
+                && !leave(a, b)
+                && !apart(d, &[p, q], &[r, s])
+            {
                 out.edge_edge.push([e, f]);
             }
         }
@@ -218,7 +259,7 @@ mod tests {
             let mut all = Candidates::default();
             Broad::default().near(&surface, &x0, 3.0, 1_000_000, &mut all).unwrap();
             let mut sift = Sift::default();
-            sift.measure(&surface, &x0, 1.0, 3.0, &mut all);
+            sift.measure(&surface, &x0, None, 3.0, &mut all);
             sift.follow(&surface, &x0, &x, &x1);
             let mut live = Candidates::default();
             sift.choose(&surface, &all, gap, |_, _| false, &mut live);
@@ -252,5 +293,53 @@ mod tests {
             }
         }
         assert!(dropped > 1000 && kept > 100 && near > 10, "{dropped} {kept} {near}");
+    }
+
+    /// Every pair that comes within the gap near a way is kept, wherever each vertex is within half the collar of it.
+    #[test]
+    fn what_comes_near_along_a_way_is_kept() {
+        let mut random = Random::new(12);
+        let (gap, collar) = (0.1, 0.2);
+        let (mut dropped, mut near) = (0, 0);
+        for _ in 0..20 {
+            let surface = sheets();
+            let mut point = |size: f64| Vec3::from_fn(|_, _| random.between(-size, size));
+            let shifts = [point(0.8), point(0.8)];
+            let (mut x, mut x1) = (Vec::new(), Vec::new());
+            for i in 0..50 {
+                let (k, layer) = (i % 25, i / 25);
+                x.push(Vec3::new((k % 5) as f64, (k / 5) as f64, 0.6 * layer as f64) + point(0.1));
+                x1.push(x[i] + shifts[layer] + point(0.1));
+            }
+            let mut all = Candidates::default();
+            Broad::default().swept(&surface, &x, &x1, gap + collar, 1_000_000, &mut all).unwrap();
+            let before = all.len();
+            Sift::default().measure(&surface, &x, Some(&x1), gap + collar, &mut all);
+            dropped += before - all.len();
+            for k in 0..10 {
+                let t = f64::from(k) / 9.0;
+                let y: Vec<Vec3> = x
+                    .iter()
+                    .zip(&x1)
+                    .map(|(x, x1)| {
+                        let c = point(1.0);
+                        x + t * (x1 - x) + 0.5 * collar * c / c.norm().max(1.0)
+                    })
+                    .collect();
+                let mut close = Candidates::default();
+                Broad::default().near(&surface, &y, gap, 1_000_000, &mut close).unwrap();
+                let mut set = crate::collide::ContactSet::default();
+                set.update(&surface, &close, &y, gap);
+                for c in &set.contacts {
+                    near += 1;
+                    let list = match c.kind {
+                        crate::collide::Kind::EdgeEdge => &all.edge_edge,
+                        _ => &all.vertex_triangle,
+                    };
+                    assert!(list.binary_search(&c.pair).is_ok(), "{:?} {:?}", c.kind, c.pair);
+                }
+            }
+        }
+        assert!(dropped > 1000 && near > 1000, "{dropped} {near}");
     }
 }

@@ -5,6 +5,7 @@ use super::rigid_modes::RigidModes;
 use crate::math::{Blocks, Mat3, Vec3, add_triple, set_triple, triple};
 use crate::model::{LinearRow, Model};
 use crate::solve::block_matrix::BlockMatrix;
+use crate::solve::bordered::{Bordered, LongRows};
 use crate::solve::cg::CgStop;
 use crate::solve::direct::{Direct, Factor};
 use crate::solve::linear::{LinearReport, LinearSolver, Preconditioner, SolvedBy};
@@ -18,6 +19,9 @@ use crate::solve::linear::{LinearReport, LinearSolver, Preconditioner, SolvedBy}
 pub(super) struct Equations {
     /// Blocks of H over all blocks, filled by the terms of the potential.
     pub list: Blocks,
+    /// Long rows of H over all blocks: it is the sum of the blocks and their squares.
+    pub long: LongRows,
+    bordered: Bordered,
     free: Blocks,
     matrix: BlockMatrix,
     direct: Direct,
@@ -58,6 +62,7 @@ impl Equations {
     /// An empty matrix.
     pub(super) fn start(&mut self, model: &Model) {
         self.list.entries.clear();
+        self.long.clear();
         self.told.clear();
         let n = model.layout.particles;
         if self.row.len() == n {
@@ -84,6 +89,9 @@ impl Equations {
                 out[*i as usize] += block.trace() / 3.0;
             }
         }
+        for (i, v) in (0..self.long.len()).flat_map(|k| self.long.row(k)) {
+            out[*i as usize] += v.norm_squared() / 3.0;
+        }
         out
     }
 
@@ -95,6 +103,7 @@ impl Equations {
                 add_triple(b, *i as usize, &-(block * triple(delta, *j as usize)));
             }
         }
+        self.long.add_times(-1.0, delta, b);
     }
 
     /// δ with H δ = b in what may move, zero elsewhere.
@@ -131,8 +140,10 @@ impl Equations {
                 .direct
                 .factor(&self.matrix, Some(&self.places))
                 .map_err(crate::solve::linear::LinearError::from)?;
-            let residual = self.direct.solve(&self.matrix, &self.b, &mut self.x, None);
-            let sound = factor == Factor::Cholesky && self.x.iter().all(|x| x.is_finite());
+            let bordered = factor == Factor::Cholesky
+                && (self.bordered.rows.is_empty() || self.bordered.factor(&mut self.direct, self.b.len()));
+            let residual = if bordered { self.solve_factored(false) } else { f64::INFINITY };
+            let sound = bordered && self.x.iter().all(|x| x.is_finite());
             report.linear = Some(LinearReport {
                 solver: SolvedBy::Direct,
                 iterations: 0,
@@ -162,6 +173,16 @@ impl Equations {
         Ok(())
     }
 
+    /// x from the factors at hand and the right-hand side b or `rest`; the residual.
+    fn solve_factored(&mut self, rest: bool) -> f64 {
+        let b = if rest { &self.rest } else { &self.b };
+        if self.bordered.rows.is_empty() {
+            self.direct.solve(&self.matrix, b, &mut self.x, None)
+        } else {
+            self.bordered.solve(&mut self.direct, &self.matrix, b, &mut self.x)
+        }
+    }
+
     /// δ ← x.
     fn spread(&self, model: &Model, delta: &mut [f64]) {
         for (i, &r) in self.row.iter().enumerate() {
@@ -182,7 +203,7 @@ impl Equations {
             LinearSolver::Automatic { tolerance } => (tolerance, ITERATE),
         };
         let free = contact.affine.iter().filter(|first| !contact.held[**first as usize]).count();
-        let only_affine = 4 * free == self.rows && contact.rows.is_empty();
+        let only_affine = 4 * free == self.rows && contact.rows.is_empty() && self.long.is_empty();
         let whole = contact.affine.iter().all(|&first| {
             let held = |k: usize| contact.held[first as usize + k];
             (1..4).all(|k| held(k) == held(0))
@@ -280,7 +301,7 @@ impl Equations {
                 break;
             }
             self.started = true;
-            self.direct.solve(&self.matrix, &self.rest, &mut self.x, None);
+            self.solve_factored(true);
         }
         self.started = false;
     }
@@ -350,5 +371,14 @@ impl Equations {
             }
         }
         self.matrix.refill(self.rows, &self.free);
+        let rows = &mut self.bordered.rows;
+        rows.clear();
+        for k in 0..self.long.len() {
+            let free = self.long.row(k).iter().filter(|(i, _)| self.row[*i as usize] != HELD);
+            rows.push(free.map(|(i, v)| {
+                let C = model.filters.block(*i as usize).unwrap_or_else(Mat3::identity);
+                (self.row[*i as usize], C * v)
+            }));
+        }
     }
 }

@@ -17,6 +17,7 @@
 //! $f_1'$ and $\theta f_1/|u|$ is taken, with a caution θ of each body that grows when a step had to be cut and shrinks
 //! when the energy fell by much more than the half of the slope that a right curvature promises.
 
+use super::augmented::Rows;
 use super::sift::Sift;
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
@@ -30,6 +31,10 @@ const MOST_PAIRS: usize = 20_000_000;
 const COLLAR: f64 = 10.0;
 /// Collar of a list along a way, as a part of the way.
 const SWEPT_COLLAR: f64 = 0.5;
+/// Part of half the collar that the way itself may take.
+const WAY: f64 = 0.9;
+/// Pairs are chosen for this many gaps beyond the gap, so that the choice serves for short ways to come.
+const SLACK: f64 = 0.25;
 
 /// What touches now, what rubs, and who is near.
 #[derive(Debug, Default)]
@@ -38,35 +43,35 @@ pub(super) struct Touch {
     candidates: Candidates,
     sift: Sift,
     /// Where vertices were when candidates were sought. Sought at rest, with a collar c, every vertex may go c/2 from
-    /// there; along a way, c/2 out of the box of its way.
+    /// there; along a way, c/2 from a point of the way, all at the same time of it.
     reference: Vec<Vec3>,
     collar: f64,
     /// Ends of the ways along which candidates were sought; empty if at rest.
     ends: Vec<Vec3>,
     pub set: ContactSet,
     /// κ of each contact, faded \[N/m\].
-    kappa: Vec<f64>,
+    pub(super) kappa: Vec<f64>,
     /// Pairs of nearly parallel edges: number of the contact, κ and dm/dc.
-    faded: Vec<(u32, f64, f64)>,
+    pub(super) faded: Vec<(u32, f64, f64)>,
     /// κ of each vertex \[N/m\].
-    stiffness: Vec<f64>,
-    forces: Vec<Vec3>,
-    stiffnesses: Vec<Sym3>,
+    pub(super) stiffness: Vec<f64>,
+    pub(super) forces: Vec<Vec3>,
+    pub(super) stiffnesses: Vec<Sym3>,
     /// Vertices now, and where a step would take them.
     pub x: Vec<Vec3>,
     pub x1: Vec<Vec3>,
     /// Vertices that slip counts from.
     start: Vec<Vec3>,
-    rub: ContactSet,
+    pub(super) rub: ContactSet,
     /// μλ of each contact that rubs \[N\].
-    load: Vec<f64>,
+    pub(super) load: Vec<f64>,
     /// Slip below which friction is smoothed, and the gap at which contact begins \[m\].
     slip: f64,
     gap: f64,
     /// θ of each body: how much of the curvature that never overshoots friction takes along the slip, 0 … 1.
     pub caution: Vec<f64>,
     /// False if nothing can touch.
-    active: bool,
+    pub(super) active: bool,
     /// Σ |f| |x| over the contacts of each body \[J\].
     pub rounding: Vec<f64>,
     /// Energy of barrier and friction by bodies, where it was taken last \[J\].
@@ -79,12 +84,28 @@ pub(super) struct Touch {
     /// Bodies that are left alone: pairs of two of them do not count.
     quiet: Vec<bool>,
     /// The candidates that count and may come near from x to x1; to be chosen anew if stale.
-    live: Candidates,
-    stale: bool,
+    pub(super) live: Candidates,
+    pub(super) stale: bool,
+    /// Where vertices were at the end of the way that pairs were chosen for.
+    chosen: Vec<Vec3>,
+    /// `sift` knows the way that was covered last.
+    followed: bool,
+    /// `set` holds the contacts at x.
+    at_x: bool,
+    loads: Vec<f64>,
+    /// Mean length of an edge at the start \[m\].
+    pub edge: f64,
+    /// What presses in place of barriers, if it does.
+    pub(super) rows: Rows,
+}
+
+/// Largest distance of vertices, squared \[m²\].
+fn far2(a: &[Vec3], b: &[Vec3]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).norm_squared()).fold(0.0, f64::max)
 }
 
 /// Divides what a contact has between its bodies: by halves, or all of it to the one that can move.
-fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out: &mut [f64]) {
+pub(super) fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out: &mut [f64]) {
     let free = |b: u32| b != u32::MAX && !contact.surface.bodies[b as usize].prescribed();
     match bodies.map(free) {
         [true, true] => bodies.iter().for_each(|&b| out[b as usize] += 0.5 * amount),
@@ -118,14 +139,17 @@ impl Touch {
         self.active = contact.can_touch();
         contact.positions(start, &mut self.start);
         (self.slip, self.gap) = (slip, contact.gap);
+        let edges = &contact.edge_length2;
+        self.edge = (edges.iter().sum::<f64>() / edges.len().max(1) as f64).sqrt();
         let bodies = contact.surface.bodies.len();
         for list in [&mut self.caution, &mut self.rounding, &mut self.share] {
             list.clear();
             list.resize(bodies, 0.0);
         }
         self.load.clear();
-        self.rub = ContactSet::default();
+        self.rub.clear();
         self.quiet.clear();
+        self.at_x = false;
     }
 
     /// Sets κ of every vertex: `mass_factor` times the mass for affine bodies, the mean of the diagonal for nodes.
@@ -150,33 +174,34 @@ impl Touch {
         if !self.active {
             return Ok(1.0);
         }
-        self.stale = true;
-        let far = |a: &[Vec3], b: &[Vec3]| {
-            a.iter().zip(b).map(|(a, b)| (a - b).norm_squared()).fold(0.0, f64::max).sqrt()
-        };
         if self.collar > 0.0 && self.reference.len() == self.x.len() {
             let held = if self.ends.is_empty() {
-                let reach = far(&self.x, &self.reference).max(far(&self.x1, &self.reference));
-                2.0 * reach <= self.collar
+                let reach2 = far2(&self.x, &self.reference).max(far2(&self.x1, &self.reference));
+                4.0 * reach2 <= self.collar * self.collar
             } else {
-                self.within_boxes(&self.x) && self.within_boxes(&self.x1)
+                self.along_way(&self.x) && self.along_way(&self.x1)
             };
             if held {
-                self.sift.follow(&contact.surface, &self.reference, &self.x, &self.x1);
+                self.followed = false;
+                self.stale |= !self.serves(contact);
                 return Ok(1.0);
             }
         }
-        let motion = far(&self.x, &self.x1);
+        (self.stale, self.followed) = (true, false);
+        let motion = far2(&self.x, &self.x1).sqrt();
         let most = COLLAR * contact.gap;
         let surface = &contact.surface;
-        if 2.0 * motion <= most {
-            self.collar = (4.0 * motion).clamp(contact.gap, most);
-            self.reference.clone_from(&self.x);
-            let radius = contact.gap + self.collar;
+        let collar = (4.0 * motion).clamp(contact.gap, most);
+        let (reach, radius) = (0.5 * WAY * collar, contact.gap + collar);
+        if motion <= 2.0 * reach {
+            self.collar = collar;
+            // About the end of the way, since the next one goes on from there, or as far as the way allows.
+            let part = if motion > reach { reach / motion } else { 1.0 };
+            self.reference.clear();
+            self.reference.extend(self.x.iter().zip(&self.x1).map(|(x, x1)| x + part * (x1 - x)));
             self.ends.clear();
-            self.broad.near(surface, &self.x, radius, MOST_PAIRS, &mut self.candidates)?;
-            self.sift.measure(surface, &self.x, radius, radius, &mut self.candidates);
-            self.sift.follow(surface, &self.reference, &self.x, &self.x1);
+            self.broad.near(surface, &self.reference, radius, MOST_PAIRS, &mut self.candidates)?;
+            self.sift.measure(surface, &self.reference, None, radius, &mut self.candidates);
             return Ok(1.0);
         }
         self.reference.clone_from(&self.x);
@@ -187,19 +212,39 @@ impl Touch {
         if swept.alpha < 1.0 {
             self.collar = 0.0;
         }
-        let exact = radius + self.collar;
-        self.sift.measure(surface, &self.x, exact, f64::INFINITY, &mut self.candidates);
-        self.sift.follow(surface, &self.reference, &self.x, &self.x1);
+        self.sift.measure(surface, &self.x, Some(&self.x1), radius, &mut self.candidates);
         Ok(swept.alpha)
     }
 
-    /// True if every vertex is in the box of the way that candidates were sought along, moved out by half the collar: two
-    /// that are within the gap of each other then have overlapping boxes, and so do primitives of such vertices.
-    fn within_boxes(&self, x: &[Vec3]) -> bool {
-        let margin = 0.5 * self.collar;
-        x.iter().zip(self.reference.iter().zip(&self.ends)).all(|(x, (a, b))| {
-            (0..3).all(|k| x[k] >= a[k].min(b[k]) - margin && x[k] <= a[k].max(b[k]) + margin)
-        })
+    /// True if the last choice of pairs holds all that come within the gap between x and x1: a pair that was left out was
+    /// farther apart than gap and slack at the end of the way then, and no vertex is farther than half the slack from there.
+    fn serves(&self, contact: &ContactModel) -> bool {
+        let slack2 = (0.5 * SLACK * contact.gap).powi(2);
+        self.chosen.len() == self.x.len()
+            && far2(&self.x, &self.chosen) <= slack2
+            && far2(&self.x1, &self.chosen) <= slack2
+    }
+
+    /// True if all vertices are within half the collar of where the way that candidates were sought along has them at one time
+    /// t. Such places, $x_i + t u_i + c_i$ with 0 ≤ t ≤ 1 and |c| ≤ c/2, are a convex set, so that what moves on a straight line
+    /// from one to another stays in it; and a pair that was dropped, farther apart than gap, collar and what its corners
+    /// approach each other on the way, is never within the gap there.
+    fn along_way(&self, x: &[Vec3]) -> bool {
+        let ways = || x.iter().zip(self.reference.iter().zip(&self.ends)).map(|(x, (a, b))| (x - a, b - a));
+        let (mut along, mut whole) = (0.0, 0.0);
+        ways().for_each(|(moved, way)| {
+            along += way.dot(&moved);
+            whole += way.norm_squared();
+        });
+        let t = if whole > 0.0 { (along / whole).clamp(0.0, 1.0) } else { 0.0 };
+        let most = 0.25 * self.collar * self.collar;
+        ways().all(|(moved, way)| (moved - t * way).norm_squared() <= most)
+    }
+
+    /// x1 becomes x, where the contacts were taken.
+    pub(super) fn arrive(&mut self) {
+        std::mem::swap(&mut self.x, &mut self.x1);
+        self.at_x = true;
     }
 
     /// True if pairs are left out.
@@ -221,23 +266,27 @@ impl Touch {
     }
 
     /// Chooses the pairs that count and may come near, if that was put off.
-    fn choose(&mut self, contact: &ContactModel) {
+    pub(super) fn choose(&mut self, contact: &ContactModel) {
         if !self.stale {
             return;
         }
         self.stale = false;
         let (surface, all) = (&contact.surface, &self.candidates);
+        if !std::mem::replace(&mut self.followed, true) {
+            self.sift.follow(surface, &self.reference, &self.x, &self.x1);
+        }
+        self.chosen.clone_from(&self.x1);
+        let gap = contact.gap * (1.0 + SLACK);
         if !self.leaves_out() {
-            return self.sift.choose(surface, all, contact.gap, |_, _| false, &mut self.live);
+            return self.sift.choose(surface, all, gap, |_, _| false, &mut self.live);
         }
         let quiet =
             |b: u32| b == u32::MAX || self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
-        self.sift.choose(surface, all, contact.gap, |a, b| quiet(a) && quiet(b), &mut self.live);
+        self.sift.choose(surface, all, gap, |a, b| quiet(a) && quiet(b), &mut self.live);
     }
 
     /// Follows the pairs with a vertex that is `changed` from x to x1 and lowers `part` of their vertices to how far each pair
-    /// may go, at most 1. With none named all are followed; else ways must be parts of those of the last call. Returns the
-    /// part of the way that was looked at.
+    /// may go, at most 1. With none named all are followed. Returns the part of the way that was looked at.
     pub(super) fn free_vertices(
         &mut self,
         contact: &ContactModel,
@@ -251,27 +300,35 @@ impl Touch {
         if !self.x1.iter().all(|x| x.iter().all(|x| x.is_finite())) {
             return Ok(0.0);
         }
-        let mut covered = 1.0;
-        if changed.is_none() {
-            covered = self.cover(contact)?;
-            self.choose(contact);
-        }
+        // Where some vertices stop and others go on the ways of bodies are others, even if each of them is a part of its old one.
+        let covered = self.cover(contact)?;
         let follows = |v: &u32| changed.is_none_or(|c| c[*v as usize]);
         let options = CcdOptions { rest, ..CcdOptions::default() };
-        self.live.each_vertex_time(
-            &contact.surface,
-            &self.x,
-            &self.x1,
-            &options,
-            |vertices, _| f64::from(u8::from(vertices.iter().any(follows))),
-            |vertices, _, t| {
-                for v in vertices {
-                    let part = &mut part[v as usize];
-                    *part = part.min(t);
-                }
-            },
-        );
+        let longest = |vertices: [u32; 4]| f64::from(u8::from(vertices.iter().any(follows)));
+        let mut take = |vertices: [u32; 4], t: f64| {
+            for v in vertices {
+                let part = &mut part[v as usize];
+                *part = part.min(t);
+            }
+        };
+        if self.only_contacts(contact, rest) {
+            let take = |c: &Contact, t: f64| take(c.vertices, t);
+            let of = |c: &Contact| longest(c.vertices);
+            self.set.each_time(&contact.surface, &self.x, &self.x1, &options, of, take);
+            return Ok(covered);
+        }
+        self.choose(contact);
+        let of = |v: [u32; 4], _: [u32; 2]| longest(v);
+        let take = |v: [u32; 4], _: [u32; 2], t: f64| take(v, t);
+        self.live.each_vertex_time(&contact.surface, &self.x, &self.x1, &options, of, take);
         Ok(covered)
+    }
+
+    /// True if nothing but the contacts at x can stop a way to x1: pairs that are farther apart than the gap keep `rest` of it
+    /// however they move, since no vertex goes far.
+    fn only_contacts(&self, contact: &ContactModel, rest: f64) -> bool {
+        let most = 0.499 * (1.0 - rest) * contact.gap;
+        self.at_x && !self.rows.on && far2(&self.x, &self.x1) <= most * most
     }
 
     /// Follows the pairs from x to x1: `longest` says how far a pair of bodies is followed, `take` gets how far it may
@@ -281,7 +338,7 @@ impl Touch {
         contact: &ContactModel,
         rest: f64,
         longest: impl Fn([u32; 2]) -> f64,
-        take: impl FnMut([u32; 2], f64),
+        mut take: impl FnMut([u32; 2], f64),
     ) -> Result<f64, TooMany> {
         if !self.active {
             return Ok(1.0);
@@ -290,8 +347,14 @@ impl Touch {
             return Ok(0.0);
         }
         let covered = self.cover(contact)?;
-        self.choose(contact);
         let options = CcdOptions { rest, ..CcdOptions::default() };
+        if self.only_contacts(contact, rest) {
+            let of = |c: &Contact| longest(c.bodies);
+            let take = |c: &Contact, t: f64| take(c.bodies, t);
+            self.set.each_time(&contact.surface, &self.x, &self.x1, &options, of, take);
+            return Ok(covered);
+        }
+        self.choose(contact);
         self.live.each_time(&contact.surface, &self.x, &self.x1, &options, longest, take);
         Ok(covered)
     }
@@ -302,7 +365,11 @@ impl Touch {
         if !self.active {
             return 0.0;
         }
+        if self.rows.on {
+            return self.rows_energy(contact, ahead);
+        }
         self.choose(contact);
+        self.at_x = !ahead;
         let x = if ahead { &self.x1 } else { &self.x };
         self.set.update(&contact.surface, &self.live, x, contact.gap);
         self.kappa.clear();
@@ -333,8 +400,8 @@ impl Touch {
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         self.share.fill(0.0);
         (self.pressing, self.rubbing) = (0.0, 0.0);
-        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            let energy = kappa * barrier.at(c.gap)[0];
+        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
+            let energy = if self.rows.on { self.rows.energy(k, c, x) } else { kappa * barrier.at(c.gap)[0] };
             divide(contact, c.bodies, energy, &mut self.share);
             self.pressing += energy;
         }
@@ -357,8 +424,8 @@ impl Touch {
         contact.positions(start, &mut self.start);
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         let planes = contact.surface.bodies.len() as u32;
-        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            let normal = -kappa * barrier.at(c.gap)[1];
+        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
+            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * barrier.at(c.gap)[1] };
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
             let ratio = law.at(u.norm())[2];
             let point = c.vertices.iter().zip(&c.weights).filter(|(_, w)| **w > 0.0);
@@ -383,8 +450,9 @@ impl Touch {
         let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
         self.forces.clear();
         self.stiffnesses.clear();
-        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            let [_, first, second] = barrier.at(c.gap);
+        self.rows.evaluate(&self.set.contacts, &self.x);
+        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
+            let [_, first, second] = if self.rows.on { self.rows.at(k) } else { barrier.at(c.gap) };
             self.forces.push(-kappa * first * c.normal);
             let rounding = (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
             divide(contact, c.bodies, rounding, &mut self.rounding);
@@ -461,17 +529,23 @@ impl Touch {
             return;
         }
         let barrier = LogBarrier { gap_max: self.gap };
-        let mut loads = Vec::with_capacity(self.set.contacts.len());
-        for (c, kappa) in self.set.contacts.iter().zip(&self.kappa) {
-            loads.push(-friction_of(contact, c) * kappa * barrier.at(c.gap)[1]);
+        let mut loads = std::mem::take(&mut self.loads);
+        loads.clear();
+        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
+            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * barrier.at(c.gap)[1] };
+            loads.push(friction_of(contact, c) * normal);
         }
-        self.compare(&loads);
-        if loads.iter().all(|l| *l == 0.0) {
-            self.rub = ContactSet::default();
+        if self.rows.on {
+            self.compare_pairs(&loads);
+        } else {
+            self.compare(&loads);
+        }
+        self.loads = std::mem::replace(&mut self.load, loads);
+        if self.load.iter().all(|l| *l == 0.0) {
+            self.rub.clear();
             self.load.clear();
         } else {
-            self.rub = self.set.clone();
-            self.load = loads;
+            self.rub.copy_from(&self.set);
         }
     }
 

@@ -1,0 +1,349 @@
+//! The linear system where all that moves are affine bodies without joints: boxes, stones, links of a chain net.
+//!
+//! $H$ has a dense 12×12 block per body, inertia and stiffness and all contacts of it, and one per pair of bodies that
+//! touch. Contacts of a pair come summed already ([`ContactSet::add_hessian`](crate::collide::ContactSet::add_hessian)), so
+//! they are added to their two or three blocks and nothing is sorted but the pairs. Each island has its own factor over its
+//! bodies ([`BlockCholesky`]), whose places are kept while the same bodies touch.
+
+use super::islands::{Islands, NONE};
+use super::potential::Potential;
+use crate::collide::{HessianSink, Sym3};
+use crate::math::Mat3;
+use crate::model::{ContactModel, Model};
+use crate::solve::block_cholesky::{Block, BlockCholesky, zero};
+use rayon::prelude::*;
+
+type Block12 = Block<12>;
+
+/// No body: the block is held.
+const HELD: u32 = u32::MAX;
+/// Bodies of an island from which on conjugate gradients are faster.
+const MOST: usize = 150;
+
+/// H of all bodies, and how it is solved.
+#[derive(Debug, Default)]
+pub(super) struct Bodies {
+    /// Body of each block, and the first block of each body.
+    body: Vec<u32>,
+    first: Vec<u32>,
+    /// Inertia and stiffness, and the same with contacts.
+    bare: Vec<Block12>,
+    diagonal: Vec<Block12>,
+    /// Pairs of bodies, low number first, rising, and where their blocks are: row of the second, column of the first.
+    pairs: Vec<([u32; 2], u32)>,
+    blocks: Vec<Block12>,
+    used: usize,
+    parts: Vec<Part>,
+    /// Island part of each group, and place of each body in its part.
+    part: Vec<u32>,
+    place: Vec<u32>,
+}
+
+/// One island.
+#[derive(Debug, Default)]
+struct Part {
+    bodies: Vec<u32>,
+    pairs: Vec<[u32; 2]>,
+    blocks: Vec<u32>,
+    x: Vec<f64>,
+    factor: BlockCholesky<12>,
+}
+
+/// True if the model has nothing but affine bodies that move, all of them without joints, and forces with an energy.
+pub(super) fn only_bodies(model: &Model, contact: &ContactModel) -> bool {
+    let held = contact.held.iter().filter(|h| **h).count();
+    let free = |first: u32| (first..first + 4).all(|i| !contact.held[i as usize]);
+    let bodies = contact.affine.iter().filter(|&&first| free(first)).count();
+    model.layout.nv == 3 * model.layout.particles
+        && !contact.has_joints()
+        && model.constraints.is_empty()
+        && model.robots.is_empty()
+        && model.filters.len() <= held
+        && model.forces.iter().all(|f| f.force.is_conservative())
+        && held + 4 * bodies == model.layout.particles
+}
+
+/// Adds a 3×3 block at its place, and its mirror image.
+#[inline(always)]
+fn add(H: &mut Block12, i: usize, j: usize, block: &Mat3) {
+    for c in 0..3 {
+        for r in 0..3 {
+            H[3 * j + c][3 * i + r] += block[(r, c)];
+        }
+    }
+    if i != j {
+        for c in 0..3 {
+            for r in 0..3 {
+                H[3 * i + r][3 * j + c] += block[(r, c)];
+            }
+        }
+    }
+}
+
+/// Adds a symmetric 3×3 block at rows i, columns j.
+#[inline(always)]
+fn add_symmetric(H: &mut Block12, i: usize, j: usize, N: &Sym3) {
+    let [xx, xy, xz, yy, yz, zz] = *N;
+    let columns = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+    for c in 0..3 {
+        for r in 0..3 {
+            H[3 * j + c][3 * i + r] += columns[c][r];
+        }
+    }
+}
+
+impl Bodies {
+    /// Takes inertia and forces where the potential was evaluated last, and no contacts. False if a force acts on what is
+    /// carried or joins two bodies.
+    pub(super) fn assemble(&mut self, model: &Model, contact: &ContactModel, potential: &Potential) -> bool {
+        if self.body.len() != model.layout.particles {
+            self.body.clear();
+            self.body.resize(model.layout.particles, HELD);
+            self.first.clear();
+            for &first in contact.affine.iter().filter(|&&first| !contact.held[first as usize]) {
+                let body = self.first.len() as u32;
+                self.body[first as usize..first as usize + 4].fill(body);
+                self.first.push(first);
+            }
+        }
+        self.bare.clear();
+        self.bare.resize(self.first.len(), zero());
+        let Self { body, first, bare, .. } = self;
+        let mut good = true;
+        potential.each_block(model, &mut |i, j, block| {
+            let (Some(&a), Some(&b)) = (body.get(i), body.get(j)) else {
+                good = false;
+                return;
+            };
+            if a == HELD || b == HELD {
+                return;
+            }
+            good &= a == b;
+            if a == b {
+                let origin = first[a as usize] as usize;
+                add(&mut bare[a as usize], i - origin, j - origin, block);
+            }
+        });
+        self.diagonal.clone_from(&self.bare);
+        self.pairs.clear();
+        self.used = 0;
+        good
+    }
+
+    /// The block of bodies a < b.
+    fn pair(&mut self, a: u32, b: u32) -> &mut Block12 {
+        let at = match self.pairs.last() {
+            Some((last, _)) if *last < [a, b] => self.pairs.len(),
+            _ => self.pairs.partition_point(|(p, _)| *p < [a, b]),
+        };
+        if self.pairs.get(at).is_none_or(|(p, _)| *p != [a, b]) {
+            self.pairs.insert(at, ([a, b], self.used as u32));
+            if self.blocks.len() == self.used {
+                self.blocks.push(zero());
+            }
+            self.blocks[self.used] = zero();
+            self.used += 1;
+        }
+        let slot = self.pairs[at].1 as usize;
+        &mut self.blocks[slot]
+    }
+
+    /// δ ← H⁻¹ b in the groups that are not done, zero elsewhere. False if that failed or a group is too large: then another
+    /// way must be taken.
+    pub(super) fn solve(&mut self, islands: &Islands, b: &[f64], delta: &mut Vec<f64>) -> bool {
+        delta.clear();
+        delta.resize(b.len(), 0.0);
+        let Self { body, first, diagonal, pairs, blocks, parts, part, place, .. } = self;
+        part.clear();
+        part.resize(islands.groups, NONE);
+        place.resize(first.len(), 0);
+        let mut used = 0;
+        for (k, &at) in first.iter().enumerate() {
+            let u = islands.unit_of_block[at as usize];
+            if islands.done[u as usize] {
+                continue;
+            }
+            let g = islands.group_of_unit[u as usize] as usize;
+            if part[g] == NONE {
+                part[g] = used as u32;
+                if parts.len() == used {
+                    parts.push(Part::default());
+                }
+                let part = &mut parts[used];
+                part.bodies.clear();
+                part.pairs.clear();
+                part.blocks.clear();
+                part.x.clear();
+                used += 1;
+            }
+            let part = &mut parts[part[g] as usize];
+            place[k] = part.bodies.len() as u32;
+            part.bodies.push(k as u32);
+            part.x.extend_from_slice(&b[3 * at as usize..3 * at as usize + 12]);
+        }
+        if parts[..used].iter().any(|p| p.bodies.len() > MOST) {
+            return false;
+        }
+        for &([a, b], slot) in pairs.iter() {
+            let group = |k: u32| islands.group(first[k as usize] as usize);
+            let g = group(a);
+            if part[g as usize] != NONE && group(b) == g {
+                let part = &mut parts[part[g as usize] as usize];
+                part.pairs.push([place[a as usize], place[b as usize]]);
+                part.blocks.push(slot);
+            }
+        }
+        let one = |part: &mut Part| {
+            let own = part.bodies.iter().map(|&k| &diagonal[k as usize]);
+            let good = part.factor.factor(&part.pairs, own, |k| &blocks[part.blocks[k] as usize]);
+            if good {
+                part.factor.solve(&mut part.x);
+            }
+            good && part.x.iter().all(|x| x.is_finite())
+        };
+        // Islands know nothing of each other: the bits are the same in any order and on any thread.
+        let good = if used > 1 {
+            parts[..used].par_iter_mut().map(one).reduce(|| true, |a, b| a && b)
+        } else {
+            parts[..used].iter_mut().map(one).all(|good| good)
+        };
+        debug_assert_eq!(body.len() * 3, b.len());
+        for part in &parts[..used] {
+            for (k, x) in part.bodies.iter().zip(part.x.chunks_exact(12)) {
+                let at = 3 * first[*k as usize] as usize;
+                delta[at..at + 12].copy_from_slice(x);
+            }
+        }
+        good
+    }
+}
+
+impl HessianSink for Bodies {
+    fn add(&mut self, row: u32, column: u32, N: &Sym3) {
+        let (a, b) = (self.body[row as usize], self.body[column as usize]);
+        if a == HELD || b == HELD {
+            return;
+        }
+        let i = (row - self.first[a as usize]) as usize;
+        let j = (column - self.first[b as usize]) as usize;
+        if a == b {
+            let H = &mut self.diagonal[a as usize];
+            add_symmetric(H, i, j, N);
+            if i != j {
+                add_symmetric(H, j, i, N);
+            }
+        } else if a > b {
+            add_symmetric(self.pair(b, a), i, j, N);
+        } else {
+            add_symmetric(self.pair(a, b), j, i, N);
+        }
+    }
+
+    fn add_patch(&mut self, blocks: &[u32], patch: &[Sym3]) {
+        let body = |k: usize| self.body[blocks[k] as usize];
+        let whole =
+            |k: usize| body(k) != HELD && self.first[body(k) as usize] == blocks[k] && body(k) == body(k + 3);
+        let bodies = blocks.len() / 4;
+        if !(blocks.len() == 4 && whole(0) || blocks.len() == 8 && whole(0) && whole(4)) {
+            let mut k = 0;
+            for (i, &row) in blocks.iter().enumerate() {
+                for &column in &blocks[..=i] {
+                    self.add(row, column, &patch[k]);
+                    k += 1;
+                }
+            }
+            return;
+        }
+        // Place of row i, column j ≤ i in the patch.
+        let at = |i: usize, j: usize| &patch[i * (i + 1) / 2 + j];
+        for side in 0..bodies {
+            let H = &mut self.diagonal[self.body[blocks[4 * side] as usize] as usize];
+            for i in 0..4 {
+                for j in 0..=i {
+                    let N = at(4 * side + i, 4 * side + j);
+                    add_symmetric(H, i, j, N);
+                    if i != j {
+                        add_symmetric(H, j, i, N);
+                    }
+                }
+            }
+        }
+        if bodies == 2 {
+            // Blocks rise, so bodies do.
+            let H = self.pair(self.body[blocks[0] as usize], self.body[blocks[4] as usize]);
+            for i in 0..4 {
+                for j in 0..4 {
+                    add_symmetric(H, i, j, at(4 + i, j));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::touch::Sink;
+    use super::*;
+    use crate::math::{Blocks, Random, triple};
+
+    /// Four bodies, the third of them held: contacts between them, alone and with what is held, whole and in parts.
+    #[test]
+    fn the_answer_solves_the_system_of_all_patches() {
+        let mut random = Random::new(9);
+        let body = |b: u32| if b == 2 { HELD } else { b - u32::from(b > 2) };
+        let mut bodies = Bodies {
+            body: (0..16).map(|i| body(i / 4)).collect(),
+            first: vec![0, 4, 12],
+            diagonal: vec![zero(); 3],
+            ..Bodies::default()
+        };
+        let mut list = Blocks::default();
+        for k in 0..3 {
+            for i in 0..12 {
+                bodies.diagonal[k][i][i] = 50.0;
+            }
+        }
+        let patches: [&[u32]; 6] = [
+            &[0, 1, 2, 3, 4, 5, 6, 7],
+            &[4, 5, 6, 7],
+            &[4, 5, 6, 7, 12, 13, 14, 15],
+            &[0, 1, 2, 3, 4, 5, 6, 7],
+            &[4, 5, 6, 7, 8, 9, 10, 11],
+            &[0, 2, 12],
+        ];
+        for blocks in patches {
+            let w: Vec<f64> = blocks.iter().map(|_| random.between(-1.0, 1.0)).collect();
+            let n = crate::math::Vec3::from_fn(|_, _| random.between(-1.0, 1.0));
+            let N = crate::collide::dyad(1.0, &n);
+            let mut patch = Vec::new();
+            for i in 0..blocks.len() {
+                for j in 0..=i {
+                    patch.push(N.map(|x| w[i] * w[j] * x));
+                }
+            }
+            bodies.add_patch(blocks, &patch);
+            Sink(&mut list).add_patch(blocks, &patch);
+        }
+        let mut islands = Islands::default();
+        islands.unit_of_block = (0..16).map(|i| if i / 4 == 2 { NONE } else { body(i / 4) }).collect();
+        (islands.units, islands.groups) = (3, 1);
+        (islands.group_of_unit, islands.done) = (vec![0; 3], vec![false; 3]);
+        let b: Vec<f64> = (0..48).map(|_| random.between(-1.0, 1.0)).collect();
+        let mut x = Vec::new();
+        assert!(bodies.solve(&islands, &b, &mut x));
+        let free = |i: u32| i / 4 != 2;
+        let mut y: Vec<f64> = x.iter().map(|x| 50.0 * x).collect();
+        for (i, j, block) in list.entries.iter().filter(|e| free(e.0) && free(e.1)) {
+            crate::math::add_triple(&mut y, *i as usize, &(block * triple(&x, *j as usize)));
+        }
+        for k in (0..48).filter(|k| free(k / 3)) {
+            assert!((y[k as usize] - b[k as usize]).abs() < 1e-12, "{k}");
+        }
+        assert!(x[24..36].iter().all(|x| *x == 0.0));
+        // Groups that are done stay where they are, and others do not notice.
+        let alone = x[36..].to_vec();
+        (islands.groups, islands.group_of_unit, islands.done) = (2, vec![0, 0, 1], vec![true, true, false]);
+        assert!(bodies.solve(&islands, &b, &mut x));
+        assert!(x[..36].iter().all(|x| *x == 0.0) && x[36..] != alone[..]);
+    }
+}
