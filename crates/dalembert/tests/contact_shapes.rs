@@ -146,6 +146,7 @@ fn a_net_of_particles_catches_a_ball() {
     let mut springs = SpringSet::between("threads", "net[0]", "net[1]").stiffness(500.0).damping(0.5);
     springs.pairs = (0..n * n).flat_map(pairs).collect();
     s.add(springs);
+    s.add(DragSet { name: "air".into(), on: vec!["net".into()], linear: 0.2, ..DragSet::default() });
     let rim = (0..n * n).filter(|k| k % n == 0 || k % n == n - 1 || k / n == 0 || k / n == n - 1);
     s.add(Fix { on: rim.map(|k| format!("net[{k}]")).collect(), ..Fix::default() });
     s.add(RigidBody::new("ball", Shape::Sphere { radius: 0.15 }).mass(1.0).at([0.0, 0.0, 0.4]));
@@ -158,7 +159,8 @@ fn a_net_of_particles_catches_a_ball() {
         sim.step().unwrap();
         mean += sim.model.contact_force_on(&sim.state, "ball").unwrap().z / 200.0;
     }
-    assert!((mean - 9.81).abs() < 0.3, "{mean}");
+    // The mean of 0.2 s at speeds below 0.01 m/s.
+    assert!((mean - 9.81).abs() < 0.1, "{mean}");
 }
 
 #[test]

@@ -102,6 +102,8 @@ class Tables:
         orientation: ArrayLike | Mapping[str, Any] | None = None,
         velocity: ArrayLike | None = None,
         angular_velocity: ArrayLike | None = None,
+        collide: Literal["automatic", "hull", "surface", "decomposition"] | None = None,
+        decomposition: Mapping[str, Any] | None = None,
     ) -> Handle:
         """A rigid body. Its mass comes from a density, from a mass spread evenly over the shape, or from `mass` with `inertia`.
 
@@ -117,6 +119,8 @@ class Tables:
             orientation: Orientation: a unit quaternion w, x, y, z, or `{ axis, angle }`, or `{ euler = [roll, pitch, yaw] }`. Default: [1, 0, 0, 0].
             velocity: Velocity of its centre of mass, world axes. [m/s] Default: [0, 0, 0].
             angular_velocity: Angular velocity, body axes. [rad/s] Default: [0, 0, 0].
+            collide: As what meshes collide under `impulse` and `lagrange`. Default: "automatic".
+            decomposition: With `collide = "decomposition"`: how finely.
 
         Exactly one of density, mass.
 
@@ -134,6 +138,8 @@ class Tables:
             "orientation": orientation,
             "velocity": velocity,
             "angular_velocity": angular_velocity,
+            "collide": collide,
+            "decomposition": decomposition,
         })
 
     def add_joint(
@@ -333,6 +339,8 @@ class Tables:
         controls: Mapping[str, Any] | None = None,
         drive: Mapping[str, Any] | None = None,
         integrator: Literal["discrete", "implicitfast", "implicit", "euler"] | None = None,
+        collide: Literal["automatic", "hull", "surface", "decomposition"] | None = None,
+        decomposition: Mapping[str, Any] | None = None,
     ) -> Handle:
         """An articulated robot from a URDF or MJCF file, in reduced coordinates. Under `impulse`, and under `lagrange` and `explicit` with `rk4`, `midpoint` or `symplectic_euler`. Quantities: `NAME.JOINT`, `NAME.JOINT.rate`, `NAME.BODY.x`, `NAME.SITE.z`, `NAME.gap`.
 
@@ -349,6 +357,8 @@ class Tables:
             controls: Controls, by actuator.
             drive: What drives it besides its actuators.
             integrator: Which forces a step of `impulse` takes at its end. A file that runs by itself brings its own. Default: "discrete".
+            collide: As what meshes collide under `impulse` and `lagrange`. Default: "automatic".
+            decomposition: With `collide = "decomposition"`: how finely.
 
         Exactly one of file, text.
         """
@@ -365,6 +375,8 @@ class Tables:
             "controls": controls,
             "drive": drive,
             "integrator": integrator,
+            "collide": collide,
+            "decomposition": decomposition,
         })
 
     def add_soft(
@@ -594,6 +606,7 @@ class Tables:
         mass: float | ArrayLike | None = None,
         total_mass: float | None = None,
         velocity: ArrayLike | None = None,
+        radius: float | None = None,
     ) -> Handle:
         """A named set of particles. Without an arrangement it is a single particle at `position`.
 
@@ -608,6 +621,7 @@ class Tables:
             mass: Mass of each particle, or a list with one mass for each. [kg] Default: 1.
             total_mass: Mass of the whole set, divided evenly. [kg]
             velocity: Velocity of each particle at the start, or a list with one velocity for each. [m/s] Default: [0, 0, 0].
+            radius: Radius with which each touches rigid bodies, robots and grounds under `impulse`; without one they pass through. Particles do not touch each other. [m]
 
         At most one of positions, chain, grid, cloth, cloud.
 
@@ -624,6 +638,7 @@ class Tables:
             "mass": mass,
             "total_mass": total_mass,
             "velocity": velocity,
+            "radius": radius,
         })
 
     def add_points(
