@@ -332,7 +332,7 @@ impl Touch {
                 left.push(other);
             }
             let found = known.next_if(|h| h.of.key() == key);
-            let mut held = found.unwrap_or_else(|| Held {
+            let mut held = found.unwrap_or(Held {
                 of: Multiplier { bodies: key.0, kind: key.1, pair: key.2, lambda: 0.0, growth: 1.0 },
                 target: f64::NAN,
                 error: f64::INFINITY,
