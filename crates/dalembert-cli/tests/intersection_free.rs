@@ -62,5 +62,6 @@ scenes!(
     ipc_screw_nut,
     ipc_soft_ball,
     ipc_soft_bowl,
+    ipc_multipliers,
     ipc_stack,
 );

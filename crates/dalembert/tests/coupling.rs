@@ -306,6 +306,7 @@ fn joints_that_do_not_fit_an_articulation_are_named() {
     scene.articulation[0] = ArticulationItem::new("arm", &["j0", "jx"]).floating("lnik0");
     let text = scene.build().unwrap_err().to_string();
     assert!(text.contains("jx") && text.contains("lnik0"), "{text}");
+    let (mut scene, _) = chain(2, false);
     scene.articulation[0] = ArticulationItem::new("arm", &["j0", "j1"]).welded(["hnad".to_string()]);
     let text = scene.build().unwrap_err().to_string();
     assert!(text.contains("hnad"), "{text}");

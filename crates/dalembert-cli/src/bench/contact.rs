@@ -198,6 +198,41 @@ pub(super) fn heap(b: &mut Bencher) {
     }
 }
 
+/// A heap that has come to rest and sleeps, and what a step costs of the same heap when nothing may sleep.
+pub(super) fn asleep(b: &mut Bencher) {
+    const MOST_STEPS: u32 = 1_200;
+    let n = 500;
+    let mut scene = heap_scene(n);
+    if let Method::Impulse(settings) = &mut scene.method {
+        settings.sleep_after = 0.5;
+    }
+    let mut sim = build(scene);
+    let sleeps = |sim: &Simulation| !sim.state.rest.is_empty() && sim.state.rest.iter().all(|r| *r < 0.0);
+    let mut settling = 0;
+    while !sleeps(&sim) && settling < MOST_STEPS {
+        step(&mut sim);
+        settling += 1;
+    }
+    let rested = sleeps(&sim);
+    // The clock of a thread ticks in milliseconds.
+    let long = Window { warm: 0, steps: 50_000, runs: 1 };
+    let sleeping = on_one_thread(|| watch(&mut sim, long));
+    let mut awake = build(heap_scene(n));
+    awake.state.copy_from(&sim.state);
+    awake.state.rest.clear();
+    let full = on_one_thread(|| watch(&mut awake, Window { warm: 0, steps: 100, runs: b.repeat.min(3) }));
+    let note = if rested {
+        format!(
+            "{:.4} % of {:.3} ms awake; asleep after {settling} steps",
+            100.0 * sleeping.seconds / full.seconds,
+            1e3 * full.seconds
+        )
+    } else {
+        format!("still awake after {MOST_STEPS} steps")
+    };
+    b.row("contact_asleep", n, if rested { sleeping.seconds } else { f64::NAN }, note);
+}
+
 /// Ragdolls of 11 boxes and 10 joints dropped on the floor.
 pub(super) fn ragdolls(b: &mut Bencher) {
     let count = 1_000;

@@ -55,8 +55,11 @@ pub(super) fn boxes(n: usize, settings: Ipc) -> Scene {
 
 /// Mean over the steps of the fall with contact, and over the last steps.
 pub(super) fn ipc_boxes(b: &mut Bencher) {
-    for (n, until) in [(3, 100), (5, 100), (10, 60)] {
-        let mut sim = build(boxes(n, Ipc::default()));
+    use ContactPotential::{Augmented, Barrier};
+    for (n, until, potential) in
+        [(3, 100, Barrier), (3, 100, Augmented), (5, 100, Barrier), (5, 100, Augmented), (10, 60, Barrier)]
+    {
+        let mut sim = build(boxes(n, Ipc { potential, ..Ipc::default() }));
         let mut rows = Vec::new();
         on_one_thread(|| {
             for _ in 0..until {
@@ -89,6 +92,11 @@ pub(super) fn ipc_boxes(b: &mut Bencher) {
         };
         let window = |from: usize, to: usize| &rows[rows.len().min(from)..rows.len().min(to)];
         let first = if n == 10 { 20 } else { 10 };
+        if potential == Augmented {
+            note("boxes_impact_augmented", window(first, first + 10));
+            note("boxes_settled_augmented", window(30, 100));
+            continue;
+        }
         note("boxes_impact", window(first, first + 10));
         note("boxes_settled", window(30, 100));
         boxes_asleep(b, n);

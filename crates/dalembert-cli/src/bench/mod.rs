@@ -123,6 +123,11 @@ const BENCHES: &[Bench] = &[
     Bench { name: "pyramid", about: "pyramids of 528 and 3003 boxes, dt = 1/60 s", run: contact::pyramid },
     Bench { name: "heap", about: "500 and 3000 boxes dropped as a block, dt = 1/60 s", run: contact::heap },
     Bench {
+        name: "contact_asleep",
+        about: "a heap of 500 boxes that has fallen asleep, beside the same heap kept awake",
+        run: contact::asleep,
+    },
+    Bench {
         name: "contact_ragdolls",
         about: "1000 ragdolls of 11 bodies dropped on the floor, dt = 1/60 s",
         run: contact::ragdolls,

@@ -19,21 +19,23 @@ pub(super) enum Axis {
 const PARALLEL: f64 = 1e-5;
 
 /// Two boxes, the second seen from the first.
-struct Pair {
-    C: Mat3,
-    d_A: Vec3,
-    d_B: Vec3,
+pub(super) struct Pair {
+    /// Axes of b in those of a.
+    pub(super) C: Mat3,
+    /// From the centre of b to that of a, in the axes of a and of b.
+    pub(super) d_A: Vec3,
+    pub(super) d_B: Vec3,
 }
 
 impl Pair {
-    fn new(a: &Frame, b: &Frame) -> Self {
+    pub(super) fn new(a: &Frame, b: &Frame) -> Self {
         let d = a.x - b.x;
         Self { C: a.R.tr_mul(&b.R), d_A: a.R.tr_mul(&d), d_B: b.R.tr_mul(&d) }
     }
 
-    /// s of one axis and the sign that turns the axis from b towards a; `None` for parallel edges.
+    /// s of one axis; `None` for parallel edges.
     #[inline(always)]
-    fn separation(&self, h_a: &Vec3, h_b: &Vec3, axis: Axis) -> Option<(f64, f64)> {
+    fn separation(&self, h_a: &Vec3, h_b: &Vec3, axis: Axis) -> Option<f64> {
         let C = &self.C;
         let (d, reach, length) = match axis {
             Axis::FaceA(i) => {
@@ -52,10 +54,6 @@ impl Pair {
             Axis::Edges(i, j) => {
                 let (i, j) = (i as usize, j as usize);
                 let (k, l) = ((i + 1) % 3, (i + 2) % 3);
-                let length = (C[(k, j)] * C[(k, j)] + C[(l, j)] * C[(l, j)]).sqrt();
-                if length < PARALLEL {
-                    return None;
-                }
                 // e_i × c has component −c_l along k and c_k along l.
                 let d = self.d_A[l] * C[(k, j)] - self.d_A[k] * C[(l, j)];
                 let (p, q) = ((j + 1) % 3, (j + 2) % 3);
@@ -64,11 +62,14 @@ impl Pair {
                     + h_a[l] * C[(k, j)].abs()
                     + h_b[p] * C[(i, q)].abs()
                     + h_b[q] * C[(i, p)].abs();
+                let length = (C[(k, j)] * C[(k, j)] + C[(l, j)] * C[(l, j)]).sqrt();
+                if length < PARALLEL {
+                    return None;
+                }
                 (d, reach, length)
             }
         };
-        let sign = if d < 0.0 { -1.0 } else { 1.0 };
-        Some(((d.abs() - reach) / length, sign))
+        Some((d.abs() - reach) / length)
     }
 }
 
@@ -83,8 +84,8 @@ fn direction(a: &Frame, b: &Frame, axis: Axis, sign: f64) -> Vec3 {
 }
 
 /// s of one direction, the one that decided last time.
-pub(super) fn separation_along(a: &Frame, h_a: &Vec3, b: &Frame, h_b: &Vec3, axis: Axis) -> f64 {
-    Pair::new(a, b).separation(h_a, h_b, axis).map_or(f64::NEG_INFINITY, |(s, _)| s)
+pub(super) fn separation_along(pair: &Pair, h_a: &Vec3, h_b: &Vec3, axis: Axis) -> f64 {
+    pair.separation(h_a, h_b, axis).unwrap_or(f64::NEG_INFINITY)
 }
 
 /// What the fifteen directions say.
@@ -95,38 +96,83 @@ pub(super) struct Separated {
     pub(super) normal: Vec3,
     /// The largest s \[m\].
     pub(super) s: f64,
+    /// Turns the axis into the normal.
+    pub(super) sign: f64,
 }
 
 /// The direction with the largest s. Faces win ties, within rounding, over edges, and faces of a over those of b.
-pub(super) fn separate(a: &Frame, h_a: &Vec3, b: &Frame, h_b: &Vec3, enough: f64) -> Separated {
-    let pair = Pair::new(a, b);
+pub(super) fn separate(
+    pair: &Pair,
+    (a, h_a): (&Frame, &Vec3),
+    (b, h_b): (&Frame, &Vec3),
+    enough: f64,
+) -> Separated {
     let size = h_a.amax() + h_b.amax();
     let mut best = (f64::NEG_INFINITY, Axis::FaceA(0), 1.0);
-    let mut consider = |axis: Axis, bonus: f64| {
-        if let Some((s, sign)) = pair.separation(h_a, h_b, axis)
-            && s > best.0 + bonus
-        {
-            best = (s, axis, sign);
-        }
-        best.0 > enough
-    };
-    'search: {
+    if !pair.faces(h_a, h_b, 1e-12 * size, enough, &mut best) {
+        pair.edges(h_a, h_b, 1e-9 * size, enough, &mut best);
+    }
+    let (s, axis, sign) = best;
+    Separated { axis, normal: direction(a, b, axis, sign), s, sign }
+}
+
+type Best = (f64, Axis, f64);
+
+/// Takes `new` if it is larger by more than `bonus`; true if that is enough.
+#[inline(always)]
+fn consider(best: &mut Best, (s, d, axis): (f64, f64, Axis), bonus: f64, enough: f64) -> bool {
+    if s > best.0 + bonus {
+        *best = (s, axis, if d < 0.0 { -1.0 } else { 1.0 });
+    }
+    best.0 > enough
+}
+
+impl Pair {
+    /// All six faces, as [`separation`](Self::separation) has them; true if one is enough.
+    #[inline(always)]
+    fn faces(&self, h_a: &Vec3, h_b: &Vec3, bonus: f64, enough: f64, best: &mut Best) -> bool {
+        let q = self.C.abs();
         for i in 0..3 {
-            if consider(Axis::FaceA(i), 0.0) {
-                break 'search;
+            let reach = h_a[i] + h_b.x * q[(i, 0)] + h_b.y * q[(i, 1)] + h_b.z * q[(i, 2)];
+            let d = self.d_A[i];
+            if consider(best, (d.abs() - reach, d, Axis::FaceA(i as u8)), 0.0, enough) {
+                return true;
             }
         }
-        for i in 0..3 {
-            if consider(Axis::FaceB(i), 1e-12 * size) {
-                break 'search;
+        for j in 0..3 {
+            let reach = h_b[j] + h_a.x * q[(0, j)] + h_a.y * q[(1, j)] + h_a.z * q[(2, j)];
+            let d = self.d_B[j];
+            if consider(best, (d.abs() - reach, d, Axis::FaceB(j as u8)), bonus, enough) {
+                return true;
             }
         }
-        for i in 0..9 {
-            if consider(Axis::Edges(i / 3, i % 3), 1e-9 * size) {
-                break 'search;
+        false
+    }
+
+    /// All nine pairs of edges.
+    #[inline(always)]
+    fn edges(&self, h_a: &Vec3, h_b: &Vec3, bonus: f64, enough: f64, best: &mut Best) {
+        const NEXT: [usize; 5] = [0, 1, 2, 0, 1];
+        let (C, q) = (&self.C, self.C.abs());
+        for i in 0..3 {
+            let (k, l) = (NEXT[i + 1], NEXT[i + 2]);
+            for j in 0..3 {
+                let (m, n) = (NEXT[j + 1], NEXT[j + 2]);
+                let d = self.d_A[l] * C[(k, j)] - self.d_A[k] * C[(l, j)];
+                let reach = h_a[k] * q[(l, j)] + h_a[l] * q[(k, j)] + h_b[m] * q[(i, n)] + h_b[n] * q[(i, m)];
+                let overlap = d.abs() - reach;
+                // Overlaps only grow when they are divided by the length, which is at most 1.
+                if overlap < 0.0 && overlap <= best.0 {
+                    continue;
+                }
+                let length = (C[(k, j)] * C[(k, j)] + C[(l, j)] * C[(l, j)]).sqrt();
+                if length < PARALLEL {
+                    continue;
+                }
+                if consider(best, (overlap / length, d, Axis::Edges(i as u8, j as u8)), bonus, enough) {
+                    return;
+                }
             }
         }
     }
-    let (s, axis, sign) = best;
-    Separated { axis, normal: direction(a, b, axis, sign), s }
 }

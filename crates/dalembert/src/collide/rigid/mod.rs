@@ -15,6 +15,7 @@
 //! lower bound: last step's direction, kept in terms of the features that defined it, decides most pairs by itself.
 //! Book: "Rigid contact".
 
+mod box_face;
 mod boxes;
 mod clip;
 mod convex;

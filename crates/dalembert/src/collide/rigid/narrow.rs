@@ -1,6 +1,7 @@
 //! Two shapes: the normal, the gap and the points of their contact.
 
-use super::boxes::{self, Axis};
+use super::box_face::along_face;
+use super::boxes::{self, Axis, Pair};
 use super::clip::{Patch, Points, best_four, clip};
 use super::convex::{Convex, Core};
 use super::geometry::{Frame, Geometry};
@@ -158,23 +159,28 @@ enum Boxes {
 }
 
 fn box_box(A: &Frame, h: &Vec3, B: &Frame, k: &Vec3, margin: f64, w: &mut Witness) -> Boxes {
+    let pair = Pair::new(A, B);
     if let Witness::Box(axis) = *w
-        && boxes::separation_along(A, h, B, k, axis) > margin
+        && boxes::separation_along(&pair, h, k, axis) > margin
     {
         return Boxes::Apart;
     }
-    let found = boxes::separate(A, h, B, k, margin);
+    let found = boxes::separate(&pair, (A, h), (B, k), margin);
     *w = Witness::Box(found.axis);
     if !(found.s <= margin) {
         return Boxes::Apart;
     }
+    // A pair of points as near as the planes proves that the planes are the best ones.
+    let slack = 1e-9 * (h.amax() + k.amax());
     let n = found.normal;
+    let along = (found.axis, found.sign);
+    if let Some(flat) = along_face(&pair, (A, h), (B, k), along, n, found.s, margin) {
+        return if flat.least <= found.s + slack { Boxes::Touch(flat.manifold) } else { Boxes::Corners };
+    }
     let face = |frame: &Frame, half: &Vec3, d: &Vec3| {
         Convex { core: Core::Box(*half), frame: *frame, radius: 0.0 }.patch(d)
     };
     let points = clip(&face(A, h, &-n), &face(B, k, &n), &n, found.s, margin);
-    // A pair of points as near as the planes proves that the planes are the best ones.
-    let slack = 1e-9 * (h.amax() + k.amax());
     if points.least() <= found.s + slack { Boxes::Touch(points.manifold()) } else { Boxes::Corners }
 }
 

@@ -205,7 +205,7 @@ impl Bodies {
         let good = if used > 1 {
             parts[..used].par_iter_mut().map(one).reduce(|| true, |a, b| a && b)
         } else {
-            parts[..used].iter_mut().map(one).all(|good| good)
+            parts[..used].iter_mut().all(one)
         };
         debug_assert_eq!(body.len() * 3, b.len());
         for part in &parts[..used] {

@@ -86,8 +86,9 @@ impl Ipc {
     ) -> Result<(), StepError> {
         w.begin(self, model, state, h)?;
         for pass in 1..=self.friction_passes.max(1) {
-            self.newton_held(model, state, h, w, report)?;
-            if !w.touch_friction(model) || pass == self.friction_passes {
+            let ended = self.newton_held(model, state, h, w, report)?;
+            let again = w.touch_friction(model);
+            if !(ended && again) || pass == self.friction_passes {
                 break;
             }
         }
@@ -99,7 +100,8 @@ impl Ipc {
         Ok(())
     }
 
-    /// Newton's iteration, and multipliers of joints until they hold.
+    /// Newton's iteration, and multipliers of joints until they hold. False if iterations ran out: more rounds of what does
+    /// not converge would only take time.
     fn newton_held(
         &self,
         model: &Model,
@@ -107,20 +109,23 @@ impl Ipc {
         h: f64,
         w: &mut IpcWork,
         report: &mut StepReport,
-    ) -> Result<(), StepError> {
+    ) -> Result<bool, StepError> {
         for _ in 0..JOINT_ROUNDS {
-            self.newton(model, state, h, w, report)?;
+            if !self.newton(model, state, h, w, report)? {
+                return Ok(false);
+            }
             let Some(contact) = model.contact.as_ref().filter(|_| !w.joints.is_empty()) else {
-                return Ok(());
+                return Ok(true);
             };
             if w.joints.update(contact, &w.q) <= JOINT_PART * self.tolerance * h {
-                return Ok(());
+                return Ok(true);
             }
         }
         report.unfinished = true;
-        Ok(())
+        Ok(true)
     }
 
+    /// False if iterations ran out.
     fn newton(
         &self,
         model: &Model,
@@ -128,7 +133,7 @@ impl Ipc {
         h: f64,
         w: &mut IpcWork,
         report: &mut StepReport,
-    ) -> Result<(), StepError> {
+    ) -> Result<bool, StepError> {
         let limit = report.iterations + self.most_newton;
         let mut rounds = 0;
         if !w.islands.several() {
@@ -164,11 +169,11 @@ impl Ipc {
                 continue;
             }
             if w.rest(self, model, &speeds) {
-                return Ok(());
+                return Ok(true);
             }
             if report.iterations >= limit || w.touch.rows.stalled() {
                 report.unfinished = true;
-                return Ok(());
+                return Ok(report.iterations < limit);
             }
         }
     }

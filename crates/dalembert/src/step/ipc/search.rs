@@ -130,77 +130,93 @@ impl IpcWork {
     /// Shortens ways until all are free. On entry the ways of changed groups are to be made anew.
     fn settle(&mut self, model: &Model, state: &State, rest: f64) -> Result<(), StepError> {
         self.bend(model);
-        let Some(contact) = &model.contact else { return Ok(()) };
-        if std::mem::take(&mut self.steps.known) || self.touch.rows.on {
+        if model.contact.is_none() || std::mem::take(&mut self.steps.known) || self.touch.rows.on {
             return Ok(());
         }
         self.steps.scaled.clear();
         self.steps.scaled.resize(self.islands.groups, false);
         for round in 0.. {
             self.go(model);
-            let Self { islands, steps, touch, .. } = self;
-            let Steps { part, straight, changed, free, scaled, .. } = steps;
-            let group = |b: u32| if b == NONE { NONE } else { islands.group_of_body[b as usize] };
-            free.clear();
-            free.resize(islands.groups, 1.0);
-            let cells = std::cell::Cell::from_mut(&mut free[..]).as_slice_of_cells();
-            let is = |g: u32| g != NONE && changed[g as usize];
-            let of = |g: u32| if g == NONE { 1.0 } else { cells[g as usize].get() };
-            let longest = |bodies: [u32; 2]| {
-                let [a, b] = bodies.map(group);
-                let again = a == b && a != NONE && scaled[a as usize];
-                if again || !(is(a) || is(b)) { 0.0 } else { of(a).max(of(b)) }
-            };
-            let take = |bodies: [u32; 2], t: f64| {
-                for g in bodies.map(group).into_iter().filter(|g| *g != NONE) {
-                    let cell = &cells[g as usize];
-                    cell.set(cell.get().min(t));
-                }
-            };
-            let covered = touch.free_parts(contact, rest, longest, take).map_err(|e| crowded(&e, state))?;
-            if covered < 1.0 {
-                free.iter_mut().for_each(|f| *f = f.min(covered));
-            }
-            let least = free.iter().copied().fold(1.0, f64::min);
+            let least = self.free_ways(model, state, rest)?;
             if least >= 1.0 {
                 return Ok(());
             }
-            let all_straight = islands.groups == 1 && straight[0];
-            if all_straight || round >= SETTLING {
-                // Of what was looked at, every part is free.
-                self.way.iter_mut().for_each(|w| *w *= least);
-                part.iter_mut().for_each(|p| *p *= least);
-                straight.fill(true);
+            let one_chord = self.islands.groups == 1 && self.steps.straight[0];
+            if one_chord || round >= SETTLING {
+                self.scale_all(least);
                 self.go(model);
                 return Ok(());
             }
-            // A shorter way of a body that turns is another chord, which may meet something else.
-            let mut bent = false;
-            for g in 0..islands.groups {
-                changed[g] = free[g] < 1.0;
-                scaled[g] = changed[g] && straight[g];
-                if changed[g] {
-                    free[g] *= if round < 2 { 1.0 } else { 0.5 };
-                    part[g] *= free[g];
-                    bent |= !straight[g];
-                }
-            }
-            for (i, w) in self.way.chunks_exact_mut(3).enumerate() {
-                let g = self.islands.group(i);
-                if g != NONE && self.steps.changed[g as usize] && self.steps.straight[g as usize] {
-                    w.iter_mut().for_each(|w| *w *= self.steps.free[g as usize]);
-                }
-            }
-            if bent {
-                let keep = self.steps.changed.clone();
-                for g in 0..keep.len() {
-                    self.steps.changed[g] &= !self.steps.straight[g];
-                }
-                self.bend(model);
-                self.steps.changed = keep;
-            }
+            self.shorten_groups(model, if round < 2 { 1.0 } else { 0.5 });
         }
         Ok(())
+    }
+
+    /// free ← how far each group may go, all at the same time; returns the least. Only pairs with a group that has changed are
+    /// looked at, and not those within a group whose way is a part of one that was looked at.
+    fn free_ways(&mut self, model: &Model, state: &State, rest: f64) -> Result<f64, StepError> {
+        let Self { islands, steps, touch, .. } = self;
+        let Steps { changed, free, scaled, .. } = steps;
+        free.clear();
+        free.resize(islands.groups, 1.0);
+        let Some(contact) = &model.contact else { return Ok(1.0) };
+        let group = |b: u32| if b == NONE { NONE } else { islands.group_of_body[b as usize] };
+        let cells = std::cell::Cell::from_mut(&mut free[..]).as_slice_of_cells();
+        let is = |g: u32| g != NONE && changed[g as usize];
+        let of = |g: u32| if g == NONE { 1.0 } else { cells[g as usize].get() };
+        let longest = |bodies: [u32; 2]| {
+            let [a, b] = bodies.map(group);
+            let again = a == b && a != NONE && scaled[a as usize];
+            if again || !(is(a) || is(b)) { 0.0 } else { of(a).max(of(b)) }
+        };
+        let take = |bodies: [u32; 2], t: f64| {
+            for g in bodies.map(group).into_iter().filter(|g| *g != NONE) {
+                let cell = &cells[g as usize];
+                cell.set(cell.get().min(t));
+            }
+        };
+        let covered = touch.free_parts(contact, rest, longest, take).map_err(|e| crowded(&e, state))?;
+        if covered < 1.0 {
+            free.iter_mut().for_each(|f| *f = f.min(covered));
+        }
+        Ok(free.iter().copied().fold(1.0, f64::min))
+    }
+
+    /// Every way by one factor: of what was looked at, every part is free.
+    fn scale_all(&mut self, factor: f64) {
+        self.way.iter_mut().for_each(|w| *w *= factor);
+        self.steps.part.iter_mut().for_each(|p| *p *= factor);
+        self.steps.straight.fill(true);
+    }
+
+    /// Shortens the ways of groups that were stopped, to `factor` times what is free. A straight way is cut; a shorter way of
+    /// a body that turns is another chord, which may meet something else and is looked at anew.
+    fn shorten_groups(&mut self, model: &Model, factor: f64) {
+        let Steps { part, straight, changed, free, scaled, .. } = &mut self.steps;
+        let mut bent = false;
+        for g in 0..self.islands.groups {
+            changed[g] = free[g] < 1.0;
+            scaled[g] = changed[g] && straight[g];
+            if changed[g] {
+                free[g] *= factor;
+                part[g] *= free[g];
+                bent |= !straight[g];
+            }
+        }
+        for (i, w) in self.way.chunks_exact_mut(3).enumerate() {
+            let g = self.islands.group(i);
+            if g != NONE && scaled[g as usize] {
+                w.iter_mut().for_each(|w| *w *= free[g as usize]);
+            }
+        }
+        if bent {
+            let keep = changed.clone();
+            for (changed, scaled) in changed.iter_mut().zip(scaled) {
+                *changed &= !*scaled;
+            }
+            self.bend(model);
+            self.steps.changed = keep;
+        }
     }
 
     /// Where all that moves are nodes and something is in the way: every node goes as far along δ as it may. True if that
@@ -503,3 +519,7 @@ impl IpcWork {
 
 /// Part of a gap that the first guess leaves.
 const GUESS_REST: f64 = 0.3;
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

@@ -28,6 +28,7 @@ use super::direct::project;
 use super::direct::{CLIMB, SOFT, STIFF};
 use super::rows::BoundRow;
 use super::sweep::{Contact, Field, Side, Spin, spin_answer, tangents};
+use super::swift::Swift;
 use super::{ContactWork, NONE};
 use crate::math::{Mat3, Vec3, triple};
 
@@ -42,7 +43,7 @@ const PATIENCE: u32 = 2;
 
 /// What unknowns belong to.
 #[derive(Debug, Clone, Copy)]
-enum Unit {
+pub(super) enum Unit {
     /// A contact.
     Cone(usize),
     /// The spin friction of a contact.
@@ -58,20 +59,29 @@ struct Axis {
     c: [f64; 3],
 }
 
+/// Where a unit whose one side is a link has its columns: cluster, W and stride; sign; first unknown; column.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    cluster: [u32; 3],
+    sign: f64,
+    at: usize,
+    column: usize,
+}
+
 /// Buffers.
 #[derive(Debug, Default)]
 pub(super) struct Dense {
-    n: usize,
+    pub(super) n: usize,
     /// What there is, and its first unknown.
-    units: Vec<(Unit, usize)>,
+    pub(super) units: Vec<(Unit, usize)>,
     /// Symmetric.
-    W: Vec<f64>,
+    pub(super) W: Vec<f64>,
     q: Vec<f64>,
-    p: Vec<f64>,
+    pub(super) p: Vec<f64>,
     step: Vec<f64>,
     trial: Vec<f64>,
     /// W p + q of p, and of the trial.
-    u: Vec<f64>,
+    pub(super) u: Vec<f64>,
     trial_u: Vec<f64>,
     kept: Vec<f64>,
     /// ρ of each unit.
@@ -82,14 +92,17 @@ pub(super) struct Dense {
     best: Vec<f64>,
     unit: Vec<f64>,
     axes: Vec<Axis>,
+    /// Of units whose one side is a link.
+    columns: Vec<Placed>,
     /// CᵀW, two numbers more a row than there are unknowns; then the factor of 1 + CᵀWC, the upper half; y.
     V: Vec<f64>,
     G: Vec<f64>,
     y: Vec<f64>,
     stiff: f64,
-    tolerance: f64,
+    pub(super) tolerance: f64,
     /// How far a velocity is from what its law allows at p.
-    left: f64,
+    pub(super) left: f64,
+    swift: Swift,
 }
 
 /// y += a x.
@@ -100,7 +113,7 @@ fn add(y: &mut [f64], a: f64, x: &[f64]) {
 
 /// Σ a b, four sums side by side.
 #[inline(always)]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, b4) = (a.as_chunks::<4>(), b.as_chunks::<4>());
     let mut sum = [0.0; 4];
     for (a, b) in a4.0.iter().zip(b4.0) {
@@ -111,11 +124,11 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// What a search works on.
-struct Parts<'a> {
+pub(super) struct Parts<'a> {
     field: &'a Field,
-    contacts: &'a mut [Contact],
+    pub(super) contacts: &'a mut [Contact],
     spins: &'a mut [Spin],
-    rows: &'a mut [BoundRow],
+    pub(super) rows: &'a mut [BoundRow],
 }
 
 impl ContactWork {
@@ -247,7 +260,7 @@ impl Parts<'_> {
     }
 
     /// ρ of a unit over `stiff`.
-    fn weight(&self, unit: Unit) -> f64 {
+    pub(super) fn weight(&self, unit: Unit) -> f64 {
         match unit {
             Unit::Cone(k) => 3.0 / self.contacts[k].W.trace(),
             Unit::Spin(k) => 3.0 / self.spins[self.contacts[k].spin as usize].W.trace().max(1e-300),
@@ -256,7 +269,7 @@ impl Parts<'_> {
     }
 
     /// P.
-    fn project(&self, unit: Unit, y: &Vec3, pressed: f64) -> Vec3 {
+    pub(super) fn project(&self, unit: Unit, y: &Vec3, pressed: f64) -> Vec3 {
         match unit {
             Unit::Cone(k) => onto_cone(y, &self.contacts[k].normal, self.contacts[k].friction, |_, _| {}),
             Unit::Spin(k) => {
@@ -357,12 +370,12 @@ impl Dense {
     }
 
     /// The numbers of unit i in a list; a row has one.
-    fn of(&self, list: &[f64], i: usize) -> Vec3 {
+    pub(super) fn of(&self, list: &[f64], i: usize) -> Vec3 {
         let (unit, at) = self.units[i];
         if let Unit::Row(_) = unit { Vec3::new(list[at], 0.0, 0.0) } else { triple(&list[at..], 0) }
     }
 
-    fn dim(unit: Unit) -> usize {
+    pub(super) fn dim(unit: Unit) -> usize {
         if let Unit::Row(_) = unit { 1 } else { 3 }
     }
 
@@ -384,12 +397,30 @@ impl Dense {
         if first <= tolerance {
             return first;
         }
+        let mut swift = std::mem::take(&mut self.swift);
+        let done = self.go_swiftly(parts, &mut swift);
+        self.swift = swift;
+        if done {
+            let p = std::mem::take(&mut self.p);
+            self.take(parts, x, &p);
+            self.p = p;
+            return self.left;
+        }
         self.best.clear();
         self.best.extend_from_slice(&self.p);
         let (mut best, mut patience, mut stiffest) = (first, PATIENCE, STIFF);
         self.stiff = STIFF;
         for k in 0..ROUNDS {
             let done = self.round(parts, k == 0);
+            if done && self.left > tolerance && self.left < first {
+                // The sets may be known by now.
+                let left = self.left;
+                let mut swift = std::mem::take(&mut self.swift);
+                if !self.go_swiftly(parts, &mut swift) {
+                    self.left = left;
+                }
+                self.swift = swift;
+            }
             let left = if done { self.left } else { f64::INFINITY };
             let better = left < best;
             if better {
@@ -500,7 +531,11 @@ impl Dense {
     /// W from those of the clusters, where all sides are links.
     fn gather(&mut self, parts: &Parts) {
         let n = self.n;
+        let done = self.gather_one_tree(parts);
         for (a, &(unit, i)) in self.units.iter().enumerate() {
+            if done && !matches!(unit, Unit::Row(_)) {
+                continue;
+            }
             for &(other, j) in &self.units[..=a] {
                 match (unit, other) {
                     (Unit::Row(a), Unit::Row(b)) => {
@@ -545,6 +580,32 @@ impl Dense {
         }
     }
 
+    /// The part of contacts where each has one side, all in one cluster; false if it is otherwise.
+    fn gather_one_tree(&mut self, parts: &Parts) -> bool {
+        let n = self.n;
+        self.columns.clear();
+        for &(unit, at) in self.units.iter().filter(|(unit, _)| !matches!(unit, Unit::Row(_))) {
+            let mut links = parts.links(unit);
+            let Some((sign, columns, column)) = links.next() else { return false };
+            let cluster = [columns.first, columns.W, columns.stride];
+            if links.next().is_some() || self.columns.first().is_some_and(|f| f.cluster != cluster) {
+                return false;
+            }
+            self.columns.push(Placed { cluster, sign, at, column: column as usize });
+        }
+        for &Placed { cluster: [_, W, stride], sign, at, column } in &self.columns {
+            for r in 0..3 {
+                let from = W as usize + (column + r) * stride as usize;
+                let from = &parts.field.numbers[from..from + stride as usize];
+                let to = &mut self.W[(at + r) * n..(at + r + 1) * n];
+                for other in &self.columns {
+                    (0..3).for_each(|k| to[other.at + k] = sign * other.sign * from[other.column + k]);
+                }
+            }
+        }
+        true
+    }
+
     /// u ← W p + q for a list of impulses.
     fn velocities(&self, p: &[f64], u: &mut [f64]) {
         u.copy_from_slice(&self.q);
@@ -553,14 +614,14 @@ impl Dense {
         }
     }
 
-    fn velocities_of_p(&mut self) {
+    pub(super) fn velocities_of_p(&mut self) {
         let mut u = std::mem::take(&mut self.u);
         self.velocities(&self.p, &mut u);
         self.u = u;
     }
 
     /// How far velocities are from what the laws allow, the farthest.
-    fn unrest(&self, parts: &Parts, p: &[f64], u: &[f64]) -> f64 {
+    pub(super) fn unrest(&self, parts: &Parts, p: &[f64], u: &[f64]) -> f64 {
         let (mut worst, mut pressed) = (0.0f64, 0.0);
         for (i, &(unit, _)) in self.units.iter().enumerate() {
             let own = self.of(p, i);
@@ -743,9 +804,9 @@ impl Dense {
         for (Axis { at, c }, a) in axes.iter().zip(&*y) {
             (0..3).filter(|k| c[*k] != 0.0).for_each(|k| step[at + k] -= a * c[k]);
         }
-        V.clear();
         V.resize(r * wide, 0.0);
         for (Axis { at, c }, V) in axes.iter().zip(V.chunks_exact_mut(wide)) {
+            V.fill(0.0);
             for k in (0..3).filter(|k| c[*k] != 0.0) {
                 add(V, c[k], &W[(at + k) * n..(at + k + 1) * n]);
             }

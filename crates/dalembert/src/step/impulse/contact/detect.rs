@@ -162,6 +162,7 @@ impl ContactWork {
                     gap: p.gap,
                     nodes,
                     impact: -1.0,
+                    speed: 0.0,
                     soft: law.compliance.is_some(),
                     place,
                 });
@@ -310,8 +311,8 @@ impl ContactWork {
             let mut c = self.contacts[k];
             self.respond(&mut c);
             let n = c.normal;
-            let before = n.dot(&self.field.relative(&self.start, &c));
-            let rate = n.dot(&self.field.relative(&self.free, &c));
+            let old = self.field.relative(&self.start, &c);
+            let before = n.dot(&old);
             let mut normal = if info.gap > 0.0 { -info.gap / h } else { 0.0 };
             if let Some(compliance) = law.compliance {
                 let (kp, kd) = match compliance {
@@ -326,6 +327,7 @@ impl ContactWork {
                 c.softness = s.regularization / h;
                 self.respond(&mut c);
             } else if law.restitution > 0.0 && before < -settings.bounce_speed.max(resting) {
+                let rate = n.dot(&self.field.relative(&self.free, &c));
                 let a = (rate - before) / h;
                 if let Some(tau) = impact_time(info.gap, before, a, h) {
                     normal = rate - (1.0 + law.restitution) * (before + a * tau);
@@ -334,6 +336,7 @@ impl ContactWork {
             }
             // The belts' own motion is in the target so far.
             c.target += (normal - n.dot(&c.target)) * n;
+            self.info[k].speed = (old - c.target).norm();
             self.contacts[k] = c;
         }
         let mut x = std::mem::take(&mut self.field.x);
@@ -373,8 +376,7 @@ impl ContactWork {
     pub(super) fn solve(&mut self, settings: &Impulse, model: &Model, h: f64, report: &mut StepReport) {
         for i in 0..self.islands.len() {
             let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
-            let speed = |c: &Contact| (self.field.relative(&self.start, c) - c.target).norm();
-            let scale = self.contacts[range.clone()].iter().map(speed);
+            let scale = self.info[range.clone()].iter().map(|i| i.speed);
             let scale = scale.fold(h * model.gravity.norm(), f64::max).max(1e-12);
             let (tolerance, most) = (settings.tolerance * scale, settings.most_sweeps);
             self.rows_of(range.clone());
@@ -488,9 +490,14 @@ impl ContactWork {
     /// Forces into the state, in the order of detection.
     pub(super) fn remember(&self, state: &mut State, h: f64) {
         state.contacts.clear();
+        if self.contacts.is_empty() && self.dormant.is_empty() {
+            // All belong to piles, which are in the order of detection by themselves.
+            state.contacts.extend(self.pile.remembered(h).map(|(_, c)| c));
+            return;
+        }
         let count = self.contacts.len() + self.dormant.len() + self.pile.len();
         state.contacts.resize(count, ContactPoint::default());
-        self.remember_pile(state, h);
+        self.pile.remembered(h).for_each(|(place, c)| state.contacts[place as usize] = c);
         let dormant = self.dormant.iter().map(|(c, i)| (c, i));
         for (c, i) in self.contacts.iter().zip(&self.info).chain(dormant) {
             let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };

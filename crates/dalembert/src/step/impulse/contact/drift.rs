@@ -1,6 +1,8 @@
 //! Positions after the velocities are known.
 
-use super::sweep::Side;
+use std::ops::Range;
+
+use super::sweep::{Contact, Side};
 use super::{ContactWork, Moved, NONE};
 use crate::bodies::Rigid;
 use crate::math::{Vec3, set_triple, triple};
@@ -13,6 +15,8 @@ const SHARE: f64 = 0.2;
 const SLOP: f64 = 1e-5;
 /// Rounds in which bodies may be found in each other's way.
 const HELD_ROUNDS: u32 = 4;
+/// Sweeps that move the velocities of links by less than this part of the fastest are the last.
+const PARTED: f64 = 1e-3;
 /// Sweeps over the position-only velocities.
 const SWEEPS: u32 = 40;
 
@@ -48,6 +52,15 @@ impl ContactWork {
             let mut impulses = std::mem::take(&mut self.impulses);
             impulses.clear();
             impulses.resize(range.len(), 0.0f64);
+            let link = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Link(..) | Side::World));
+            if self.contacts[range.clone()].iter().all(link) {
+                self.part_links(range.clone(), &mut impulses);
+                for (c, p) in self.contacts[range].iter().zip(&impulses).filter(|(_, p)| **p != 0.0) {
+                    self.field.push(&mut push, c, &(*p * c.normal));
+                }
+                (self.push, self.impulses) = (push, impulses);
+                continue;
+            }
             for _ in 0..SWEEPS {
                 for (k, c) in self.contacts[range.clone()].iter().enumerate() {
                     let (n, rate) = (&c.normal, self.pushes[k]);
@@ -66,6 +79,41 @@ impl ContactWork {
             }
             self.push = push;
             self.impulses = impulses;
+        }
+    }
+
+    /// Impulses that part the overlaps of an island of links: the same sweeps in the space of the contacts, with
+    /// $N_{ij} = n_i\cdot W_{ij} n_j$, until they change nothing that counts.
+    fn part_links(&mut self, range: Range<usize>, impulses: &mut [f64]) {
+        let (contacts, m) = (&self.contacts[range], impulses.len());
+        let (N, rates) = (&mut self.part_matrix, &mut self.part_rates);
+        N.clear();
+        N.resize(m * m, 0.0);
+        rates.clear();
+        rates.resize(m, 0.0);
+        for (i, a) in contacts.iter().enumerate() {
+            N[i * m + i] = a.normal.dot(&(a.W * a.normal));
+            for (j, b) in contacts[..i].iter().enumerate() {
+                let answer = a.normal.dot(&(self.field.between(a, b) * b.normal));
+                (N[i * m + j], N[j * m + i]) = (answer, answer);
+            }
+        }
+        let fastest = self.pushes.iter().fold(0.0f64, |most, r| most.max(*r));
+        for _ in 0..SWEEPS {
+            let mut moved = 0.0f64;
+            for k in (0..m).filter(|k| self.pushes[*k] != f64::NEG_INFINITY) {
+                let own = N[k * m + k];
+                let new = (impulses[k] + (self.pushes[k] - rates[k]) / own).max(0.0);
+                let change = new - impulses[k];
+                if change != 0.0 {
+                    impulses[k] = new;
+                    rates.iter_mut().zip(&N[k * m..(k + 1) * m]).for_each(|(r, n)| *r += change * n);
+                    moved = moved.max(own * change.abs());
+                }
+            }
+            if moved <= PARTED * fastest {
+                break;
+            }
         }
     }
 
@@ -99,6 +147,9 @@ impl ContactWork {
             let mut found = false;
             for k in 0..self.contacts.len() {
                 let (c, info) = (&self.contacts[k], &self.info[k]);
+                if !c.sides.iter().any(|s| matches!(s, Side::Loose(_))) {
+                    continue;
+                }
                 let way = self.way(&c.sides[0], &c.arms[0], h) - self.way(&c.sides[1], &c.arms[1], h);
                 if info.soft || info.gap.max(0.0) + c.normal.dot(&way) >= -slop {
                     continue;

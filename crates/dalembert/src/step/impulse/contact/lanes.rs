@@ -5,37 +5,46 @@
 //! and the result is that of visiting them in turn. Lanes without a manifold, and points that a manifold lacks, have a
 //! response of zero: nothing comes of them.
 
-use crate::math::Lanes;
+use wide::f64x4 as Lanes;
 
 /// Colours beyond which manifolds are visited one by one.
 const COLOURS: usize = 64;
 
 /// A body: velocity, angular velocity, what it has moved and turned since the step began, 1/m, and the inverse inertia in
-/// world axes (xx, yy, zz, xy, xz, yz).
+/// world axes. Rows of four, of which the last number is not used unless it says so: four bodies turn into lanes by
+/// transposition.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
 pub(super) struct Body {
-    pub(super) v: [f64; 3],
-    pub(super) w: [f64; 3],
-    pub(super) moved: [f64; 3],
-    pub(super) turned: [f64; 3],
-    /// Velocities that part what overlaps: they move bodies and are forgotten.
-    pub(super) push_v: [f64; 3],
-    pub(super) push_w: [f64; 3],
-    pub(super) inv_mass: f64,
-    pub(super) inv_inertia: [f64; 6],
+    pub(super) v: [f64; 4],
+    pub(super) w: [f64; 4],
+    /// The last number is 1/m.
+    pub(super) moved: [f64; 4],
+    pub(super) turned: [f64; 4],
+    /// xx, yy, zz, xy and xz, yz.
+    pub(super) inv_inertia: [[f64; 4]; 2],
 }
+
+/// Place of 1/m in `moved`.
+#[cfg(test)]
+const INV_MASS: usize = 3;
 
 /// Three numbers per lane.
 type V3 = [Lanes; 3];
 
 #[inline(always)]
+fn all(a: f64) -> Lanes {
+    Lanes::splat(a)
+}
+
+#[inline(always)]
 fn dot(a: &V3, b: &V3) -> Lanes {
-    a[2].times_plus(b[2], a[1].times_plus(b[1], a[0] * b[0]))
+    a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]))
 }
 
 #[inline(always)]
 fn cross(a: &V3, b: &V3) -> V3 {
-    let minor = |i: usize, j: usize| a[i].times_plus(b[j], -(a[j] * b[i]));
+    let minor = |i: usize, j: usize| a[i].mul_sub(b[j], a[j] * b[i]);
     [minor(1, 2), minor(2, 0), minor(0, 1)]
 }
 
@@ -52,22 +61,40 @@ fn sub(a: &V3, b: &V3) -> V3 {
 /// a + s b.
 #[inline(always)]
 fn plus(a: &V3, s: Lanes, b: &V3) -> V3 {
-    std::array::from_fn(|k| s.times_plus(b[k], a[k]))
+    [s.mul_add(b[0], a[0]), s.mul_add(b[1], a[1]), s.mul_add(b[2], a[2])]
 }
 
 #[inline(always)]
-fn map(a: Lanes, b: Lanes, f: impl Fn(f64, f64) -> f64) -> Lanes {
-    Lanes(std::array::from_fn(|l| f(a.0[l], b.0[l])))
+fn most_of(a: Lanes) -> f64 {
+    a.to_array().iter().fold(0.0, |m: f64, x| m.max(*x))
+}
+
+/// The first `N` numbers of the same row of four bodies, one body per lane.
+#[inline(always)]
+fn rows<const N: usize>(b: &[&Body; 4], row: impl Fn(&Body) -> &[f64; 4]) -> [Lanes; N] {
+    let [p, q, r, s] = [row(b[0]), row(b[1]), row(b[2]), row(b[3])];
+    std::array::from_fn(|k| Lanes::new([p[k], q[k], r[k], s[k]]))
 }
 
 #[inline(always)]
-fn greater(a: Lanes, b: Lanes) -> Lanes {
-    map(a, b, |a, b| if a > b { a } else { b })
+fn pick<'a>(bodies: &'a [Body], which: &[u32; 4]) -> [&'a Body; 4] {
+    which.map(|i| &bodies[i as usize])
 }
 
 #[inline(always)]
-fn less(a: Lanes, b: Lanes) -> Lanes {
-    map(a, b, |a, b| if a < b { a } else { b })
+fn store_rows(
+    x: &[V3; 2],
+    bodies: &mut [Body],
+    which: &[u32; 4],
+    row: impl Fn(&mut Body) -> [&mut [f64; 4]; 2],
+) {
+    let of = |x: &V3| [x[0].to_array(), x[1].to_array(), x[2].to_array()];
+    let x = [of(&x[0]), of(&x[1])];
+    for l in 0..4 {
+        let [v, w] = row(&mut bodies[which[l] as usize]);
+        *v = [x[0][0][l], x[0][1][l], x[0][2][l], 0.0];
+        *w = [x[1][0][l], x[1][1][l], x[1][2][l], 0.0];
+    }
 }
 
 /// Four bodies.
@@ -84,50 +111,18 @@ struct Four {
 impl Four {
     #[inline(always)]
     fn load(bodies: &[Body], which: &[u32; 4]) -> Self {
-        let b: [&Body; 4] = std::array::from_fn(|l| &bodies[which[l] as usize]);
-        let three = |f: fn(&Body) -> &[f64; 3]| -> V3 {
-            std::array::from_fn(|k| Lanes(std::array::from_fn(|l| f(b[l])[k])))
-        };
-        Self {
-            v: three(|b| &b.v),
-            w: three(|b| &b.w),
-            moved: three(|b| &b.moved),
-            turned: three(|b| &b.turned),
-            inv_mass: Lanes(std::array::from_fn(|l| b[l].inv_mass)),
-            inv_inertia: std::array::from_fn(|k| Lanes(std::array::from_fn(|l| b[l].inv_inertia[k]))),
-        }
-    }
-
-    /// The same with the velocities that part things.
-    #[inline(always)]
-    fn load_push(bodies: &[Body], which: &[u32; 4]) -> Self {
-        let b: [&Body; 4] = std::array::from_fn(|l| &bodies[which[l] as usize]);
-        let three = |f: fn(&Body) -> &[f64; 3]| -> V3 {
-            std::array::from_fn(|k| Lanes(std::array::from_fn(|l| f(b[l])[k])))
-        };
-        Self { v: three(|b| &b.push_v), w: three(|b| &b.push_w), ..Self::load(bodies, which) }
-    }
-
-    #[inline(always)]
-    fn store_push(&self, bodies: &mut [Body], which: &[u32; 4]) {
-        for l in 0..4 {
-            let b = &mut bodies[which[l] as usize];
-            for k in 0..3 {
-                b.push_v[k] = self.v[k].0[l];
-                b.push_w[k] = self.w[k].0[l];
-            }
-        }
+        let b = &pick(bodies, which);
+        let [mx, my, mz, inv_mass] = rows(b, |b| &b.moved);
+        let [xx, yy, zz, xy] = rows(b, |b| &b.inv_inertia[0]);
+        let [xz, yz] = rows(b, |b| &b.inv_inertia[1]);
+        let (v, w) = (rows(b, |b| &b.v), rows(b, |b| &b.w));
+        let turned = rows(b, |b| &b.turned);
+        Self { v, w, moved: [mx, my, mz], turned, inv_mass, inv_inertia: [xx, yy, zz, xy, xz, yz] }
     }
 
     #[inline(always)]
     fn store(&self, bodies: &mut [Body], which: &[u32; 4]) {
-        for l in 0..4 {
-            let b = &mut bodies[which[l] as usize];
-            for k in 0..3 {
-                b.v[k] = self.v[k].0[l];
-                b.w[k] = self.w[k].0[l];
-            }
-        }
+        store_rows(&[self.v, self.w], bodies, which, |b| [&mut b.v, &mut b.w]);
     }
 
     /// I⁻¹ x.
@@ -135,9 +130,9 @@ impl Four {
     fn turn(&self, x: &V3) -> V3 {
         let s = &self.inv_inertia;
         [
-            s[4].times_plus(x[2], s[3].times_plus(x[1], s[0] * x[0])),
-            s[5].times_plus(x[2], s[1].times_plus(x[1], s[3] * x[0])),
-            s[2].times_plus(x[2], s[5].times_plus(x[1], s[4] * x[0])),
+            s[4].mul_add(x[2], s[3].mul_add(x[1], s[0] * x[0])),
+            s[5].mul_add(x[2], s[1].mul_add(x[1], s[3] * x[0])),
+            s[2].mul_add(x[2], s[5].mul_add(x[1], s[4] * x[0])),
         ]
     }
 
@@ -164,43 +159,46 @@ impl Four {
     }
 }
 
-/// One point of each of four manifolds.
+/// One point of each of four manifolds. What a push needs stands first, so that it reads half of the memory.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
 struct Point {
     /// From the centre of the first body; that from the other differs by the group's `apart`.
     arm: V3,
     gap: Lanes,
-    /// 1/(n·W n), and one over the larger eigenvalue of W across n.
+    /// 1/(n·W n).
     inv_normal: Lanes,
+    /// Impulse along n, s, t in this part of the step.
+    p: V3,
+    /// One over the larger eigenvalue of W across n.
     inv_across: Lanes,
     /// s·W n and t·W n.
     coupling: [Lanes; 2],
-    /// Impulse along n, s, t in this part of the step.
-    p: V3,
-    /// The same in all parts.
+    /// The impulse in all parts.
     sum: V3,
 }
 
-/// Four manifolds that share no body.
+/// Four manifolds that share no body. As in a point, what a push needs stands first.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
 struct Group {
+    n: V3,
+    /// From the centre of the second body to that of the first.
+    apart: V3,
     a: [u32; 4],
     b: [u32; 4],
     first: u32,
     count: u32,
-    n: V3,
     s: V3,
     t: V3,
-    /// From the centre of the second body to that of the first.
-    apart: V3,
     friction: Lanes,
-    restitution: Lanes,
     /// u_s and u_t if they stick.
     belt: [Lanes; 2],
+    restitution: Lanes,
 }
 
 /// A manifold as it is given.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Patch {
     /// Bodies; the last one of the list for the world.
     pub(super) bodies: [u32; 2],
@@ -233,12 +231,14 @@ pub(super) struct Given {
 pub(super) struct Ask {
     /// 1/δ \[1/s\].
     pub(super) inv_step: f64,
-    /// Share of an overlap that is taken away per second \[1/s\].
+    /// Overlaps part at this part of their depth per second \[1/s\], no faster than `push_speed` \[m/s\].
     pub(super) rate: f64,
-    /// No faster than this \[m/s\].
     pub(super) push_speed: f64,
     /// Overlaps below this are left \[m\].
     pub(super) slop: f64,
+    /// Of a soft row: the share of a miss that one visit mends, and the share of the impulse that it forgets.
+    pub(super) mends: f64,
+    pub(super) forgets: f64,
 }
 
 /// Buffers of the sweeps.
@@ -246,8 +246,7 @@ pub(super) struct Ask {
 pub(super) struct Sweeper {
     groups: Vec<Group>,
     points: Vec<Point>,
-    /// Of each point: the impulse that parts things, and n·u before the step.
-    parting: Vec<Lanes>,
+    /// n·u of each point before the step.
     before: Vec<Lanes>,
     /// Colours that a body has.
     taken: Vec<u64>,
@@ -266,20 +265,20 @@ impl Sweeper {
         self.points.clear();
         let mut at = 0;
         while at < self.order.len() {
-            let colour = self.colour[self.order[at] as usize];
-            let most = if colour as usize == COLOURS { 1 } else { 4 };
-            let mut end = at + 1;
-            while end < self.order.len() && end - at < most && self.colour[self.order[end] as usize] == colour
-            {
-                end += 1;
-            }
+            let end = at + self.lanes_of(at);
             self.group(at..end, bodies, patches, given);
             at = end;
         }
-        for list in [&mut self.parting, &mut self.before] {
-            list.clear();
-            list.resize(self.points.len(), Lanes::default());
-        }
+        self.before.clear();
+        self.before.resize(self.points.len(), Lanes::default());
+    }
+
+    /// How many manifolds go together from one place of the order on.
+    fn lanes_of(&self, at: usize) -> usize {
+        let colour = |k: &u32| self.colour[*k as usize];
+        let first = colour(&self.order[at]);
+        let most = if first as usize == COLOURS { 1 } else { 4 };
+        self.order[at..].iter().take(most).take_while(|k| colour(k) == first).count()
     }
 
     fn paint(&mut self, world: u32, patches: &[Patch]) {
@@ -319,46 +318,47 @@ impl Sweeper {
     fn group(&mut self, range: std::ops::Range<usize>, bodies: &[Body], patches: &[Patch], given: &[Given]) {
         let world = bodies.len() as u32 - 1;
         let lanes = &self.order[range];
-        let count = lanes.iter().map(|k| patches[*k as usize].count).max().unwrap_or(0);
-        let mut g = Group {
-            a: [world; 4],
-            b: [world; 4],
-            first: self.points.len() as u32,
-            count,
-            ..Group::default()
+        let blank = Patch { bodies: [world; 2], ..Patch::default() };
+        let of = |l: usize| lanes.get(l).map_or(&blank, |k| &patches[*k as usize]);
+        let four: [&Patch; 4] = std::array::from_fn(of);
+        let each = |f: &dyn Fn(&Patch) -> f64| Lanes::new(four.map(f));
+        let three = |f: &dyn Fn(&Patch) -> [f64; 3]| -> V3 {
+            let rows = four.map(f);
+            std::array::from_fn(|i| Lanes::new([rows[0][i], rows[1][i], rows[2][i], rows[3][i]]))
         };
-        let blank = Point::default();
-        self.points.resize(self.points.len() + count as usize, blank);
-        let points = &mut self.points[g.first as usize..];
-        for (l, k) in lanes.iter().enumerate() {
-            let patch = &patches[*k as usize];
-            (g.a[l], g.b[l]) = (patch.bodies[0], patch.bodies[1]);
-            for i in 0..3 {
-                g.n[i].0[l] = patch.normal[i];
-                g.s[i].0[l] = patch.tangents[0][i];
-                g.t[i].0[l] = patch.tangents[1][i];
-                g.apart[i].0[l] = patch.apart[i];
-            }
-            g.friction.0[l] = patch.friction;
-            g.restitution.0[l] = patch.restitution;
-            (g.belt[0].0[l], g.belt[1].0[l]) = (patch.belt[0], patch.belt[1]);
-            let own = &given[patch.first as usize..(patch.first + patch.count) as usize];
-            for (c, from) in points.iter_mut().zip(own) {
-                for i in 0..3 {
-                    c.arm[i].0[l] = from.arm[i];
-                }
-                c.gap.0[l] = from.gap;
-                let along = |e: &[f64; 3]| e[0] * from.p[0] + e[1] * from.p[1] + e[2] * from.p[2];
-                c.p[0].0[l] = along(&patch.normal).max(0.0);
-                c.p[1].0[l] = along(&patch.tangents[0]);
-                c.p[2].0[l] = along(&patch.tangents[1]);
-                // Marks a point that is there.
-                c.inv_normal.0[l] = 1.0;
-            }
-        }
+        let g = Group {
+            a: four.map(|p| p.bodies[0]),
+            b: four.map(|p| p.bodies[1]),
+            first: self.points.len() as u32,
+            count: four.iter().fold(0, |most, p| most.max(p.count)),
+            n: three(&|p| p.normal),
+            s: three(&|p| p.tangents[0]),
+            t: three(&|p| p.tangents[1]),
+            apart: three(&|p| p.apart),
+            friction: each(&|p| p.friction),
+            restitution: each(&|p| p.restitution),
+            belt: [each(&|p| p.belt[0]), each(&|p| p.belt[1])],
+        };
         let (a, b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-        for c in points.iter_mut() {
-            respond(&a, &b, &g, c);
+        let none = Given::default();
+        for k in 0..g.count {
+            let point = |p: &Patch| if k < p.count { &given[(p.first + k) as usize] } else { &none };
+            let own: [&Given; 4] = four.map(point);
+            let three = |f: &dyn Fn(&Given) -> &[f64; 3]| -> V3 {
+                let rows = own.map(f);
+                std::array::from_fn(|i| Lanes::new([rows[0][i], rows[1][i], rows[2][i], rows[3][i]]))
+            };
+            let p = three(&|c| &c.p);
+            let mut point = Point {
+                arm: three(&|c| &c.arm),
+                gap: Lanes::new(own.map(|c| c.gap)),
+                // Marks a point that is there.
+                inv_normal: Lanes::new(four.map(|p| f64::from(u8::from(k < p.count)))),
+                p: [dot(&g.n, &p).fast_max(all(0.0)), dot(&g.s, &p), dot(&g.t, &p)],
+                ..Point::default()
+            };
+            respond(&a, &b, &g, &mut point);
+            self.points.push(point);
         }
         self.groups.push(g);
     }
@@ -375,65 +375,65 @@ impl Sweeper {
         }
     }
 
-    /// One visit of all points; adds the impulses up. The last one returns the largest change of a relative velocity.
-    pub(super) fn sweep<const LAST: bool>(&mut self, bodies: &mut [Body], ask: &Ask) -> f64 {
-        let mut most = Lanes::all(0.0);
+    /// One visit of all normal rows, soft and with the speed that parts what overlaps.
+    pub(super) fn push_apart(&mut self, bodies: &mut [Body], ask: &Ask) {
         for g in &self.groups {
             let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
             for c in &mut self.points[g.first as usize..(g.first + g.count) as usize] {
-                visit::<LAST>(&mut a, &mut b, g, c, ask, &mut most);
+                visit_soft(&mut a, &mut b, g, c, ask);
             }
             a.store(bodies, &g.a);
             b.store(bodies, &g.b);
         }
-        most.0.iter().fold(0.0, |m: f64, x| m.max(*x))
     }
 
-    /// One visit of all normal rows of the velocities that part things.
-    pub(super) fn part(&mut self, bodies: &mut [Body], ask: &Ask) {
+    /// One visit of all points as they should be, friction included. Impulses are added up if `sum`; returns the largest
+    /// change of a relative velocity if `MEASURE`.
+    pub(super) fn relax<const MEASURE: bool>(&mut self, bodies: &mut [Body], ask: &Ask, sum: bool) -> f64 {
+        let mut most = all(0.0);
+        let share = all(if sum { 1.0 } else { 0.0 });
         for g in &self.groups {
-            let (mut a, mut b) = (Four::load_push(bodies, &g.a), Four::load_push(bodies, &g.b));
-            let own = g.first as usize..(g.first + g.count) as usize;
-            for (c, q) in self.points[own.clone()].iter().zip(&mut self.parting[own]) {
-                visit_push(&mut a, &mut b, g, c, q, ask);
+            let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
+            for c in &mut self.points[g.first as usize..(g.first + g.count) as usize] {
+                visit::<MEASURE>(&mut a, &mut b, g, c, ask, share, &mut most);
             }
-            a.store_push(bodies, &g.a);
-            b.store_push(bodies, &g.b);
+            a.store(bodies, &g.a);
+            b.store(bodies, &g.b);
         }
+        most_of(most)
     }
 
     /// The fastest relative velocity \[m/s\] as bodies move now, which counts as the one before the step.
     pub(super) fn look(&mut self, bodies: &[Body]) -> f64 {
-        let mut most = Lanes::all(0.0);
+        let mut most = all(0.0);
         for g in &self.groups {
             let (a, b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
             let own = g.first as usize..(g.first + g.count) as usize;
             for (c, before) in self.points[own.clone()].iter().zip(&mut self.before[own]) {
                 let u = relative(&a, &b, g, c);
                 *before = dot(&g.n, &u);
-                let there = map(c.inv_normal, Lanes::all(0.0), |i, _| if i > 0.0 { 1.0 } else { 0.0 });
-                most = greater(most, dot(&u, &u) * there);
+                let there = c.inv_normal.simd_gt(all(0.0)) & dot(&u, &u);
+                most = there.fast_max(most);
             }
         }
-        most.0.iter().fold(0.0, |m: f64, x| m.max(*x)).sqrt()
+        most_of(most).sqrt()
     }
 
     /// Contacts that came in faster than `slowest`, and pressed, leave as their restitution says.
     pub(super) fn bounce(&mut self, bodies: &mut [Body], slowest: f64) {
-        if self.groups.iter().all(|g| g.restitution == Lanes::all(0.0)) {
+        if self.groups.iter().all(|g| g.restitution == all(0.0)) {
             return;
         }
-        let none = Lanes::all(0.0);
+        let none = all(0.0);
         for g in &self.groups {
             let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
             let own = g.first as usize..(g.first + g.count) as usize;
             for (c, before) in self.points[own.clone()].iter_mut().zip(&self.before[own]) {
                 let u = dot(&g.n, &relative(&a, &b, g, c));
                 let wanted = -(g.restitution * *before) - u;
-                let p = greater(wanted * c.inv_normal, none);
-                let fast = map(*before, c.sum[0], |u, p| if u < -slowest && p > 0.0 { 1.0 } else { 0.0 });
-                let bounces = map(g.restitution, none, |e, _| if e > 0.0 { 1.0 } else { 0.0 });
-                let p = [p * fast * bounces, none, none];
+                let p = (wanted * c.inv_normal).fast_max(none);
+                let fast = before.simd_lt(all(-slowest)) & c.sum[0].simd_gt(none);
+                let p = [p & fast & g.restitution.simd_gt(none), none, none];
                 c.sum[0] += p[0];
                 push(&mut a, &mut b, g, c, &p);
             }
@@ -446,53 +446,48 @@ impl Sweeper {
     pub(super) fn unload(&self, patches: &[Patch], given: &mut [Given]) {
         let mut at = 0;
         for g in &self.groups {
-            let mut lanes = 0;
-            while lanes < 4 && at + lanes < self.order.len() {
-                let patch = &patches[self.order[at + lanes] as usize];
-                if patch.bodies != [g.a[lanes], g.b[lanes]] {
-                    break;
+            let end = at + self.lanes_of(at);
+            for (k, c) in self.points[g.first as usize..(g.first + g.count) as usize].iter().enumerate() {
+                let world = |p: &V3| in_world(g, p).map(Lanes::to_array);
+                let (p, sum) = (world(&c.p), world(&c.sum));
+                for (l, patch) in self.order[at..end].iter().map(|i| &patches[*i as usize]).enumerate() {
+                    if k < patch.count as usize {
+                        let to = &mut given[patch.first as usize + k];
+                        (to.p, to.sum) = (p.map(|p| p[l]), sum.map(|p| p[l]));
+                    }
                 }
-                let own = &mut given[patch.first as usize..(patch.first + patch.count) as usize];
-                for (c, to) in self.points[g.first as usize..].iter().zip(own) {
-                    let world = |p: &V3| {
-                        std::array::from_fn(|i| {
-                            p[0].0[lanes] * g.n[i].0[lanes]
-                                + p[1].0[lanes] * g.s[i].0[lanes]
-                                + p[2].0[lanes] * g.t[i].0[lanes]
-                        })
-                    };
-                    (to.p, to.sum) = (world(&c.p), world(&c.sum));
-                }
-                lanes += 1;
             }
-            at += lanes.max(1);
+            at = end;
         }
     }
 }
 
-/// Answers of a point. Those of points that are not there stay zero.
+/// A vector along n, s, t in world axes.
+#[inline(always)]
+fn in_world(g: &Group, p: &V3) -> V3 {
+    std::array::from_fn(|i| p[2].mul_add(g.t[i], p[1].mul_add(g.s[i], p[0] * g.n[i])))
+}
+
+/// Answers of a point. Those of points that are not there are zero.
+#[inline(always)]
 fn respond(a: &Four, b: &Four, g: &Group, c: &mut Point) {
     let arm_b = add(&c.arm, &g.apart);
     let answer = |e: &V3| add(&a.answer(&c.arm, e), &b.answer(&arm_b, e));
     let (n, s, t) = (answer(&g.n), answer(&g.s), answer(&g.t));
     let (p, q, r) = (dot(&g.s, &s), dot(&g.t, &t), dot(&g.s, &t));
-    let normal = dot(&g.n, &n);
-    for l in 0..4 {
-        if c.inv_normal.0[l] == 0.0 {
-            continue;
-        }
-        let (p, q, r) = (p.0[l], q.0[l], r.0[l]);
-        let across = 0.5 * (p + q) + (0.25 * (p - q) * (p - q) + r * r).sqrt();
-        c.inv_normal.0[l] = 1.0 / normal.0[l];
-        c.inv_across.0[l] = 1.0 / across;
-    }
+    let (half, least) = (all(0.5), all(f64::MIN_POSITIVE));
+    let d = half * (p - q);
+    let across = half * (p + q) + d.mul_add(d, r * r).sqrt();
+    let there = c.inv_normal;
+    c.inv_normal = there / dot(&g.n, &n).fast_max(least);
+    c.inv_across = there / across.fast_max(least);
     c.coupling = [dot(&g.s, &n), dot(&g.t, &n)];
 }
 
 /// The impulse (along n, s, t) on a, its opposite on b.
 #[inline(always)]
 fn push(a: &mut Four, b: &mut Four, g: &Group, c: &Point, p: &V3) {
-    let world: V3 = std::array::from_fn(|i| p[2].times_plus(g.t[i], p[1].times_plus(g.s[i], p[0] * g.n[i])));
+    let world = in_world(g, p);
     a.push(&c.arm, &world);
     b.push(&add(&c.arm, &g.apart), &[-world[0], -world[1], -world[2]]);
 }
@@ -510,58 +505,61 @@ fn gap(a: &Four, b: &Four, g: &Group, c: &Point) -> Lanes {
 }
 
 #[inline(always)]
-fn visit<const LAST: bool>(
+fn visit<const MEASURE: bool>(
     a: &mut Four,
     b: &mut Four,
     g: &Group,
     c: &mut Point,
     ask: &Ask,
+    share: Lanes,
     most: &mut Lanes,
 ) {
     let gap = gap(a, b, g, c);
     let u = relative(a, b, g, c);
-    let zero = Lanes::all(0.0);
-    let target = -(greater(gap, zero) * Lanes::all(ask.inv_step));
+    let zero = all(0.0);
+    let target = -(gap.fast_max(zero) * all(ask.inv_step));
     let miss = (dot(&g.n, &u) - target) * c.inv_normal;
-    let p_n = greater(c.p[0] - miss, zero);
+    let p_n = (c.p[0] - miss).fast_max(zero);
     let d_n = p_n - c.p[0];
-    let across = |e: &V3, coupling: Lanes, belt: Lanes| d_n.times_plus(coupling, dot(e, &u)) - belt;
+    let across = |e: &V3, coupling: Lanes, belt: Lanes| d_n.mul_add(coupling, dot(e, &u)) - belt;
     let (u_s, u_t) = (across(&g.s, c.coupling[0], g.belt[0]), across(&g.t, c.coupling[1], g.belt[1]));
     let p_s = c.p[1] - u_s * c.inv_across;
     let p_t = c.p[2] - u_t * c.inv_across;
-    let size = p_s.times_plus(p_s, p_t * p_t);
+    let size = p_s.mul_add(p_s, p_t * p_t);
     let bound = g.friction * p_n;
     // 1 inside the disc, its radius over the distance outside.
-    let reach = greater(greater(size, bound * bound), Lanes::all(f64::MIN_POSITIVE));
-    let part = map(bound, reach, |bound, reach| bound / reach.sqrt());
+    let reach = size.fast_max(bound * bound).fast_max(all(f64::MIN_POSITIVE));
+    let part = bound / reach.sqrt();
     let new = [p_n, p_s * part, p_t * part];
     let d = sub(&new, &c.p);
     c.p = new;
-    c.sum = add(&c.sum, &new);
-    if LAST {
-        let of = |d: Lanes, inv: Lanes| map(d, inv, |d, inv| if inv > 0.0 { d.abs() / inv } else { 0.0 });
-        *most = greater(
-            *most,
-            greater(of(d[0], c.inv_normal), of(greater(d[1], -d[1]) + greater(d[2], -d[2]), c.inv_across)),
-        );
+    c.sum = plus(&c.sum, share, &new);
+    if MEASURE {
+        // Points that are not there have an answer of zero, and d = 0.
+        let over = |inv: Lanes| inv.fast_max(all(f64::MIN_POSITIVE));
+        let across = (d[1].abs() + d[2].abs()) / over(c.inv_across);
+        *most = (d[0].abs() / over(c.inv_normal)).fast_max(across).fast_max(*most);
     }
     push(a, b, g, c, &d);
 }
 
+/// The normal row alone: what is apart may close, what overlaps is parted by a damped spring.
 #[inline(always)]
-fn visit_push(a: &mut Four, b: &mut Four, g: &Group, c: &Point, parting: &mut Lanes, ask: &Ask) {
+fn visit_soft(a: &mut Four, b: &mut Four, g: &Group, c: &mut Point, ask: &Ask) {
     let n = &g.n;
     let gap = gap(a, b, g, c);
     let rate = dot(n, &relative(a, b, g, c));
-    let zero = Lanes::all(0.0);
-    // What is apart may come closer, but not into each other; what overlaps parts at a bounded speed.
-    let apart = -(greater(gap, zero) * Lanes::all(ask.inv_step));
-    let overlap = greater(-gap - Lanes::all(ask.slop), zero);
-    let target = apart + less(overlap * Lanes::all(ask.rate), Lanes::all(ask.push_speed));
-    let q = greater(*parting - (rate - target) * c.inv_normal, zero);
-    let d = q - *parting;
-    *parting = q;
-    let p: V3 = std::array::from_fn(|i| d * n[i]);
+    let zero = all(0.0);
+    let apart = gap.simd_gt(zero);
+    let overlap = (-gap - all(ask.slop)).fast_max(zero);
+    let push = (overlap * all(ask.rate)).fast_min(all(ask.push_speed));
+    let target = apart.select(-(gap * all(ask.inv_step)), push);
+    let mends = apart.select(all(1.0), all(ask.mends));
+    let keeps = apart.select(all(1.0), all(1.0 - ask.forgets));
+    let p_n = (keeps * c.p[0] - (rate - target) * c.inv_normal * mends).fast_max(zero);
+    let d = p_n - c.p[0];
+    c.p[0] = p_n;
+    let p: V3 = [d * n[0], d * n[1], d * n[2]];
     a.push(&c.arm, &p);
     b.push(&add(&c.arm, &g.apart), &[-p[0], -p[1], -p[2]]);
 }
@@ -575,9 +573,9 @@ mod tests {
         let n = 101;
         let mut bodies: Vec<Body> = (0..n)
             .map(|k| Body {
-                v: [0.1 * (k as f64).sin(), 0.2, -1.0 + 0.01 * k as f64],
-                inv_mass: if k == 0 { 0.01 } else { 1.0 },
-                inv_inertia: [3.0, 2.0, 1.0, 0.1, 0.0, 0.2],
+                v: [0.1 * (k as f64).sin(), 0.2, -1.0 + 0.01 * k as f64, 0.0],
+                moved: [0.0, 0.0, 0.0, if k == 0 { 0.01 } else { 1.0 }],
+                inv_inertia: [[3.0, 2.0, 1.0, 0.1], [0.0, 0.2, 0.0, 0.0]],
                 ..Body::default()
             })
             .collect();
@@ -627,18 +625,18 @@ mod tests {
     fn impulses_change_momentum_by_their_sum_and_lie_in_the_cone() {
         let (mut bodies, patches, mut given) = star();
         let momentum = |bodies: &[Body]| -> [f64; 3] {
-            let with_mass = bodies.iter().filter(|b| b.inv_mass > 0.0);
-            with_mass.fold([0.0; 3], |p, b| std::array::from_fn(|k| p[k] + b.v[k] / b.inv_mass))
+            let with_mass = bodies.iter().filter(|b| b.moved[INV_MASS] > 0.0);
+            with_mass.fold([0.0; 3], |p, b| std::array::from_fn(|k| p[k] + b.v[k] / b.moved[INV_MASS]))
         };
         let before = momentum(&bodies);
         let mut sweeper = Sweeper::default();
         sweeper.load(&bodies, &patches, &given);
-        let ask = Ask { inv_step: 1e3, rate: 0.0, push_speed: 1.0, slop: 0.0 };
-        let first = sweeper.sweep::<true>(&mut bodies, &ask);
+        let ask = Ask { inv_step: 1e3, rate: 0.0, push_speed: 1.0, slop: 0.0, mends: 1.0, forgets: 0.0 };
+        let first = sweeper.relax::<true>(&mut bodies, &ask, true);
         for _ in 0..300 {
-            sweeper.sweep::<false>(&mut bodies, &ask);
+            sweeper.relax::<false>(&mut bodies, &ask, true);
         }
-        let last = sweeper.sweep::<true>(&mut bodies, &ask);
+        let last = sweeper.relax::<true>(&mut bodies, &ask, true);
         assert!(last < 1e-3 * first, "{first} {last}");
         sweeper.unload(&patches, &mut given);
         let after = momentum(&bodies);

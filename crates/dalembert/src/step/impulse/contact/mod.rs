@@ -41,6 +41,7 @@ mod robots;
 mod rows;
 mod sleep;
 mod sweep;
+mod swift;
 #[cfg(test)]
 mod tests;
 
@@ -69,6 +70,8 @@ struct Info {
     nodes: [u32; 2],
     /// Time of the impact, if it is one; negative otherwise \[s\].
     impact: f64,
+    /// How fast its points were, against what it asks for \[m/s\].
+    speed: f64,
     /// True if a spring and damper hold it, so that overlap is its business.
     soft: bool,
     /// Place among the contacts in the order of detection.
@@ -144,6 +147,9 @@ pub(super) struct ContactWork {
     push: Vec<f64>,
     pushes: Vec<f64>,
     impulses: Vec<f64>,
+    /// How the normal rates of an island of links answer to each other, and the rates.
+    part_matrix: Vec<f64>,
+    part_rates: Vec<f64>,
     /// How the bounded rows of each cluster stand.
     stands: Vec<Vec<super::Stand>>,
     /// Forces without contacts.

@@ -2,7 +2,7 @@
 //!
 //! Sweeps over a heap of N layers need about N² rounds for the impulses of one step. What counts is how far bodies move
 //! into each other while the impulses are not yet right, and that shrinks with the square of the step: so a step is cut
-//! into `PARTS` equal parts of length δ with one sweep each (Macklin and others 2019, "Small steps in physics
+//! into `PARTS` equal parts of length δ with two sweeps each (Macklin and others 2019, "Small steps in physics
 //! simulation"). Shapes are asked once per step: within it a gap changes by the motion of its two points,
 //!
 //! $$ g = g_0 + n\cdot\big(d_a + \vartheta_a\times r_a - d_b - \vartheta_b\times r_b\big), $$
@@ -11,13 +11,17 @@
 //!
 //! ```text
 //! kick      v += δ M⁻¹F, and the impulses of the part before once more
-//! sweep     u_n ≥ −g/δ where things are apart, 0 where they touch; Coulomb's law across
+//! push      normal rows once, soft: u_n ≥ −g/δ where things are apart, overlaps part at the rate ε/δ
 //! drift     d += δ v, ϑ += δ ω
-//! parting   velocities z with z_n ≥ SHARE |g|/δ (at most push_speed) where things overlap, −g/δ where they do not
-//! drift     d += δ z; no later step sees z. Only in every other part
+//! relax     all rows once, hard: u_n ≥ −g/δ or 0, and Coulomb's law across
 //! ```
 //!
-//! Parting by v itself would leave its speed behind: one sweep does not take it away again, and a heap would never rest.
+//! A row that pushes follows a damped spring over δ, implicitly: with a = ωδ and the ratio ζ of its damping it asks for
+//! $u_n = \epsilon|g|/\delta - \gamma\,w\,p$, $\epsilon = a/(a + 2\zeta)$, $\gamma = 1/(a(a + 2\zeta))$, w being the row's own
+//! answer. So a visit adds $-(u_n - \epsilon|g|/\delta)/(w(1+\gamma)) - p\,\gamma/(1+\gamma)$: it forgets a part of its
+//! impulse, which keeps rows that share a load from working against each other, and a tall heap stands. What the push
+//! leaves in the velocities is taken away again by relaxing, before any later part sees it (Catto 2024, "Solver2D", soft
+//! steps).
 //!
 //! The impulses of the part before changed the velocities of a body by $v_{end} - v_{start} - \delta M^{-1}F$, so kick
 //! and warm start together are $v \leftarrow 2 v_{end} - v_{start}$, without a loop over contacts.
@@ -27,7 +31,7 @@
 //! part of W: it stays where Coulomb's law with its round cone holds.
 //!
 //! Impulses of all parts are added up, so momentum balances to rounding however far the sweeps have come; how far is the
-//! residual: what the last sweep moved.
+//! residual: what one more sweep moves.
 
 use super::lanes::{Ask, Body, Given, Patch, Sweeper};
 use super::sweep::tangents;
@@ -40,14 +44,14 @@ use crate::step::StepReport;
 use crate::step::impulse::Impulse;
 
 /// Parts of a step.
-const PARTS: u32 = 10;
-/// Every so many parts a sweep over the velocities that part things.
-const PARTING: u32 = 2;
-/// Share of an overlap that is taken away per part.
-const SHARE: f64 = 0.1;
+const PARTS: u32 = 6;
+/// a = ωδ of the spring that parts things: a quarter of a turn per part.
+const SPRING: f64 = std::f64::consts::FRAC_PI_2;
+/// ζ of that spring.
+const DAMPING: f64 = 3.0;
 /// Overlaps below this part of the smallest shape are left: contacts that open and close again never rest.
-const SLOP: f64 = 5e-4;
-/// A heap counts as solved if the last sweep moved no relative velocity by more than this part of the fastest.
+const SLOP: f64 = 2e-4;
+/// A heap counts as solved if one sweep more moved no relative velocity by more than this part of the fastest.
 const RULE: f64 = 0.1;
 
 /// The heaps of a step, all in one.
@@ -59,8 +63,8 @@ pub(super) struct Pile {
     /// The last one is the world.
     bodies: Vec<Body>,
     /// Velocities at the beginning of a part, and what forces add in one.
-    begun: Vec<[Vec3; 2]>,
-    kicks: Vec<[Vec3; 2]>,
+    begun: Vec<[[f64; 4]; 2]>,
+    kicks: Vec<[[f64; 4]; 2]>,
     patches: Vec<Patch>,
     given: Vec<Given>,
     /// For the state: one for each point.
@@ -108,6 +112,14 @@ fn heirs(points: &[Touch], known: &[ContactPoint]) -> [Vec3; 4] {
     forces
 }
 
+fn xyz(row: &[f64; 4]) -> Vec3 {
+    Vec3::new(row[0], row[1], row[2])
+}
+
+fn row(x: &Vec3, last: f64) -> [f64; 4] {
+    [x.x, x.y, x.z, last]
+}
+
 impl Pile {
     /// Forgets the heaps of the step before.
     pub(super) fn begin(&mut self, slots: usize) {
@@ -138,10 +150,19 @@ impl Pile {
         self.given.iter().fold(f64::INFINITY, |least, c| least.min(c.gap))
     }
 
+    /// Its contacts with their forces after steps of h seconds, each with its place in the order of detection.
+    pub(super) fn remembered(&self, h: f64) -> impl Iterator<Item = (u32, ContactPoint)> + '_ {
+        let parts = f64::from(PARTS) / h;
+        self.seen.iter().zip(&self.given).zip(&self.places).map(move |((seen, c), place)| {
+            let (force, last) = (Vec3::from(c.sum) / h, Vec3::from(c.p) * parts);
+            (*place, ContactPoint { force, last, ..*seen })
+        })
+    }
+
     /// What a body of the pile has moved and turned in this step; nothing if it belongs to none.
     fn motion(&self, slot: usize) -> Option<(Vec3, Vec3)> {
         let local = *self.local.get(slot)?;
-        self.bodies.get(local as usize).map(|b| (b.moved.into(), b.turned.into()))
+        self.bodies.get(local as usize).map(|b| (xyz(&b.moved), xyz(&b.turned)))
     }
 
     fn body(&mut self, node: u32) -> u32 {
@@ -198,42 +219,42 @@ impl Pile {
         });
     }
 
-    /// Velocities after the step, and what everything moves. Returns the fastest relative velocity before, and what the
-    /// last sweep moved \[m/s\].
+    /// Velocities after the step, and what everything moves. Returns the fastest relative velocity before, and what one
+    /// sweep more moved \[m/s\].
     fn run(&mut self, settings: &Impulse, h: f64, slop: f64) -> (f64, f64) {
         let step = h / f64::from(PARTS);
         let Self { bodies, sweeper, .. } = self;
         sweeper.load(bodies, &self.patches, &self.given);
         let fastest = sweeper.look(bodies);
-        let ask = Ask { inv_step: 1.0 / step, rate: SHARE / step, push_speed: settings.push_speed, slop };
-        let mut left = 0.0;
+        let stiff = SPRING * (SPRING + 2.0 * DAMPING);
+        let ask = Ask {
+            inv_step: 1.0 / step,
+            rate: SPRING / (SPRING + 2.0 * DAMPING) / step,
+            push_speed: settings.push_speed,
+            slop,
+            mends: stiff / (1.0 + stiff),
+            forgets: 1.0 / (1.0 + stiff),
+        };
         for part in 0..PARTS {
             for ((body, begun), kick) in bodies.iter_mut().zip(&mut self.begun).zip(&self.kicks) {
-                let (start, end) = (*begun, [Vec3::from(body.v), Vec3::from(body.w)]);
+                let (start, end) = (*begun, [body.v, body.w]);
                 *begun = end;
-                let more = if part == 0 { *kick } else { [end[0] - start[0], end[1] - start[1]] };
-                (body.v, body.w) = ((end[0] + more[0]).into(), (end[1] + more[1]).into());
+                for k in 0..4 {
+                    body.v[k] += if part == 0 { kick[0][k] } else { end[0][k] - start[0][k] };
+                    body.w[k] += if part == 0 { kick[1][k] } else { end[1][k] - start[1][k] };
+                }
             }
             if part == 0 {
                 sweeper.warm(bodies);
             }
-            if part + 1 < PARTS {
-                sweeper.sweep::<false>(bodies, &ask);
-            } else {
-                left = sweeper.sweep::<true>(bodies, &ask);
-            }
+            sweeper.push_apart(bodies, &ask);
             for b in bodies.iter_mut() {
                 (0..3).for_each(|k| b.moved[k] += step * b.v[k]);
                 (0..3).for_each(|k| b.turned[k] += step * b.w[k]);
             }
-            if part % PARTING == 0 {
-                sweeper.part(bodies, &ask);
-                for b in bodies.iter_mut() {
-                    (0..3).for_each(|k| b.moved[k] += step * b.push_v[k]);
-                    (0..3).for_each(|k| b.turned[k] += step * b.push_w[k]);
-                }
-            }
+            sweeper.relax::<false>(bodies, &ask, part + 1 < PARTS);
         }
+        let left = sweeper.relax::<true>(bodies, &ask, true);
         sweeper.bounce(bodies, settings.bounce_speed);
         sweeper.unload(&self.patches, &mut self.given);
         (fastest, left)
@@ -258,14 +279,15 @@ impl ContactWork {
             let begin = [triple(start, 2 * slot), triple(start, 2 * slot + 1)];
             let free = [triple(&field.x, 2 * slot), triple(&field.x, 2 * slot + 1)];
             pile.bodies.push(Body {
-                v: begin[0].into(),
-                w: begin[1].into(),
-                inv_mass: field.inverse[slot].mass,
-                inv_inertia: [I[(0, 0)], I[(1, 1)], I[(2, 2)], I[(0, 1)], I[(0, 2)], I[(1, 2)]],
+                v: row(&begin[0], 0.0),
+                w: row(&begin[1], 0.0),
+                moved: row(&Vec3::zeros(), field.inverse[slot].mass),
+                inv_inertia: [[I[(0, 0)], I[(1, 1)], I[(2, 2)], I[(0, 1)]], [I[(0, 2)], I[(1, 2)], 0.0, 0.0]],
                 ..Body::default()
             });
-            pile.begun.push(begin);
-            pile.kicks.push([part * (free[0] - begin[0]), part * (free[1] - begin[1])]);
+            pile.begun.push([row(&begin[0], 0.0), row(&begin[1], 0.0)]);
+            let kick = |k: usize| row(&(part * (free[k] - begin[k])), 0.0);
+            pile.kicks.push([kick(0), kick(1)]);
         }
         let world = pile.bodies.len() as u32;
         pile.bodies.push(Body::default());
@@ -275,10 +297,10 @@ impl ContactWork {
         let (fastest, left) = pile.run(settings, h, SLOP * touch.length);
         let scale = fastest.max(h * model.gravity.norm()).max(1e-12);
         for (slot, body) in pile.slots.iter().zip(&pile.bodies) {
-            set_triple(&mut field.x, 2 * *slot as usize, &body.v.into());
-            set_triple(&mut field.x, 2 * *slot as usize + 1, &body.w.into());
+            set_triple(&mut field.x, 2 * *slot as usize, &xyz(&body.v));
+            set_triple(&mut field.x, 2 * *slot as usize + 1, &xyz(&body.w));
         }
-        report.iterations = report.iterations.max(PARTS);
+        report.iterations = report.iterations.max(2 * PARTS + 1);
         report.residual = report.residual.max(left / scale);
         report.unfinished |= !(left <= RULE * scale);
         report.contacts += pile.given.iter().filter(|c| c.sum != [0.0; 3]).count() as u32;
@@ -302,14 +324,5 @@ impl ContactWork {
         let delta = [more.x, more.y, more.z, turn.x, turn.y, turn.z];
         Rigid::advance(&mut q[7 * k..7 * k + 7], &delta);
         true
-    }
-
-    /// Forces of the piles into the state.
-    pub(super) fn remember_pile(&self, state: &mut State, h: f64) {
-        let parts = f64::from(PARTS) / h;
-        for ((seen, c), place) in self.pile.seen.iter().zip(&self.pile.given).zip(&self.pile.places) {
-            let (force, last) = (Vec3::from(c.sum) / h, Vec3::from(c.p) * parts);
-            state.contacts[*place as usize] = ContactPoint { force, last, ..*seen };
-        }
     }
 }

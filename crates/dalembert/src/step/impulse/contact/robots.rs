@@ -375,8 +375,16 @@ impl ContactWork {
         // The lower half: a dof adds to the rows of the points that it moves.
         W.fill(0.0);
         for (J, Y) in J.chunks_exact(m).zip(Y.chunks_exact(m)) {
-            for (i, j) in J.iter().enumerate().filter(|(_, j)| **j != 0.0) {
-                W[i * m..=i * m + i].iter_mut().zip(&Y[..=i]).for_each(|(w, y)| *w += j * y);
+            for (b, j) in J.as_chunks::<3>().0.iter().enumerate().filter(|(_, j)| **j != [0.0; 3]) {
+                let (end, rows) = (3 * b + 3, &mut W[3 * b * m..(3 * b + 3) * m]);
+                let (first, rest) = rows.split_at_mut(m);
+                let (second, third) = rest.split_at_mut(m);
+                let rows = first[..end].iter_mut().zip(&mut second[..end]).zip(&mut third[..end]);
+                for (((a, b), c), y) in rows.zip(&Y[..end]) {
+                    *a += j[0] * y;
+                    *b += j[1] * y;
+                    *c += j[2] * y;
+                }
             }
         }
         for i in 0..m {
@@ -482,7 +490,9 @@ impl ContactWork {
         let m = rows.len();
         D.clear();
         D.resize(m * m, 0.0);
-        (d.clear(), bounds.clear(), lambda.clear());
+        d.clear();
+        bounds.clear();
+        lambda.clear();
         lambda.resize(m, 0.0);
         for i in 0..m {
             (0..m).for_each(|j| D[i * m + j] = rows[i].answer_of(&self.field, &rows[j]));

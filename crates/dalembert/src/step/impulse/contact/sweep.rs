@@ -134,15 +134,17 @@ impl Field {
         }
     }
 
+    /// Four numbers a row are read, three of them its own: behind J lie its answers.
+    #[inline]
     fn rows_times(&self, x: &[f64], rows: usize, columns: &Columns) -> Vec3 {
-        let (n, first) = (columns.len as usize, columns.first as usize);
-        let mut sum = [0.0; 3];
-        let rows = self.numbers[rows..].chunks(columns.stride as usize);
-        for (row, x) in rows.zip(&x[first..first + n]) {
-            let row = &row[..3];
-            (0..3).for_each(|k| sum[k] += row[k] * x);
+        let (n, first, stride) = (columns.len as usize, columns.first as usize, columns.stride as usize);
+        let numbers = &self.numbers[rows..];
+        let mut sum = [0.0; 4];
+        for (d, x) in x[first..first + n].iter().enumerate() {
+            let row = &numbers[d * stride..d * stride + 4];
+            (0..4).for_each(|k| sum[k] += row[k] * x);
         }
-        sum.into()
+        Vec3::new(sum[0], sum[1], sum[2])
     }
 
     /// J x of a triple of columns of links, x being the velocities of their cluster alone.
@@ -186,6 +188,23 @@ impl Field {
             let y = &y[..3];
             *x += y[0] * p.x + y[1] * p.y + y[2] * p.z;
         }
+    }
+
+    /// J M⁻¹ Jᵀ between two contacts of links: how an impulse at b moves a.
+    pub(super) fn between(&self, a: &Contact, b: &Contact) -> Mat3 {
+        let mut W = Mat3::zeros();
+        for (s, at) in a.sides.iter().enumerate() {
+            for (t, from) in b.sides.iter().enumerate() {
+                if let (Side::Link(_, at), Side::Link(_, from)) = (at, from)
+                    && at.first == from.first
+                    && at.len == from.len
+                {
+                    let block = self.block(at, at.column, from.column);
+                    W += if s == t { block } else { -block };
+                }
+            }
+        }
+        W
     }
 
     /// Relative velocity of a contact.

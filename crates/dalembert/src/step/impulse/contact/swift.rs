@@ -1,0 +1,235 @@
+//! Newton's method on Coulomb's law itself, for islands that know their impulses nearly.
+//!
+//! The rounds of [`super::dense`] hold $s = \mu|u_t|$ while they solve: they get there from anywhere, but what slips costs
+//! many of them. Near the answer the law is solved as it is. With $y = p - \rho(u + \mu|u_t| n)$, ρ = 3/tr W, a contact parts if
+//! the projection of y onto its cone is zero, sticks if y is inside, and slips along $t = y_t/|y_t|$ otherwise. Then
+//!
+//! | | p starts as | Δp along | asks for |
+//! |---|---|---|---|
+//! | parts | 0 | | |
+//! | sticks | p | three axes | $u^+ = 0$ |
+//! | slips | $p_n(n + \mu t)$ | $n + \mu t$ | $u_n^+ = 0$ |
+//! | | | $b = n\times t$ | $b\cdot u^+ + b\cdot\Delta p/\kappa = 0$, $\kappa = \mu p_n/\lvert u_t\rvert$ |
+//! | row between its bounds | its impulse | one | rate⁺ = target |
+//!
+//! The last line of slipping is the slope of $p_t = -\mu p_n u_t/|u_t|$: the impulse turns as the velocity does. The others have
+//! a softness of 10⁻⁸ W, so that points which hold the same body twice share what they bear. One small system, not
+//! symmetric where something slips, gives Δp; steps follow until the law holds, and if they do not get there the rounds
+//! have their turn from where the steps began.
+
+use super::dense::{Dense, Parts, Unit, dot};
+use super::direct::STIFF;
+use crate::math::Vec3;
+
+/// Steps.
+const STEPS: u32 = 8;
+/// Steps that do not make the best of all before the search ends.
+const PATIENCE: u32 = 2;
+
+/// A direction in which the impulse of a unit may change, what is asked of u there, and its softness.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    at: usize,
+    /// Numbers of the unit.
+    dim: usize,
+    along: [f64; 3],
+    test: [f64; 3],
+    softness: f64,
+}
+
+/// Buffers.
+#[derive(Debug, Default)]
+pub(super) struct Swift {
+    ways: Vec<Way>,
+    /// Tests times W, row by row.
+    V: Vec<f64>,
+    /// The matrix, and behind each row its right-hand side.
+    A: Vec<f64>,
+    y: Vec<f64>,
+    start: Vec<f64>,
+}
+
+impl Dense {
+    /// True if p, put onto its sets, meets the law within the tolerance; otherwise p and u are as they were.
+    pub(super) fn go_swiftly(&mut self, parts: &Parts, swift: &mut Swift) -> bool {
+        if self.units.iter().any(|(unit, _)| matches!(unit, Unit::Spin(_))) {
+            return false;
+        }
+        swift.start.clear();
+        swift.start.extend_from_slice(&self.p);
+        let (mut best, mut patience) = (f64::INFINITY, PATIENCE);
+        for _ in 0..STEPS {
+            self.choose_ways(parts, &mut swift.ways);
+            self.velocities_of_p();
+            if !self.step_ways(swift) {
+                break;
+            }
+            for i in 0..self.units.len() {
+                let (unit, at) = self.units[i];
+                let p = parts.project(unit, &self.of(&self.p, i), 0.0);
+                (0..Self::dim(unit)).for_each(|r| self.p[at + r] = p[r]);
+            }
+            self.velocities_of_p();
+            self.left = self.unrest(parts, &self.p, &self.u);
+            if self.left <= self.tolerance {
+                return true;
+            }
+            if self.left < 0.5 * best {
+                (best, patience) = (self.left, PATIENCE);
+            } else {
+                patience -= 1;
+                if patience == 0 || !self.left.is_finite() {
+                    break;
+                }
+            }
+        }
+        self.p.copy_from_slice(&swift.start);
+        self.velocities_of_p();
+        false
+    }
+
+    /// Who parts, sticks and slips; p becomes what the steps start from.
+    fn choose_ways(&mut self, parts: &Parts, ways: &mut Vec<Way>) {
+        ways.clear();
+        for i in 0..self.units.len() {
+            let (unit, at) = self.units[i];
+            let (u, p, rho) = (self.of(&self.u, i), self.of(&self.p, i), parts.weight(unit));
+            let softness = 1.0 / (STIFF * rho);
+            let mut new = p;
+            match unit {
+                Unit::Cone(k) => {
+                    let c = &parts.contacts[k];
+                    let (n, mu) = (&c.normal, c.friction);
+                    let across = u - n.dot(&u) * n;
+                    let y = p - rho * (u + mu * across.norm() * n);
+                    let normal = n.dot(&y);
+                    let side = y - normal * n;
+                    let size = side.norm();
+                    let mut way = |along: Vec3, test: Vec3, softness: f64| {
+                        ways.push(Way { at, dim: 3, along: along.into(), test: test.into(), softness });
+                    };
+                    if mu * size <= -normal || (mu == 0.0 && normal <= 0.0) {
+                        new = Vec3::zeros();
+                    } else if mu == 0.0 {
+                        new = n.dot(&p).max(0.0) * n;
+                        way(*n, *n, softness);
+                    } else if size <= mu * normal {
+                        (0..3).for_each(|k| way(Vec3::ith(k, 1.0), Vec3::ith(k, 1.0), softness));
+                    } else {
+                        let (t, pressed) = (side / size, n.dot(&p).max(0.0));
+                        let rim = n + mu * t;
+                        new = pressed * rim;
+                        way(rim, *n, softness);
+                        let (b, fast) = (n.cross(&t), (size - mu * pressed).max(0.0) / rho);
+                        if pressed > 0.0 {
+                            way(b, b, softness.max(fast / (mu * pressed)));
+                        }
+                    }
+                }
+                Unit::Row(k) => {
+                    let row = &parts.rows[k];
+                    let y = p.x - rho * u.x;
+                    new.x = y.clamp(row.low, row.high);
+                    if new.x == y {
+                        new.x = p.x;
+                        let one = [1.0, 0.0, 0.0];
+                        ways.push(Way { at, dim: 1, along: one, test: one, softness });
+                    }
+                }
+                Unit::Spin(_) => {}
+            }
+            (0..Self::dim(unit)).for_each(|r| self.p[at + r] = new[r]);
+        }
+    }
+
+    /// p += Δp; false if the system is singular.
+    fn step_ways(&mut self, swift: &mut Swift) -> bool {
+        let (n, r) = (self.n, swift.ways.len());
+        let Swift { ways, V, A, y, .. } = swift;
+        V.resize(r * n, 0.0);
+        for (way, V) in ways.iter().zip(V.chunks_exact_mut(n)) {
+            V.fill(0.0);
+            for k in (0..way.dim).filter(|k| way.test[*k] != 0.0) {
+                let W = &self.W[(way.at + k) * n..][..n];
+                V.iter_mut().zip(W).for_each(|(v, w)| *v += way.test[k] * w);
+            }
+        }
+        let wide = r + 1;
+        A.resize(r * wide, 0.0);
+        for (i, (way, V)) in ways.iter().zip(V.chunks_exact(n)).enumerate() {
+            let row = &mut A[i * wide..(i + 1) * wide];
+            for (a, other) in row.iter_mut().zip(&*ways) {
+                *a = (0..other.dim).map(|k| other.along[k] * V[other.at + k]).sum();
+            }
+            row[i] += way.softness;
+            row[r] = -(0..way.dim).map(|k| way.test[k] * self.u[way.at + k]).sum::<f64>();
+        }
+        if !eliminate(A, r, y) {
+            return false;
+        }
+        for (way, y) in ways.iter().zip(&*y) {
+            (0..way.dim).for_each(|k| self.p[way.at + k] += y * way.along[k]);
+        }
+        true
+    }
+}
+
+/// y ← A⁻¹ b of rows with b behind them, by elimination with row exchanges; false if A is singular.
+fn eliminate(A: &mut [f64], n: usize, y: &mut Vec<f64>) -> bool {
+    let wide = n + 1;
+    for k in 0..n {
+        let mut pivot = k;
+        for i in k + 1..n {
+            if A[i * wide + k].abs() > A[pivot * wide + k].abs() {
+                pivot = i;
+            }
+        }
+        // The diagonal is good enough almost always, and rows stay where they are.
+        if A[k * wide + k].abs() >= 0.1 * A[pivot * wide + k].abs() {
+            pivot = k;
+        }
+        if !(A[pivot * wide + k].abs() > 0.0) {
+            return false;
+        }
+        let (above, below) = A.split_at_mut((k + 1) * wide);
+        if pivot != k {
+            let at = (pivot - k - 1) * wide;
+            above[k * wide + k..].swap_with_slice(&mut below[at + k..at + wide]);
+        }
+        let top = &above[k * wide + k..];
+        let scale = 1.0 / top[0];
+        for row in below.chunks_exact_mut(wide) {
+            let factor = scale * row[k];
+            if factor != 0.0 {
+                row[k..].iter_mut().zip(top).for_each(|(a, t)| *a -= factor * t);
+            }
+        }
+    }
+    y.clear();
+    y.resize(n, 0.0);
+    for k in (0..n).rev() {
+        let row = &A[k * wide..(k + 1) * wide];
+        y[k] = (row[n] - dot(&row[k + 1..n], &y[k + 1..])) / row[k];
+    }
+    y.iter().all(|y| y.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::eliminate;
+
+    #[test]
+    fn elimination_solves_with_and_without_exchanges() {
+        // Rows that need an exchange at the first pivot, and a matrix that is not symmetric.
+        let (a, b) = ([[0.0, 2.0, 1.0], [3.0, 0.5, -1.0], [1.0, -1.0, 4.0]], [3.0, 2.5, -2.0]);
+        let mut rows: Vec<f64> = (0..3).flat_map(|i| [a[i][0], a[i][1], a[i][2], b[i]]).collect();
+        let mut y = Vec::new();
+        assert!(eliminate(&mut rows, 3, &mut y));
+        for i in 0..3 {
+            let left: f64 = (0..3).map(|j| a[i][j] * y[j]).sum::<f64>() - b[i];
+            assert!(left.abs() < 1e-14, "{i} {left}");
+        }
+        let mut singular = vec![1.0, 2.0, 1.0, 2.0, 4.0, 1.0];
+        assert!(!eliminate(&mut singular, 2, &mut y));
+    }
+}
