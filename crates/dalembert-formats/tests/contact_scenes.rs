@@ -122,3 +122,35 @@ fn new_scenes_of_contact_do_what_they_say() {
     }
     assert!(wrong.is_empty(), "{wrong:?}");
 }
+
+#[test]
+fn a_robot_with_a_hollow_mesh_is_told_and_taken_apart() {
+    let (mut vertices, mut faces) = (String::new(), String::new());
+    for (k, x) in [-1.0, 1.0].into_iter().enumerate() {
+        for z in [-0.5, 0.5] {
+            for (dx, y) in [(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)] {
+                vertices += &format!("{} {y} {z} ", x + dx);
+            }
+        }
+        let block = "0 2 1 0 3 2 4 5 6 4 6 7 0 1 5 0 5 4 1 2 6 1 6 5 2 3 7 2 7 6 3 0 4 3 4 7";
+        let numbers = block.split(' ').map(|i| i.parse::<usize>().unwrap() + 8 * k);
+        numbers.for_each(|i| faces += &format!("{i} "));
+    }
+    let robot = format!(
+        "<mujoco><asset><mesh name=\"bridge\" vertex=\"{vertices}\" face=\"{faces}\"/></asset><worldbody><body name=\"b\" pos=\"0 0 1\"><freejoint/><geom type=\"mesh\" mesh=\"bridge\"/></body></worldbody></mujoco>"
+    );
+    let scene = |collide: &str| {
+        let head = "method = 'impulse'\ndt = 0.01\nduration = 0.1\n[[ground]]\n[[robot]]\nname = 'thing'";
+        let text = format!("{head}\n{collide}\ntext = '{robot}'\n");
+        load_text("scene.toml", &text, Includes::None).unwrap().build().unwrap_or_else(|e| panic!("{e}"))
+    };
+    let built = scene("");
+    let told: Vec<String> = built.warnings.iter().map(ToString::to_string).collect();
+    let right =
+        |w: &String| w.contains("`bridge` (1.50×)") && w.contains("`thing`") && w.contains("decomposition");
+    assert!(told.iter().any(right), "{told:?}");
+    assert_eq!(built.simulation.model.touch.as_ref().unwrap().colliders.len(), 2);
+    let built = scene("collide = 'decomposition'");
+    assert!(!built.warnings.iter().any(|w| w.to_string().contains("hull")), "{:?}", built.warnings);
+    assert_eq!(built.simulation.model.touch.as_ref().unwrap().colliders.len(), 3);
+}

@@ -78,7 +78,7 @@ pub(super) fn touch_warnings(root: &View<'_>, files: &Files, model: &Model) -> V
         }
         root.tables(table)
             .get(index)
-            .map_or(root.place(), |t| if t.has(key) { t.key_span(key) } else { t.place() })
+            .map_or(root.place(), |t| if !key.is_empty() && t.has(key) { t.key_span(key) } else { t.place() })
     };
     notes.iter().map(|note| files.warning(place(note.place), note.message.clone())).collect()
 }
