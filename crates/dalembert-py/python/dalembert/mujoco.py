@@ -276,10 +276,10 @@ def add_robot(
             link = label
             if k < count:
                 link = f"{label}_{k}"
-                place, turn = _pose_after(model, data, b, k)
+                at, turn = _pose_after(model, data, b, k)
                 links[link] = (b, k)
                 # What drives it has its inertia: a link between joints needs none of its own.
-                scene.add_rigid(link, mass=1e-6, inertia=np.full(3, 1e-9), position=place, orientation=turn)
+                scene.add_rigid(link, mass=1e-6, inertia=np.full(3, 1e-9), position=at, orientation=turn)
             word = {JOINT.mjJNT_HINGE: "hinge", JOINT.mjJNT_SLIDE: "slider", JOINT.mjJNT_BALL: "ball"}[kind]
             joint = _plain(f"{name}-{str(model.joint(j).name) or f'joint{j}'}")
             joint = f"{joint}_joint" if joint == label else joint
