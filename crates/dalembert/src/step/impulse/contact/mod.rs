@@ -44,6 +44,7 @@ mod sweep;
 mod swift;
 #[cfg(test)]
 mod tests;
+mod units;
 
 use super::{Impulse, ImpulseWork};
 use crate::collide::rigid::Detector;

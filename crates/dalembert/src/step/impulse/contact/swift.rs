@@ -17,8 +17,9 @@
 //! symmetric where something slips, gives Δp; steps follow until the law holds, and if they do not get there the rounds
 //! have their turn from where the steps began.
 
-use super::dense::{Dense, Parts, Unit, dot};
+use super::dense::{Dense, dot};
 use super::direct::STIFF;
+use super::units::{Parts, Unit};
 use crate::math::Vec3;
 
 /// Steps.
