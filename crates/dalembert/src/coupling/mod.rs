@@ -31,7 +31,7 @@
 //! the links go where that engine thinks they go, and a difference between the two decays in one step instead of staying.
 //!
 //! **Derivatives.** Slope $J^T M r/h^2$; curvature $J^T M J/h^2$, positive as M is, plus the positive part of
-//! $(Mr)_i\nabla^2\theta_i/h^2$. Up to [`DENSE`](term::DENSE) freedoms: one dense block over the blocks of all links. Beyond, the
+//! $(Mr)_i\nabla^2\theta_i/h^2$. Up to 64 freedoms: one dense block over the blocks of all links. Beyond, the
 //! quasi-definite form of `term`.
 //!
 //! Sources: external articulation constraint as in libuipc (its documentation; sign of the sine after DESIGN section 5);

@@ -9,7 +9,7 @@
 //! $$ (1 + BA^{-1}B^T)\,\mu = BA^{-1}b,\qquad x = A^{-1}b - A^{-1}B^T\mu. $$
 //!
 //! Both factors exist exactly if $A$ is positive definite, so that failure is seen. Rounding grows with the condition of A, which
-//! $A + B^TB$ need not share: up to [`REFINEMENTS`] rounds with the residual of the whole matrix bring it back.
+//! $A + B^TB$ need not share: up to three rounds with the residual of the whole matrix bring it back.
 
 use super::block_matrix::BlockMatrix;
 use super::direct::Direct;
