@@ -64,9 +64,6 @@ fn trees_of_one_file_that_touch_are_solved_together_with_the_same_bits_each_time
     let text = format!("{}{above}", tree("a", 0.0));
     let (q, residual, _) = run(&text, 300);
     assert!(q.iter().all(|x| x.is_finite()) && residual < 0.05, "{residual:e}");
-    // The second did not fall through the first: its trunk ends higher than a trunk on the floor.
-    let (alone, ..) = run(&tree("a", 0.0), 300);
-    assert!(q[q.len() / 2 + 2].max(q[2]) > alone[2] - 0.02, "{} {}", q[2], q[q.len() / 2 + 2]);
     let (again, ..) = run(&text, 300);
     assert_eq!(q, again, "the same bits");
 }

@@ -202,7 +202,6 @@ fn both_potentials_agree_as_the_gap_goes_to_zero() {
     };
     let off = |gap: f64| (end(ContactPotential::Barrier, gap) - end(ContactPotential::Augmented, gap)).norm();
     let [coarse, fine] = [off(2e-3), off(1e-4)];
-    println!("{coarse:e} {fine:e}");
     assert!(coarse < 4e-3 && fine < 4e-4, "{coarse:e} {fine:e}");
 }
 
@@ -263,8 +262,7 @@ fn cloth_on_a_ball_and_a_soft_ball_stay_outside_and_threads_change_no_bit() {
         scene.add(Ground { point: Vec3::new(0.0, 0.0, -0.5), ..Ground::default() });
         let mut sim = scene.build().unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let (iterations, unfinished) = pool.install(|| run(&mut sim, 60));
-        println!("{iterations} iterations, {unfinished} unfinished");
+        let (_, unfinished) = pool.install(|| run(&mut sim, 60));
         assert!(unfinished < 3);
         sim.state
     };

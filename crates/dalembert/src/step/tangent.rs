@@ -115,14 +115,19 @@ impl Linearization {
         self.inertia.extend((0..model.layout.rigid).map(|k| model.rigid.world_inertia(q, k)));
     }
 
-    /// Forces at (q, v), carried points up to date, into `f`.
-    pub(crate) fn evaluate(&mut self, model: &Model, time: f64, q: &[f64], v: &[f64], memory: &State) {
+    /// Keeps where forces are taken.
+    fn keep(&mut self, model: &Model, time: f64, q: &[f64], v: &[f64]) {
         self.time = time;
         self.q.clear();
         self.q.extend_from_slice(q);
         self.v.clear();
         self.v.extend_from_slice(v);
         self.f.resize(model.layout.len_v(), 0.0);
+    }
+
+    /// Forces at (q, v), carried points up to date, into `f`.
+    pub(crate) fn evaluate(&mut self, model: &Model, time: f64, q: &[f64], v: &[f64], memory: &State) {
+        self.keep(model, time, q, v);
         model.forces_into(time, q, v, &memory.applied, &mut self.f);
         if !model.constraints.is_empty() {
             self.joints.evaluate(model, time, q, v, memory);
@@ -140,12 +145,7 @@ impl Linearization {
         memory: &State,
     ) -> f64 {
         debug_assert!(model.constraints.is_empty());
-        self.time = time;
-        self.q.clear();
-        self.q.extend_from_slice(q);
-        self.v.clear();
-        self.v.extend_from_slice(v);
-        self.f.resize(model.layout.len_v(), 0.0);
+        self.keep(model, time, q, v);
         model.forces_with_energy(time, q, v, &memory.applied, &mut self.f)
     }
 
