@@ -17,6 +17,9 @@ const MARGIN: f64 = 0.01;
 /// Columns of W that are nothing beside the others get this part of its trace: a body among joints may not move in all
 /// directions.
 const FLOOR: f64 = 1e-11;
+/// Sweeps that move velocities by this multiple of the least that was seen do not converge: they end, before the way back to
+/// the best ones costs digits.
+const ASTRAY: f64 = 1e4;
 /// Points of two manifolds that are nearer than this part of the smallest shape may be the same under other names.
 const NEAR: f64 = 0.02;
 /// Sweeps before they are mixed.
@@ -374,6 +377,8 @@ impl ContactWork {
 
     /// Sweeps over each island until its velocities stay.
     pub(super) fn solve(&mut self, settings: &Impulse, model: &Model, h: f64, report: &mut StepReport) {
+        self.unsolved.clear();
+        self.unsolved.resize(self.islands.len(), false);
         for i in 0..self.islands.len() {
             let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
             let scale = self.info[range.clone()].iter().map(|i| i.speed);
@@ -404,7 +409,8 @@ impl ContactWork {
             }
             report.iterations = report.iterations.max(sweeps);
             report.residual = report.residual.max(moved / scale);
-            report.unfinished |= moved > settings.tolerance * scale;
+            self.unsolved[i] = moved > settings.tolerance * scale;
+            report.unfinished |= self.unsolved[i];
         }
         report.contacts = self.contacts.iter().filter(|c| c.impulse != Vec3::zeros()).count() as u32;
     }
@@ -462,6 +468,9 @@ impl ContactWork {
                 least = moved;
                 best.clear();
                 best.extend(contacts.iter().map(|c| [c.impulse, turn(c, spins)]));
+            }
+            if !(moved <= ASTRAY * least) {
+                break;
             }
             if moved > tolerance && sweeps + 2 < most && mixer.mix(contacts, change) {
                 for (c, d) in contacts.iter_mut().zip(change.iter()) {

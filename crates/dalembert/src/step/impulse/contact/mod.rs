@@ -142,6 +142,8 @@ pub(super) struct ContactWork {
     rows_at_hand: Vec<u32>,
     islands: Islands,
     meetings: Vec<Meeting>,
+    /// Islands whose impulses did not converge.
+    unsolved: Vec<bool>,
     pile: pile::Pile,
     sleepers: sleep::Sleepers,
     /// Position-only velocities.
