@@ -116,6 +116,7 @@ impl ContactWork {
         h: f64,
         report: &mut StepReport,
     ) {
+        self.know_answers(range.clone(), model);
         let lively = self.impulses_of(range.clone());
         self.solve_dead(range.clone(), settings, model, h, report);
         // Who is held by one of the two is held in between.
@@ -228,7 +229,7 @@ impl ContactWork {
         let (_, mut moved) = self.sweep_some(range.clone(), tolerance, SWEEPS);
         if moved > tolerance {
             let left = self.solve_direct(range.clone(), moved, tolerance);
-            moved = left.or_else(|| self.solve_dense(range.clone(), tolerance)).unwrap_or(moved);
+            moved = left.or_else(|| self.solve_dense(range.clone(), tolerance, model)).unwrap_or(moved);
         }
         if moved > tolerance {
             moved = self.sweep_some(range.clone(), tolerance, settings.most_sweeps).1;
