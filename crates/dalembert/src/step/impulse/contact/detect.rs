@@ -97,6 +97,7 @@ impl ContactWork {
         let detector = std::mem::take(&mut self.detector);
         self.join_islands(touch, detector.manifolds());
         self.pile.begin(self.slots());
+        self.trees.begin();
         let (mut old, mut place, near) = (0, 0, NEAR * touch.length);
         for (m, manifold) in detector.manifolds().iter().enumerate() {
             let key = [manifold.a, manifold.b, manifold.part];
@@ -118,6 +119,7 @@ impl ContactWork {
                     _ => manifold.points()[0].point,
                 };
                 let centers = bodies.map(center);
+                self.take_trees(&nodes);
                 let new = NewPatch { nodes, centers, law: &law, belt, manifold, known, place };
                 self.pile.add(&new, h);
                 place += manifold.points().len() as u32;
@@ -250,9 +252,11 @@ impl ContactWork {
             meetings.push(Meeting { nodes, law });
         }
         let bodies = 6 * self.slot_rigid.len();
+        let jointed = |node: u32| self.cluster_of.get(node as usize).is_some_and(|c| *c != NONE);
         let plain = |node: u32| {
             let slot = node as usize;
-            node == NONE || slot < self.slots() && self.cluster_of[slot] == NONE && self.place[slot] < bodies
+            let free = |slot: usize| self.cluster_of[slot] == NONE && self.place[slot] < bodies;
+            node == NONE || slot < self.slots() && (free(slot) || self.trees.may_join(self.cluster_of[slot]))
         };
         for (manifold, Meeting { nodes, law }) in manifolds.iter().zip(&meetings) {
             if *nodes == [NONE, NONE] {
@@ -263,7 +267,8 @@ impl ContactWork {
                 && law.rolling_friction == 0.0
                 && nodes.iter().all(|n| plain(*n));
             let one = if nodes[0] == NONE { nodes[1] } else { nodes[0] };
-            islands.weigh(self.top(one), manifold.points().len() as u32, !nodes.contains(&NONE), simple);
+            let (contacts, link) = (manifold.points().len() as u32, !nodes.contains(&NONE));
+            islands.weigh(self.top(one), contacts, link, simple, nodes.iter().any(|n| jointed(*n)));
         }
         islands.count();
         (self.islands, self.meetings) = (islands, meetings);
