@@ -483,7 +483,12 @@ mod tests {
             };
             let slopes = steps.map(|k| slope(&at(k)));
             let along: f64 = slope(&z).iter().zip(&y).map(|(g, y)| g * y).sum();
-            let wanted = four(steps.map(|k| work.energy(&at(k))));
+            let mut energy = |z: &[f64]| {
+                let mut sum = 0.0;
+                work.energies(z, |_, energy| sum += energy);
+                sum
+            };
+            let wanted = four(steps.map(|k| energy(&at(k))));
             assert!((along - wanted).abs() < 1e-9 * (1.0 + wanted.abs()), "{along} {wanted}");
             for apart in [false, true] {
                 if apart {
