@@ -344,19 +344,17 @@ impl CouplingWork {
         self.parts.is_empty()
     }
 
-    /// Energy \[J\].
-    pub(crate) fn energy(&mut self, z: &[f64]) -> f64 {
+    /// Hands out the number and the energy \[J\] of every articulation.
+    pub(crate) fn energies(&mut self, z: &[f64], mut take: impl FnMut(usize, f64)) {
         if self.parts.is_empty() {
-            return 0.0;
+            return;
         }
         let start = Instant::now();
-        let mut sum = 0.0;
-        for part in &mut self.parts {
+        for (k, part) in self.parts.iter_mut().enumerate() {
             part.evaluate(z);
-            sum += part.r.iter().zip(&part.g).map(|(r, g)| r * g).sum::<f64>();
+            take(k, 0.5 * self.scale * part.r.iter().zip(&part.g).map(|(r, g)| r * g).sum::<f64>());
         }
         self.spent += start.elapsed();
-        0.5 * self.scale * sum
     }
 
     /// b −= ∇.

@@ -11,7 +11,7 @@
 use super::super::bvh::{Aabb, Tree};
 use super::narrow::{Memory, Witness, collide};
 use super::{Collider, Geometry, Manifold};
-use crate::math::Pose;
+use crate::math::{Pose, Vec3};
 
 /// Finds contacts of colliders that move a little from call to call.
 ///
@@ -122,6 +122,20 @@ impl Detector {
             let endless = matches!(ca.shape, Geometry::HalfSpace) || matches!(cb.shape, Geometry::HalfSpace);
             if !endless && !self.boxes[a as usize].overlaps(&self.boxes[b as usize]) {
                 continue;
+            }
+            if endless {
+                // The box of the other one stands clear of it.
+                let first = matches!(ca.shape, Geometry::HalfSpace);
+                let (plane, other, c) = if first { (a, b, ca) } else { (b, a, cb) };
+                let (at, tight) = (&self.placed[plane as usize], &self.boxes[other as usize]);
+                let n = at.rotation * Vec3::z();
+                let near = (0..3).map(|k| {
+                    let end = if n[k] > 0.0 { tight.low[k] } else { tight.high[k] };
+                    n[k] * (end - at.position[k])
+                });
+                if near.sum::<f64>() > reach(c) + 1e-9 * at.position.norm() {
+                    continue;
+                }
             }
             let margin = reach(ca) + reach(cb);
             let (at_a, at_b) = (&self.placed[a as usize], &self.placed[b as usize]);

@@ -112,8 +112,12 @@ impl IpcWork {
             turned |= angle > 0.0;
             steps.straight[group as usize] &= angle * angle < CHORD;
         }
-        if turned && islands.groups == 1 {
-            equations.correct(model, steps.part[0], way);
+        if turned {
+            let part = |i: usize| match islands.group(i) {
+                NONE => None,
+                g => steps.changed[g as usize].then(|| steps.part[g as usize]),
+            };
+            equations.correct(model, part, way);
         }
     }
 
@@ -308,18 +312,24 @@ impl IpcWork {
         } else {
             potential.energies(model, state, [at, q], islands, &mut of_unit);
         }
+        if let Some(contact) = &model.contact {
+            joints.energies(contact, at, |t, energy, size| {
+                if let Some(out) = of_unit.get_mut(islands.unit_of_term[t] as usize) {
+                    out[0] += energy;
+                    out[1] += size;
+                }
+            });
+            coupling.energies(at, |a, energy| {
+                if let Some(out) = of_unit.get_mut(islands.unit_of_articulation[a] as usize) {
+                    out.iter_mut().for_each(|e| *e += energy);
+                }
+            });
+        }
         steps.energies.clear();
         steps.energies.resize(islands.groups, [0.0; 2]);
         for (e, &g) in of_unit.iter().zip(&islands.group_of_unit) {
             steps.energies[g as usize][0] += e[0];
             steps.energies[g as usize][1] += e[1];
-        }
-        if let Some(contact) = model.contact.as_ref().filter(|_| !islands.several()) {
-            // A model with joints or articulations is one unit.
-            let (energy, size) = joints.energy(contact, at);
-            let coupled = coupling.energy(at);
-            steps.energies[0][0] += energy + coupled;
-            steps.energies[0][1] += size + coupled;
         }
         let touching = if ahead { &touch.share } else { here };
         for (e, &g) in touching.iter().zip(&islands.group_of_body) {

@@ -62,7 +62,7 @@ impl ContactWork {
             report.weak_rows = report.weak_rows.max(one.weak_rows);
             report.unfinished |= one.unfinished;
         }
-        again |= self.answer_robots(model, h, round);
+        again |= self.answer_robots(touch, model, h, round);
         Ok(again)
     }
 
@@ -77,13 +77,11 @@ impl ContactWork {
                 let columns = Columns {
                     first: cluster.first,
                     len: cluster.len,
-                    at: self.field.numbers.len() as u32,
+                    at: self.field.numbers.take_zeros(wide * cluster.len as usize) as u32,
                     stride: 3,
                     turn: 3 * cluster.len,
                     ..Columns::default()
                 };
-                let room = self.field.numbers.len() + wide * cluster.len as usize;
-                self.field.numbers.resize(room, 0.0);
                 self.contacts[k].sides[s] = Side::Jointed(at, columns);
             }
         }
@@ -138,7 +136,7 @@ impl ContactWork {
                     own.system.solve();
                     let at = columns.at as usize + 3 * (column / 3) * cluster.len as usize + column % 3;
                     for (d, x) in own.system.x.iter().enumerate() {
-                        self.field.numbers[at + 3 * d] = *x;
+                        self.field.numbers.list[at + 3 * d] = *x;
                     }
                 }
             }
@@ -150,6 +148,7 @@ impl ContactWork {
     pub(super) fn conclude(
         &mut self,
         settings: &Impulse,
+        touch: &TouchModel,
         model: &Model,
         state: &mut State,
         f: &mut [f64],
@@ -159,7 +158,7 @@ impl ContactWork {
     ) -> Result<(), StepError> {
         let islands = self.joint_islands();
         self.load_forces(model, f, h);
-        for i in 0..islands {
+        for i in (0..islands).filter(|i| !self.trees.has(*i)) {
             let cluster = self.clusters[i];
             let mut one = StepReport::default();
             own.enter_island(i, settings, cluster.touched);
@@ -184,6 +183,10 @@ impl ContactWork {
         }
         self.conclude_robots(model, state, h, report)?;
         self.drift_loose(model, state, h);
+        if !self.trees.is_empty() {
+            self.trees.store_forces(own, state, h);
+            self.trees.close(model, state, own, h, touch.length, report);
+        }
         self.step_others(model, state, f, h, own);
         Ok(())
     }
