@@ -53,6 +53,8 @@ pub(crate) struct IpcWork {
     in_bodies: bool,
     /// b and `nodes` hold slope and curvature at q, without contact.
     fresh: bool,
+    /// Energy without contact at q and the size of its terms \[J\], where it came with the slope at the start.
+    pub(super) at_start: Option<(f64, f64)>,
     /// b holds the slope at q without contact; `b_ahead` that at the trial.
     pub(super) sloped: bool,
     pub(super) sloped_ahead: bool,
@@ -186,7 +188,7 @@ impl IpcWork {
     ) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
         (self.by_nodes, self.by_bodies, self.fresh) = (false, false, false);
-        (self.sloped, self.sloped_ahead) = (false, false);
+        (self.sloped, self.sloped_ahead, self.at_start) = (false, false, None);
         (self.steps.current, self.steps.closing) = (false, false);
         (self.steps.before, self.steps.last) = (0.0, 0.0);
         self.q.clone_from(&state.q);
@@ -214,9 +216,12 @@ impl IpcWork {
                 && !self.islands.several()
                 && settings.solver != LinearSolver::Direct
                 && only_nodes(model, contact);
-            if nodes {
+            if self.by_nodes {
+                let energy = self.potential.energy_and_slope(model, state, &self.q, &mut self.b);
+                self.at_start = Some(energy);
+                self.by_nodes = self.nodes.assemble(model, &self.potential);
+            } else if nodes {
                 self.potential.slope(model, state, &self.q, &mut self.b);
-                self.by_nodes = self.by_nodes && self.nodes.assemble(model, &self.potential);
             }
             if self.by_nodes {
                 self.fresh = true;

@@ -25,8 +25,8 @@ const REST: f64 = 0.1;
 const CLOSING: f64 = 0.4;
 /// Forces keep their curvature for steps below this many tolerances.
 const KEPT: f64 = 20.0;
-/// They also do while steps are below this part of a mean edge and fall by this factor.
-const STEADY: f64 = 0.03;
+/// They also do while no edge turns or stretches by more than this in a step, and steps fall by this factor.
+const STEADY: f64 = 0.1;
 const FALLING: f64 = 0.5;
 /// Iterations in which nodes are stopped one by one.
 const CLIPPED: u32 = 8;
@@ -303,8 +303,11 @@ impl IpcWork {
         let at: &[f64] = if ahead { trial } else { q };
         // Most trials are accepted: their slope is needed next.
         self.sloped_ahead = ahead && self.by_nodes && !islands.several();
+        let known = self.at_start.take().filter(|_| !ahead && !islands.several());
         if self.sloped_ahead {
             let (energy, size) = potential.energy_and_slope(model, state, at, b_ahead);
+            of_unit[0] = [energy, size];
+        } else if let Some((energy, size)) = known {
             of_unit[0] = [energy, size];
         } else {
             potential.energies(model, state, [at, q], islands, &mut of_unit);
@@ -511,8 +514,8 @@ impl IpcWork {
             let rate = speeds[0] / steps.before;
             let next = speeds[0] * rate;
             steps.floor[0] |= whole && rate < CLOSING && next < CLOSING * tolerance[0];
-            // Curvature changes with the turn of elements: little while nodes move by a small part of an edge.
-            let turn = speeds[0] * potential.d / touch.edge.max(f64::MIN_POSITIVE);
+            // Curvature changes with the turn of elements, and slowly.
+            let turn = model.contact.as_ref().map_or(0.0, |contact| touch.turned(contact));
             let falls = speeds[0] < FALLING * steps.last;
             steps.closing = falls && turn < STEADY || whole && rate < CLOSING && next < KEPT * tolerance[0];
             steps.before = if whole { speeds[0] } else { 0.0 };
