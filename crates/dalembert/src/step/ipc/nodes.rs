@@ -31,9 +31,9 @@ pub(super) struct Nodes {
     /// Row of each block.
     row: Vec<u32>,
     rows: usize,
-    /// The blocks that inertia and forces hand over, in their order, and where each goes: a row of D or a place of L^T.
+    /// The blocks that inertia and forces hand over, in their order, and where each goes in `bare`, turned over or not.
     places: Vec<(u32, u32)>,
-    slots: Vec<(u32, Slot)>,
+    slots: Vec<(u32, bool)>,
     /// L^T by rows.
     start: Vec<u32>,
     columns: Vec<u32>,
@@ -44,9 +44,8 @@ pub(super) struct Nodes {
     lower_columns: Vec<u32>,
     lower_place: Vec<u32>,
     lower: Vec<Columns>,
-    /// The same without contacts.
-    bare_upper: Vec<Columns>,
-    bare_diagonal: Vec<Columns>,
+    /// L^T and D without contacts, and a place for what is held.
+    bare: Vec<Columns>,
     inverse: Vec<Columns>,
     /// E, one of each two mirror images; the blocks are symmetric.
     far: Vec<(u32, u32, Columns)>,
@@ -59,76 +58,66 @@ pub(super) struct Nodes {
     w: Vec<Row>,
 }
 
-/// Where a block goes: to a place of L^T as it is or turned over, to a row of D, nowhere.
-#[derive(Debug, Clone, Copy)]
-enum Slot {
-    Upper,
-    Lower,
-    Diagonal,
-    Held,
-}
+/// Where N blocks go, and whether turned over.
+type Slots<'a, const N: usize> = &'a [(u32, bool); N];
 
 /// Puts blocks to their places.
 struct Filler<'a> {
     places: &'a [(u32, u32)],
-    slots: &'a [(u32, Slot)],
-    upper: &'a mut [Columns],
-    diagonal: &'a mut [Columns],
+    slots: &'a [(u32, bool)],
+    blocks: &'a mut [Columns],
     /// How many have come, and whether all were expected.
     count: usize,
     same: bool,
 }
 
-impl Filler<'_> {
-    /// Where the next block goes, which is that of points i and j.
+impl<'a> Filler<'a> {
+    /// Where the next N blocks are expected from and where they go; none if others come.
     #[inline(always)]
-    fn next(&mut self, i: u32, j: u32) -> (usize, Slot) {
-        let k = self.count;
-        if self.places.get(k) != Some(&(i, j)) {
-            self.same = false;
-            return (0, Slot::Held);
-        }
-        self.count += 1;
-        (self.slots[k].0 as usize, self.slots[k].1)
+    fn next<const N: usize>(
+        &mut self,
+        pairs: impl Fn(usize) -> (u32, u32),
+    ) -> Option<(Slots<'a, N>, &mut [Columns])> {
+        let range = self.count..self.count + N;
+        let places: Option<&[(u32, u32); N]> = self.places.get(range.clone()).and_then(|p| p.try_into().ok());
+        let slots: Option<Slots<'a, N>> = self.slots.get(range).and_then(|s| s.try_into().ok());
+        let same = places.is_some_and(|places| (0..N).all(|k| places[k] == pairs(k)));
+        self.same &= same;
+        self.count += N;
+        slots.filter(|_| same).map(|slots| (slots, &mut *self.blocks))
     }
 }
 
+/// Corners of the blocks of four points, and of three, with i ≤ j.
+const OF_FOUR: [(usize, usize); 10] =
+    [(0, 0), (0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)];
+const OF_THREE: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+
 impl TangentSink for Filler<'_> {
     fn block(&mut self, i: usize, j: usize, K: &Mat3) {
-        let (slot, kind) = self.next(i as u32, j as u32);
-        match kind {
-            Slot::Upper => self.upper[slot].plus(&Columns::of(K)),
-            Slot::Lower => self.upper[slot].plus(&Columns::of(K).transposed()),
-            Slot::Diagonal => self.diagonal[slot].plus(&Columns::of(K)),
-            Slot::Held => {}
+        if let Some(([(slot, turned)], blocks)) = self.next::<1>(|_| (i as u32, j as u32)) {
+            let K = Columns::of(K);
+            blocks[*slot as usize].plus(&if *turned { K.transposed() } else { K });
         }
     }
 
     fn rank_one(&mut self, points: [PointId; 4], k: f64, g: &[Vec3; 4]) {
         let (kg, g) = (g.map(|g| quad(&(k * g)).to_array()), g.map(|g| quad(&g)));
-        for i in 0..4 {
-            for j in i..4 {
-                let (slot, kind) = self.next(points[i].0, points[j].0);
-                match kind {
-                    Slot::Upper => self.upper[slot].plus_outer(g[i], &kg[j]),
-                    Slot::Lower => self.upper[slot].plus_outer(g[j], &kg[i]),
-                    Slot::Diagonal => self.diagonal[slot].plus_outer(g[i], &kg[j]),
-                    Slot::Held => {}
-                }
+        let pairs = |k: usize| (points[OF_FOUR[k].0].0, points[OF_FOUR[k].1].0);
+        if let Some((slots, blocks)) = self.next::<10>(pairs) {
+            for ((i, j), &(slot, turned)) in OF_FOUR.into_iter().zip(slots) {
+                let (i, j) = if turned { (j, i) } else { (i, j) };
+                blocks[slot as usize].plus_outer(g[i], &kg[j]);
             }
         }
     }
 
     fn triangle(&mut self, points: [PointId; 3], upper: &[[[f64; 4]; 3]; 6]) {
-        let pairs = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
-        for ((i, j), K) in pairs.into_iter().zip(upper) {
-            let K = Columns(K.map(f64x4::new));
-            let (slot, kind) = self.next(points[i].0, points[j].0);
-            match kind {
-                Slot::Upper => self.upper[slot].plus(&K),
-                Slot::Lower => self.upper[slot].plus(&K.transposed()),
-                Slot::Diagonal => self.diagonal[slot].plus(&K),
-                Slot::Held => {}
+        let pairs = |k: usize| (points[OF_THREE[k].0].0, points[OF_THREE[k].1].0);
+        if let Some((slots, blocks)) = self.next::<6>(pairs) {
+            for (K, &(slot, turned)) in upper.iter().zip(slots) {
+                let K = Columns(K.map(f64x4::new));
+                blocks[slot as usize].plus(&if turned { K.transposed() } else { K });
             }
         }
     }
@@ -159,16 +148,9 @@ impl Nodes {
 
     /// False if the blocks are not those of the last time.
     fn fill(&mut self, model: &Model, potential: &Potential) -> bool {
-        self.bare_upper.fill(Columns::ZERO);
-        self.bare_diagonal.fill(Columns::ZERO);
-        let mut filler = Filler {
-            places: &self.places,
-            slots: &self.slots,
-            upper: &mut self.bare_upper,
-            diagonal: &mut self.bare_diagonal,
-            count: 0,
-            same: true,
-        };
+        self.bare.fill(Columns::ZERO);
+        let (places, slots) = (&self.places, &self.slots);
+        let mut filler = Filler { places, slots, blocks: &mut self.bare, count: 0, same: true };
         potential.each_block(model, &mut filler);
         filler.same && filler.count == self.places.len()
     }
@@ -203,22 +185,22 @@ impl Nodes {
         all.sort_unstable();
         all.dedup();
         self.slots.clear();
+        let (upper, rows) = (all.len() as u32, self.rows as u32);
         self.slots.extend(self.places.iter().map(|p| match of(*p) {
-            None => (0, Slot::Held),
-            Some((r, c)) if r == c => (r, Slot::Diagonal),
+            None => (upper + rows, false),
+            Some((r, c)) if r == c => (upper + r, false),
             // Every pair of rows was put into the list.
             Some(pair) => {
                 let turned = row[p.0 as usize] > row[p.1 as usize];
-                let kind = if turned { Slot::Lower } else { Slot::Upper };
-                (all.partition_point(|q| *q < pair) as u32, kind)
+                (all.partition_point(|q| *q < pair) as u32, turned)
             }
         }));
         self.start.clear();
         self.start.extend((0..=self.rows as u32).map(|r| all.partition_point(|q| q.0 < r) as u32));
         self.columns.clear();
         self.columns.extend(all.iter().map(|q| q.1));
-        self.bare_upper.resize(all.len(), Columns::ZERO);
-        self.bare_diagonal.resize(self.rows, Columns::ZERO);
+        self.bare.clear();
+        self.bare.resize(all.len() + self.rows + 1, Columns::ZERO);
         self.find_lower();
         true
     }
@@ -242,15 +224,18 @@ impl Nodes {
     /// Begins anew with what was assembled last, without contacts.
     pub(super) fn strip(&mut self) {
         self.far.clear();
-        self.upper.clone_from(&self.bare_upper);
-        self.diagonal.clone_from(&self.bare_diagonal);
+        let (upper, rest) = self.bare.split_at(self.columns.len());
+        self.upper.clear();
+        self.upper.extend_from_slice(upper);
+        self.diagonal.clear();
+        self.diagonal.extend_from_slice(&rest[..self.rows]);
     }
 
     /// A third of the trace of every diagonal block, without contacts.
     pub(super) fn mean_diagonal(&self) -> Vec<f64> {
         let of = |r: &u32| match *r {
             HELD => 0.0,
-            r => self.bare_diagonal[r as usize].matrix().trace() / 3.0,
+            r => self.bare[self.columns.len() + r as usize].matrix().trace() / 3.0,
         };
         self.row.iter().map(of).collect()
     }
