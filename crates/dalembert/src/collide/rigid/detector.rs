@@ -21,6 +21,8 @@ use crate::math::{Pose, Vec3};
 pub struct Detector {
     /// Pairs of bodies that pass through each other, smaller number first, sorted.
     excluded: Vec<(u32, u32)>,
+    /// Where the excluded pairs of each body begin, as that of the lower number; made when it is needed.
+    excluded_of: Vec<u32>,
     placed: Vec<Frame>,
     boxes: Vec<Aabb>,
     grown: Vec<Aabb>,
@@ -52,6 +54,7 @@ impl Detector {
         let pair = (a.min(b), a.max(b));
         if let Err(place) = self.excluded.binary_search(&pair) {
             self.excluded.insert(place, pair);
+            self.excluded_of.clear();
             self.grown.clear();
         }
     }
@@ -182,15 +185,30 @@ impl Detector {
         left
     }
 
+    /// Where the excluded pairs of each body begin.
+    fn index_excluded(&mut self) {
+        let Some(&(last, _)) = self.excluded.last().filter(|_| self.excluded_of.is_empty()) else { return };
+        // The world has the highest number of all, and no pair with itself.
+        self.excluded_of.resize(last as usize + 2, 0);
+        self.excluded.iter().for_each(|(low, _)| self.excluded_of[*low as usize + 1] += 1);
+        for k in 1..self.excluded_of.len() {
+            self.excluded_of[k] += self.excluded_of[k - 1];
+        }
+    }
+
     fn find_pairs(&mut self, colliders: &[Collider]) {
-        let excluded = &self.excluded;
+        self.index_excluded();
+        let (excluded, of) = (&self.excluded, &self.excluded_of);
+        let is_excluded = |low: u32, high: u32| {
+            let Some([from, to]) = of.get(low as usize..).and_then(|o| o.first_chunk::<2>()) else {
+                return false;
+            };
+            excluded[*from as usize..*to as usize].binary_search_by_key(&high, |pair| pair.1).is_ok()
+        };
         let meet = |a: u32, b: u32| {
             let (a, b) = (&colliders[a as usize], &colliders[b as usize]);
             let (low, high) = (a.body.min(b.body), a.body.max(b.body));
-            low != high
-                && a.mask & b.group != 0
-                && b.mask & a.group != 0
-                && (excluded.is_empty() || excluded.binary_search(&(low, high)).is_err())
+            low != high && a.mask & b.group != 0 && b.mask & a.group != 0 && !is_excluded(low, high)
         };
         std::mem::swap(&mut self.old.0, &mut self.pairs);
         std::mem::swap(&mut self.old.1, &mut self.witnesses);
