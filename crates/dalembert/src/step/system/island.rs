@@ -195,6 +195,11 @@ impl Island {
         self.members.iter().map(|c| &model.constraints[*c as usize])
     }
 
+    /// The nodes that one constraint holds, in the order of its blocks.
+    pub(crate) fn nodes_of(&self, c: usize) -> &[u32] {
+        &self.block_node[self.blocks(c)]
+    }
+
     /// The blocks of one constraint.
     #[inline]
     pub(crate) fn blocks(&self, c: usize) -> Range<usize> {

@@ -148,6 +148,7 @@ impl ContactWork {
     pub(super) fn conclude(
         &mut self,
         settings: &Impulse,
+        touch: &TouchModel,
         model: &Model,
         state: &mut State,
         f: &mut [f64],
@@ -157,7 +158,7 @@ impl ContactWork {
     ) -> Result<(), StepError> {
         let islands = self.joint_islands();
         self.load_forces(model, f, h);
-        for i in 0..islands {
+        for i in (0..islands).filter(|i| !self.trees.has(*i)) {
             let cluster = self.clusters[i];
             let mut one = StepReport::default();
             own.enter_island(i, settings, cluster.touched);
@@ -182,6 +183,10 @@ impl ContactWork {
         }
         self.conclude_robots(model, state, h, report)?;
         self.drift_loose(model, state, h);
+        if !self.trees.is_empty() {
+            self.trees.store_forces(own, state, h);
+            self.trees.close(model, state, own, h, touch.length, report);
+        }
         self.step_others(model, state, f, h, own);
         Ok(())
     }

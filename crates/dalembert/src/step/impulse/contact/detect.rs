@@ -14,6 +14,9 @@ use crate::step::impulse::Impulse;
 
 /// Contacts are seen from this part of the smallest shape on, beside what bodies move in a step.
 const MARGIN: f64 = 0.01;
+/// Sweeps that move velocities by this multiple of the least that was seen do not converge: they end, before the way back to
+/// the best ones costs digits.
+const ASTRAY: f64 = 1e4;
 /// Points of two manifolds that are nearer than this part of the smallest shape may be the same under other names.
 const NEAR: f64 = 0.02;
 /// Sweeps before they are mixed.
@@ -94,6 +97,7 @@ impl ContactWork {
         let detector = std::mem::take(&mut self.detector);
         self.join_islands(touch, detector.manifolds());
         self.pile.begin(self.slots());
+        self.trees.begin();
         let (mut old, mut place, near) = (0, 0, NEAR * touch.length);
         for (m, manifold) in detector.manifolds().iter().enumerate() {
             let key = [manifold.a, manifold.b, manifold.part];
@@ -115,6 +119,7 @@ impl ContactWork {
                     _ => manifold.points()[0].point,
                 };
                 let centers = bodies.map(center);
+                self.take_trees(&nodes);
                 let new = NewPatch { nodes, centers, law: &law, belt, manifold, known, place };
                 self.pile.add(&new, h);
                 place += manifold.points().len() as u32;
@@ -247,9 +252,11 @@ impl ContactWork {
             meetings.push(Meeting { nodes, law });
         }
         let bodies = 6 * self.slot_rigid.len();
+        let jointed = |node: u32| self.cluster_of.get(node as usize).is_some_and(|c| *c != NONE);
         let plain = |node: u32| {
             let slot = node as usize;
-            node == NONE || slot < self.slots() && self.cluster_of[slot] == NONE && self.place[slot] < bodies
+            let free = |slot: usize| self.cluster_of[slot] == NONE && self.place[slot] < bodies;
+            node == NONE || slot < self.slots() && (free(slot) || self.trees.may_join(self.cluster_of[slot]))
         };
         for (manifold, Meeting { nodes, law }) in manifolds.iter().zip(&meetings) {
             if *nodes == [NONE, NONE] {
@@ -260,7 +267,8 @@ impl ContactWork {
                 && law.rolling_friction == 0.0
                 && nodes.iter().all(|n| plain(*n));
             let one = if nodes[0] == NONE { nodes[1] } else { nodes[0] };
-            islands.weigh(self.top(one), manifold.points().len() as u32, !nodes.contains(&NONE), simple);
+            let (contacts, link) = (manifold.points().len() as u32, !nodes.contains(&NONE));
+            islands.weigh(self.top(one), contacts, link, simple, nodes.iter().any(|n| jointed(*n)));
         }
         islands.count();
         (self.islands, self.meetings) = (islands, meetings);
@@ -364,6 +372,8 @@ impl ContactWork {
 
     /// Sweeps over each island until its velocities stay.
     pub(super) fn solve(&mut self, settings: &Impulse, model: &Model, h: f64, report: &mut StepReport) {
+        self.unsolved.clear();
+        self.unsolved.resize(self.islands.len(), false);
         for i in 0..self.islands.len() {
             let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
             let scale = self.info[range.clone()].iter().map(|i| i.speed);
@@ -401,7 +411,8 @@ impl ContactWork {
             }
             report.iterations = report.iterations.max(sweeps);
             report.residual = report.residual.max(moved / scale);
-            report.unfinished |= moved > settings.tolerance * scale;
+            self.unsolved[i] = moved > settings.tolerance * scale;
+            report.unfinished |= self.unsolved[i];
         }
         report.contacts = self.contacts.iter().filter(|c| c.impulse != Vec3::zeros()).count() as u32;
     }
@@ -459,6 +470,9 @@ impl ContactWork {
                 least = moved;
                 best.clear();
                 best.extend(contacts.iter().map(|c| [c.impulse, turn(c, spins)]));
+            }
+            if !(moved <= ASTRAY * least) {
+                break;
             }
             if moved > tolerance && sweeps + 2 < most && mixer.mix(contacts, change) {
                 for (c, d) in contacts.iter_mut().zip(change.iter()) {

@@ -191,9 +191,9 @@ impl ContactWork {
     pub(super) fn drift_loose(&mut self, model: &Model, state: &mut State, h: f64) {
         for (k, &slot) in self.slot_rigid.iter().enumerate() {
             let slot = slot as usize;
-            if self.cluster_of[slot] != NONE
-                || self.sleeping_rigid(k)
+            if self.sleeping_rigid(k)
                 || self.drift_piled(model, state, k, slot, h)
+                || self.cluster_of[slot] != NONE
             {
                 continue;
             }

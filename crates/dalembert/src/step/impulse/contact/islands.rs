@@ -12,6 +12,8 @@ struct Weight {
     links: u32,
     /// A pile could take all of its contacts.
     simple: bool,
+    /// Some of its bodies are held by joints.
+    jointed: bool,
 }
 
 /// Contacts grouped by island, and the trees that find them.
@@ -23,6 +25,8 @@ pub(super) struct Islands {
     pub(super) of: Vec<u32>,
     /// Of each body's island, at its root.
     weight: Vec<Weight>,
+    /// Contacts of all islands with joints that a pile could take.
+    jointed: u32,
     /// Contacts of island i: `first[i]..first[i + 1]`, once they are sorted.
     pub(super) first: Vec<u32>,
 }
@@ -41,7 +45,7 @@ impl Islands {
         self.up.clear();
         self.up.extend(0..n as u32);
         self.weight.clear();
-        self.weight.resize(n, Weight { contacts: 0, bodies: 0, links: 0, simple: true });
+        self.weight.resize(n, Weight { contacts: 0, bodies: 0, links: 0, simple: true, jointed: false });
     }
 
     /// Two bodies belong together.
@@ -53,12 +57,13 @@ impl Islands {
     }
 
     /// Once all are joined: so many more contacts of the island of a body, between two bodies if it is a `link`; `simple` if
-    /// a pile could take them.
-    pub(super) fn weigh(&mut self, body: u32, contacts: u32, link: bool, simple: bool) {
+    /// a pile could take them, `jointed` if joints hold one of the bodies.
+    pub(super) fn weigh(&mut self, body: u32, contacts: u32, link: bool, simple: bool, jointed: bool) {
         let weight = &mut self.weight[root(&mut self.up, body) as usize];
         weight.contacts += contacts;
         weight.links += u32::from(link);
         weight.simple &= simple;
+        weight.jointed |= jointed;
     }
 
     /// Once all are joined: counts the bodies of every island.
@@ -66,6 +71,8 @@ impl Islands {
         for body in 0..self.up.len() as u32 {
             self.weight[root(&mut self.up, body) as usize].bodies += 1;
         }
+        let jointed = self.weight.iter().filter(|w| w.jointed && w.simple);
+        self.jointed = jointed.map(|w| w.contacts).sum();
     }
 
     /// The body that stands for the island of a body.
@@ -74,10 +81,13 @@ impl Islands {
     }
 
     /// True for a body in an island that is too large to be solved at once: many contacts, and so many links that they
-    /// close many loops. Towers, chains and arches have few; the direct solver is fast on them at any length.
+    /// close many loops. Towers, chains and arches have few; the direct solver is fast on them at any length. Where trees of
+    /// joints are among them it is the number of contacts of all such islands that counts.
     pub(super) fn is_pile(&mut self, body: u32) -> bool {
         let w = self.weight[root(&mut self.up, body) as usize];
-        w.simple && w.contacts > MANY && 5 * w.links > 6 * w.bodies
+        let many =
+            if w.jointed { self.jointed > MANY } else { w.contacts > MANY && 5 * w.links > 6 * w.bodies };
+        w.simple && many
     }
 
     /// Numbers the islands in the order of their first contacts, each given by one of its bodies.

@@ -45,6 +45,9 @@ mod sweep;
 mod swift;
 #[cfg(test)]
 mod tests;
+mod ties;
+mod tree_lanes;
+mod trees;
 mod units;
 
 use super::{Impulse, ImpulseWork};
@@ -147,9 +150,12 @@ pub(super) struct ContactWork {
     rows_at_hand: Vec<u32>,
     islands: Islands,
     meetings: Vec<Meeting>,
+    /// Islands whose impulses did not converge.
+    unsolved: Vec<bool>,
     /// Laws of all pairs of materials, row by row; empty if there are many materials.
     laws: Vec<TouchLaw>,
     pile: pile::Pile,
+    trees: trees::Trees,
     sleepers: sleep::Sleepers,
     /// Position-only velocities.
     push: Vec<f64>,
@@ -223,6 +229,7 @@ impl ContactWork {
             }
         }
         self.keep_sleeping_contacts(touch, state);
+        self.trees.allowed = settings.projection && !state.broken.contains(&true);
         self.detect(touch, state, h);
         self.set_aside(touch, model, h);
         self.f_free.clear();
@@ -239,10 +246,10 @@ impl ContactWork {
         }
         self.bound_energy(settings, touch, model, h, &mut all);
         if !self.pile.is_empty() {
-            self.solve_pile(settings, touch, model, h, &mut all);
+            self.solve_pile(settings, touch, model, state, h, own, &mut all);
         }
         self.part_overlaps(settings, touch, model, h);
-        self.conclude(settings, model, state, f, h, own, &mut all)?;
+        self.conclude(settings, touch, model, state, f, h, own, &mut all)?;
         self.remember(state, h);
         self.fall_asleep(settings, touch, model, state, h);
         report.weak_rows = report.weak_rows.max(all.weak_rows);
@@ -304,6 +311,7 @@ impl ContactWork {
         self.slot_rigid = vec![NONE; layout.rigid];
         self.slot_particle = vec![NONE; layout.particles];
         self.place_bodies(touch, model, own);
+        self.trees.find(&own.islands, model);
         self.radius = vec![0.0; touch.parts.len()];
         for collider in touch.colliders.iter().filter(|c| (c.body as usize) < touch.parts.len()) {
             let size = collider.shape.bounds(&collider.pose, 0.0);

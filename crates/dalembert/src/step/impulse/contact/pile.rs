@@ -35,13 +35,15 @@
 
 use super::lanes::{Ask, Body, Given, Patch, Sweeper};
 use super::sweep::tangents;
+use super::ties::When;
+use super::trees::Trees;
 use super::{ContactWork, NONE};
 use crate::bodies::Rigid;
 use crate::collide::rigid::{Manifold, Touch};
 use crate::math::{Vec3, set_triple, triple};
 use crate::model::{ContactPoint, Model, State, TouchLaw, TouchModel};
 use crate::step::StepReport;
-use crate::step::impulse::Impulse;
+use crate::step::impulse::{Impulse, ImpulseWork};
 
 /// Parts of a step.
 const PARTS: u32 = 6;
@@ -165,7 +167,7 @@ impl Pile {
         self.bodies.get(local as usize).map(|b| (xyz(&b.moved), xyz(&b.turned)))
     }
 
-    fn body(&mut self, node: u32) -> u32 {
+    pub(super) fn body(&mut self, node: u32) -> u32 {
         if node == NONE {
             return NONE;
         }
@@ -221,7 +223,7 @@ impl Pile {
 
     /// Velocities after the step, and what everything moves. Returns the fastest relative velocity before, and what one
     /// sweep more moved \[m/s\].
-    fn run(&mut self, settings: &Impulse, h: f64, slop: f64) -> (f64, f64) {
+    fn run(&mut self, settings: &Impulse, h: f64, slop: f64, trees: &mut Trees) -> (f64, f64) {
         let step = h / f64::from(PARTS);
         let Self { bodies, sweeper, .. } = self;
         sweeper.load(bodies, &self.patches, &self.given);
@@ -246,16 +248,27 @@ impl Pile {
             }
             if part == 0 {
                 sweeper.warm(bodies);
+                trees.warm(bodies);
+                trees.hold(bodies);
             }
             sweeper.push_apart(bodies, &ask);
+            trees.visit(bodies, When::Push);
+            trees.hold(bodies);
             for b in bodies.iter_mut() {
                 (0..3).for_each(|k| b.moved[k] += step * b.v[k]);
                 (0..3).for_each(|k| b.turned[k] += step * b.w[k]);
             }
             sweeper.relax::<false>(bodies, &ask, part + 1 < PARTS);
+            trees.visit(bodies, When::Relax);
+            trees.hold(bodies);
+            if part + 1 < PARTS {
+                trees.add_up();
+            }
         }
         let left = sweeper.relax::<true>(bodies, &ask, true);
         sweeper.bounce(bodies, settings.bounce_speed);
+        trees.hold(bodies);
+        trees.add_up();
         sweeper.unload(&self.patches, &mut self.given);
         (fastest, left)
     }
@@ -263,15 +276,19 @@ impl Pile {
 
 impl ContactWork {
     /// Velocities of the bodies of all heaps.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn solve_pile(
         &mut self,
         settings: &Impulse,
         touch: &TouchModel,
         model: &Model,
+        state: &State,
         h: f64,
+        own: &mut ImpulseWork,
         report: &mut StepReport,
     ) {
         let part = 1.0 / f64::from(PARTS);
+        self.load_trees(model, state, h);
         let Self { pile, field, start, .. } = self;
         for &slot in &pile.slots {
             let slot = slot as usize;
@@ -294,7 +311,10 @@ impl ContactWork {
         for body in pile.patches.iter_mut().flat_map(|p| &mut p.bodies).filter(|b| **b == NONE) {
             *body = world;
         }
-        let (fastest, left) = pile.run(settings, h, SLOP * touch.length);
+        let first = |i: u32| self.clusters[i as usize].first / 6;
+        let body = |i: u32, node: u32| pile.local[(first(i) + node) as usize];
+        self.trees.load(h * part, PARTS, model, state, own, &pile.bodies, body);
+        let (fastest, left) = pile.run(settings, h, SLOP * touch.length, &mut self.trees);
         let scale = fastest.max(h * model.gravity.norm()).max(1e-12);
         for (slot, body) in pile.slots.iter().zip(&pile.bodies) {
             set_triple(&mut field.x, 2 * *slot as usize, &xyz(&body.v));
