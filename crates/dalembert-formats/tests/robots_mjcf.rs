@@ -374,7 +374,7 @@ fn the_rest_of_a_model_is_carried() {
     let o = &robot.options;
     assert_eq!(
         (o.timestep, o.gravity.z, o.integrator, o.elliptic_cone),
-        (0.005, -1.0, RobotIntegrator::Rk4, true)
+        (0.005, -1.0, RobotIntegrator::Rk4, Some(true))
     );
     assert!(o.disables("contact") && !o.disables("energy"));
     assert_eq!(o.other, [("noslip_iterations".to_owned(), "3".to_owned())]);

@@ -144,6 +144,38 @@ fn a_blocked_joint_changes_the_others_by_the_mass_matrix() {
     }
 }
 
+/// What is driven is an island of its own: boxes that fall far away change nothing, and fall as they do alone.
+#[test]
+fn boxes_far_away_do_not_feel_an_articulation() {
+    let go = |arm: bool, boxes: bool| {
+        let mut scene = if arm { chain(3, false).0 } else { ipc(0.01) };
+        scene.add(Ground { point: Vec3::new(0.0, 0.0, -0.5), ..Ground::default() });
+        for k in 0..if boxes { 3 } else { 0 } {
+            let body = RigidBody::new(format!("box{k}"), Shape::Box { size: Vec3::repeat(0.1) }).mass(1.0);
+            let turn = exp(&Vec3::new(0.3, 0.2 * f64::from(k), 0.1));
+            scene.add(body.at([5.0 + 0.06 * f64::from(k), 0.0, -0.4 + 0.15 * f64::from(k)]).turned(turn));
+        }
+        let mut sim = scene.build().unwrap();
+        let mut random = Random::new(3);
+        let mass = random_mass(&mut random, 3);
+        for _ in 0..20 {
+            let drive = Drive { mass: mass.clone(), delta: vec![0.1, -0.05, 0.01], reference: Vec::new() };
+            let report = sim.step_driven(|_, _| Ok(drive.clone())).unwrap();
+            assert!(!report.unfinished);
+            if arm {
+                let done = sim.articulation("arm").unwrap();
+                let off = done.delta.iter().zip(&drive.delta).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                assert!(off < 1e-9, "{off:e}");
+            }
+        }
+        let n = sim.model.layout.nv;
+        sim.state.q[..n].to_vec()
+    };
+    let (both, arm, boxes) = (go(true, true), go(true, false), go(false, true));
+    let off = both.iter().zip(arm.iter().chain(&boxes)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(off < 1e-7, "{off:e}");
+}
+
 #[test]
 fn a_blocked_joint_changes_the_others_in_a_long_chain_too() {
     // More freedoms than one dense block takes. The others feel nothing: (M (δθ − δθ̃))_f = 0.

@@ -66,7 +66,12 @@ fn any_number_of_threads_gives_the_same_bits() {
     assert_eq!(one, go(4));
 }
 
-/// A joint far away makes one unit of everything: what the islands find must be what that finds.
+fn read(sim: &Simulation, text: &str) -> f64 {
+    Quantity::parse(&sim.model, text).unwrap().value(&sim.model, &sim.state)
+}
+
+/// A particle far away that a direction is taken from makes one unit of everything: what the islands find must be what
+/// that finds.
 #[test]
 fn islands_agree_with_one_solve_of_everything() {
     let go = |tie: bool| {
@@ -74,17 +79,60 @@ fn islands_agree_with_one_solve_of_everything() {
         pile(&mut s, "left", -1.0, 1.0);
         pile(&mut s, "right", 1.0, 1.5);
         if tie {
-            let rod = Shape::Box { size: Vec3::new(1.0, 0.05, 0.05) };
-            s.add(RigidBody::new("rod", rod).at([0.5, 0.0, 90.0]));
-            let pin = JointItem::new("pin", JointType::Hinge, "world", "rod");
-            s.add(pin.anchor([0.0, 0.0, 90.0]).axis([0.0, 1.0, 0.0]));
+            s.add(ParticleSet::at("bead", [0.0, 0.0, 90.0]));
+            s.add(Fix::direction("bead", [1.0, 0.0, 0.0]));
         }
-        run(s.build().unwrap(), 20).0
+        let mut sim = s.build().unwrap();
+        sim.run(0.2).unwrap();
+        let places = ["left", "right"].iter().flat_map(|side| (0..4).map(move |k| format!("{side}{k}")));
+        places.flat_map(|b| ["x", "y", "z"].map(|c| read(&sim, &format!("{b}.{c}")))).collect::<Vec<f64>>()
     };
     let (islands, one) = (go(false), go(true));
     let off = islands.iter().zip(&one).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     // 20 steps of 0.01 s, each solved to 1e-8 m/s, and what impacts make of that.
     assert!(off < 1e-5, "{off:e}");
+}
+
+/// Two blocks on a hinge with a stop at the place x and the height z, of which one turns.
+fn flail(scene: &mut Scene, name: &str, [x, z]: [f64; 2], spin: f64) {
+    let part = |k: u32| format!("{name}{k}");
+    for k in 0..2 {
+        let body = RigidBody::new(part(k), Shape::Box { size: Vec3::new(0.3, 0.1, 0.06) }).mass(1.0);
+        let turns = [0.0, if k == 0 { 0.0 } else { spin }, 0.0];
+        scene.add(body.at([x + 0.34 * f64::from(k), 0.0, z]).angular_velocity(turns));
+    }
+    let hinge = JointItem::new(format!("{name}_hinge"), JointType::Hinge, part(0), part(1));
+    scene.add(hinge.anchor([x + 0.17, 0.0, z]).axis([0.0, 1.0, 0.0]).limits(-0.1, 0.1));
+}
+
+/// What joints hold together is an island as well: it moves as it does alone, and so does what is far from it.
+#[test]
+fn joints_far_away_do_not_matter() {
+    let build = |left: bool, right: bool| {
+        let mut s = scene(Ipc { tolerance: 1e-8, friction: 0.0, ..rubbing() });
+        if left {
+            pile(&mut s, "left", -3.0, 1.0);
+        }
+        if right {
+            flail(&mut s, "right", [3.0, 0.1], 3.0);
+        }
+        let mut sim = s.build().unwrap();
+        let mut turned = 0.0f64;
+        for k in 0..20 {
+            let report = sim.step().unwrap();
+            assert!(!report.unfinished, "step {k}");
+            if right {
+                turned = turned.max(read(&sim, "right_hinge.angle").abs());
+                assert!(read(&sim, "joints.gap") < 1e-9, "step {k}");
+            }
+        }
+        assert!(!right || turned > 0.09 && turned < 0.1 + 1e-7, "comes to its stop: {turned}");
+        sim.state.q[..sim.model.layout.nv].to_vec()
+    };
+    let (both, left, right) = (build(true, true), build(true, false), build(false, true));
+    let alone = left.iter().chain(&right);
+    let off = both.iter().zip(alone).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(off < 1e-6, "{off:e}");
 }
 
 fn sleepy() -> Ipc {
@@ -163,6 +211,43 @@ fn a_push_wakes_and_a_saved_sleep_goes_on_with_the_same_bits() {
     // μ m g = 9.8 N of 30 N are lost.
     assert!(sim.state.q[0] > 0.1, "pushed for 0.3 s: {}", sim.state.q[0]);
     assert!(sim.state.rest[0] >= 0.0 && sim.state.rest[1] < 0.0);
+}
+
+/// A jointed pair sleeps while something else falls; its joint keeps its force, and a saved sleep goes on with the same bits.
+#[test]
+fn what_joints_hold_sleeps_too() {
+    let build = || {
+        let mut s = scene(sleepy());
+        flail(&mut s, "low", [0.0, 0.031], 0.0);
+        s.add(block("high", 9.0).at([3.0, 0.0, 9.0]));
+        s.build().unwrap()
+    };
+    let mut sim = build();
+    sim.run(0.5).unwrap();
+    assert!(sim.state.rest[0] < 0.0 && sim.state.rest[1] < 0.0 && sim.state.rest[2] >= 0.0);
+    let force = read(&sim, "low_hinge.force");
+    let (q, turns) = (sim.state.q[..24].to_vec(), sim.state.turns.clone());
+    let mut packed = Vec::new();
+    sim.state.pack(&sim.model.layout, &mut packed);
+    let mut other = build();
+    other.state = State::unpack(&other.model.layout, &packed).unwrap();
+    let model = other.model.clone();
+    model.settle(&mut other.state);
+    for _ in 0..20 {
+        sim.step().unwrap();
+        other.step().unwrap();
+        assert_eq!(sim.state.q, other.state.q);
+        assert_eq!(sim.state.turns, other.state.turns);
+    }
+    assert_eq!((&q[..], &turns), (&sim.state.q[..24], &sim.state.turns));
+    assert_eq!(force, read(&sim, "low_hinge.force"));
+    // Something falls on one of the two: both wake.
+    sim.state.q[24] = 0.0;
+    sim.state.q[26] = 0.2;
+    let model = sim.model.clone();
+    model.settle(&mut sim.state);
+    sim.run(0.1).unwrap();
+    assert!(sim.state.rest[0] >= 0.0 && sim.state.rest[1] >= 0.0, "{:?}", sim.state.rest);
 }
 
 #[test]

@@ -53,16 +53,19 @@ pub(super) fn boxes(n: usize, settings: Ipc) -> Scene {
     scene
 }
 
-/// Mean over the steps of the fall with contact, and over the last steps.
+/// Steps of the windows: boxes come to rest, and lie still.
+const SETTLED: std::ops::Range<usize> = 30..100;
+const RESTING: std::ops::Range<usize> = 200..230;
+
+/// Mean over the steps of the fall with contact, over those in which the boxes come to rest, and over later ones in which
+/// they lie still, awake.
 pub(super) fn ipc_boxes(b: &mut Bencher) {
     use ContactPotential::{Augmented, Barrier};
-    for (n, until, potential) in
-        [(3, 100, Barrier), (3, 100, Augmented), (5, 100, Barrier), (5, 100, Augmented), (10, 60, Barrier)]
-    {
+    for (n, potential) in [(3, Barrier), (3, Augmented), (5, Barrier), (5, Augmented), (10, Barrier)] {
         let mut sim = build(boxes(n, Ipc { potential, ..Ipc::default() }));
         let mut rows = Vec::new();
         on_one_thread(|| {
-            for _ in 0..until {
+            for _ in 0..RESTING.end {
                 let clock = Clock::now();
                 match sim.step() {
                     Ok(report) => rows.push((clock.seconds(), report)),
@@ -90,15 +93,16 @@ pub(super) fn ipc_boxes(b: &mut Bencher) {
             );
             b.row(name, n * n * n, time, note);
         };
-        let window = |from: usize, to: usize| &rows[rows.len().min(from)..rows.len().min(to)];
+        let window = |w: std::ops::Range<usize>| &rows[rows.len().min(w.start)..rows.len().min(w.end)];
         let first = if n == 10 { 20 } else { 10 };
         if potential == Augmented {
-            note("boxes_impact_augmented", window(first, first + 10));
-            note("boxes_settled_augmented", window(30, 100));
+            note("boxes_impact_augmented", window(first..first + 10));
+            note("boxes_settled_augmented", window(SETTLED));
             continue;
         }
-        note("boxes_impact", window(first, first + 10));
-        note("boxes_settled", window(30, 100));
+        note("boxes_impact", window(first..first + 10));
+        note("boxes_settled", window(SETTLED));
+        note("boxes_resting", window(RESTING));
         boxes_asleep(b, n);
     }
 }

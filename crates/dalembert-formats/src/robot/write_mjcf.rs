@@ -155,7 +155,9 @@ fn options(robot: &Robot, xml: &mut Xml) {
     xml.numbers("magnetic", o.magnetic.as_slice());
     xml.unusual("density", o.density, 0.0);
     xml.unusual("viscosity", o.viscosity, 0.0);
-    xml.put("cone", if o.elliptic_cone { "elliptic" } else { "pyramidal" });
+    if let Some(elliptic) = o.elliptic_cone {
+        xml.put("cone", if elliptic { "elliptic" } else { "pyramidal" });
+    }
     xml.unusual("impratio", o.impedance_ratio, 1.0);
     let solver = match o.solver {
         RobotSolver::Pgs => "PGS",

@@ -344,19 +344,17 @@ impl CouplingWork {
         self.parts.is_empty()
     }
 
-    /// Energy \[J\].
-    pub(crate) fn energy(&mut self, z: &[f64]) -> f64 {
+    /// Hands out the number and the energy \[J\] of every articulation.
+    pub(crate) fn energies(&mut self, z: &[f64], mut take: impl FnMut(usize, f64)) {
         if self.parts.is_empty() {
-            return 0.0;
+            return;
         }
         let start = Instant::now();
-        let mut sum = 0.0;
-        for part in &mut self.parts {
+        for (k, part) in self.parts.iter_mut().enumerate() {
             part.evaluate(z);
-            sum += part.r.iter().zip(&part.g).map(|(r, g)| r * g).sum::<f64>();
+            take(k, 0.5 * self.scale * part.r.iter().zip(&part.g).map(|(r, g)| r * g).sum::<f64>());
         }
         self.spent += start.elapsed();
-        0.5 * self.scale * sum
     }
 
     /// b −= ∇.
@@ -485,7 +483,12 @@ mod tests {
             };
             let slopes = steps.map(|k| slope(&at(k)));
             let along: f64 = slope(&z).iter().zip(&y).map(|(g, y)| g * y).sum();
-            let wanted = four(steps.map(|k| work.energy(&at(k))));
+            let mut energy = |z: &[f64]| {
+                let mut sum = 0.0;
+                work.energies(z, |_, energy| sum += energy);
+                sum
+            };
+            let wanted = four(steps.map(|k| energy(&at(k))));
             assert!((along - wanted).abs() < 1e-9 * (1.0 + wanted.abs()), "{along} {wanted}");
             for apart in [false, true] {
                 if apart {

@@ -17,6 +17,7 @@ pub mod unary;
 
 pub use crate::math::Blocks;
 use crate::math::{Mat3, Vec3, triple};
+use crate::model::PointId;
 
 /// What a force may look at: points `first`, `first + 1`, … with positions, velocities and masses.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,36 @@ impl Points<'_> {
     #[inline(always)]
     pub fn velocity(&self, i: usize) -> Vec3 {
         triple(self.v, i)
+    }
+}
+
+/// Takes the blocks of a symmetric tangent. What is handed over at (i, j) stands for (j, i) as well, transposed.
+pub trait TangentSink {
+    /// The block of points `i` and `j` \[N/m\].
+    fn block(&mut self, i: usize, j: usize, K: &Mat3);
+
+    /// The blocks k gᵢ gⱼᵀ of four points with i ≤ j, in the order (0, 0), (0, 1), …
+    fn rank_one(&mut self, points: [PointId; 4], k: f64, g: &[Vec3; 4]) {
+        for i in 0..4 {
+            for j in i..4 {
+                self.block(points[i].index(), points[j].index(), &(g[i] * (k * g[j]).transpose()));
+            }
+        }
+    }
+
+    /// The six blocks of three points with i ≤ j, in the order (0, 0), (0, 1), …: columns, each filled up with a zero.
+    fn triangle(&mut self, points: [PointId; 3], upper: &[[[f64; 4]; 3]; 6]) {
+        let pairs = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+        for ((i, j), columns) in pairs.into_iter().zip(upper) {
+            let K = Mat3::from_fn(|a, b| columns[b][a]);
+            self.block(points[i].index(), points[j].index(), &K);
+        }
+    }
+}
+
+impl<F: FnMut(usize, usize, &Mat3)> TangentSink for F {
+    fn block(&mut self, i: usize, j: usize, K: &Mat3) {
+        self(i, j, K);
     }
 }
 
@@ -116,16 +147,11 @@ pub trait Force: Send + Sync {
 
     /// Hands over the same blocks, those of each two points once: (i, j) stands for (j, i) as well, transposed. Always at
     /// the same places and in the same order, as long as the batch touches the same points.
-    fn each_tangent_block(
-        &self,
-        points: &Points,
-        tangent: Tangent,
-        take: &mut dyn FnMut(usize, usize, &Mat3),
-    ) {
+    fn each_tangent_block(&self, points: &Points, tangent: Tangent, sink: &mut dyn TangentSink) {
         let mut list = Blocks::default();
         self.add_tangent_blocks(points, tangent, &mut list);
         let half = list.entries.iter().filter(|(i, j, _)| i <= j);
-        half.for_each(|(i, j, block)| take(*i as usize, *j as usize, block));
+        half.for_each(|(i, j, block)| sink.block(*i as usize, *j as usize, block));
     }
 
     /// True if the batch knows a projected tangent; otherwise it gives K whatever it is asked for.

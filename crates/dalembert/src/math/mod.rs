@@ -4,6 +4,7 @@
 //! read and write one such triple; everything larger is a plain loop over the slice.
 
 mod blocks;
+mod columns;
 mod eigen;
 mod hyper;
 mod jet;
@@ -15,6 +16,7 @@ mod signal;
 pub mod svd;
 
 pub use blocks::Blocks;
+pub(crate) use columns::{Columns, Row, quad, row_of};
 pub use eigen::{positive_part, symmetric_eigen};
 pub use hyper::Hyper;
 pub use jet::{Jet, Scalar};

@@ -14,6 +14,7 @@ mod state;
 mod touch;
 mod touch_query;
 mod touch_sensor;
+mod touch_softness;
 
 pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
@@ -28,6 +29,8 @@ pub use robots::RobotPart;
 pub use state::{State, StateMismatch};
 pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchNote, TouchRule};
 pub use touch_query::{RayHit, TouchEvents};
+pub use touch_softness::GeomSoftness;
+pub(crate) use touch_softness::compliance;
 
 use std::sync::Arc;
 

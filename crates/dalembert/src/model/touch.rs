@@ -1,6 +1,7 @@
 //! What may touch what under the method `impulse`: shapes on bodies, and how each pair touches.
 
 use super::ContactForce;
+use super::touch_softness::{GeomSoftness, softer};
 use crate::collide::rigid::Collider;
 use crate::math::Vec3;
 
@@ -52,6 +53,11 @@ pub struct Material {
     pub rolling_friction: Option<f64>,
     /// How soft it is; `None` for hard.
     pub compliance: Option<Compliance>,
+    /// How soft a geom of a robot is in the words of its file: two of them mix.
+    pub softness: Option<GeomSoftness>,
+    /// Contact dimension of a geom of a robot: 1 without friction, 3 sliding, 4 and torsional, 6 and rolling. Of two the
+    /// larger counts.
+    pub dimension: Option<u8>,
     /// The side with the higher priority decides alone; at equal priority the larger coefficient counts.
     pub priority: i32,
     /// Bits of contact that it makes, and that it takes: two touch if the type of one and the affinity of the other share
@@ -95,6 +101,8 @@ pub struct TouchRule {
     pub rolling_friction: Option<f64>,
     /// How soft they are.
     pub compliance: Option<Compliance>,
+    /// True if they are hard, whatever the materials say.
+    pub hard: bool,
 }
 
 /// Something about contact that a user should know, beside errors.
@@ -153,6 +161,11 @@ impl TouchModel {
         let said =
             self.pairs.binary_search_by_key(&(a.min(b), a.max(b)), |p| p.0).ok().map(|i| self.pairs[i].1);
         let [a, b] = [a, b].map(|i| &self.materials[self.colliders[i as usize].material as usize]);
+        self.law_between(a, b, said)
+    }
+
+    /// The same for two materials, and what a description says about the pair.
+    pub(crate) fn law_between(&self, a: &Material, b: &Material, said: Option<TouchRule>) -> TouchLaw {
         let rule = &self.rules[a.class as usize * self.classes + b.class as usize];
         let p = [a.priority, b.priority];
         let meet = a.kinds[0] & b.kinds[1] != 0 || b.kinds[0] & a.kinds[1] != 0;
@@ -161,29 +174,37 @@ impl TouchModel {
         };
         let meet = meet || said.is_some();
         let said = said.unwrap_or_default();
-        let soft = match (a.compliance, b.compliance) {
-            (Some(_), Some(y)) if p[1] > p[0] => Some(y),
-            (x, y) => x.or(y),
+        let soft = if rule.hard || (said.hard && rule.compliance.is_none()) { None } else { softer(a, b) };
+        // Of two geoms one dimension counts; beside anything else a geom keeps its own.
+        let both = match (a.dimension, b.dimension) {
+            (Some(x), Some(y)) if p[0] == p[1] => Some(x.max(y)),
+            (Some(x), Some(y)) => Some(if p[0] > p[1] { x } else { y }),
+            _ => None,
         };
+        let cut = |m: &Material, value: Option<f64>, least: u8| match both.or(m.dimension) {
+            Some(d) if d < least => value.map(|_| 0.0),
+            _ => value,
+        };
+        let [sliding, torsional, rolling] = [
+            (a.friction, b.friction, 3),
+            (a.torsional_friction, b.torsional_friction, 4),
+            (a.rolling_friction, b.rolling_friction, 6),
+        ]
+        .map(|(x, y, least)| [cut(a, x, least), cut(b, y, least)]);
         TouchLaw {
             enabled: meet && !rule.off,
-            friction: pick(rule.friction, said.friction, a.friction, b.friction).unwrap_or(self.friction),
+            friction: pick(rule.friction, said.friction, sliding[0], sliding[1]).unwrap_or(self.friction),
             restitution: pick(rule.restitution, said.restitution, a.restitution, b.restitution)
                 .unwrap_or(self.restitution),
             torsional_friction: pick(
                 rule.torsional_friction,
                 said.torsional_friction,
-                a.torsional_friction,
-                b.torsional_friction,
+                torsional[0],
+                torsional[1],
             )
             .unwrap_or(0.0),
-            rolling_friction: pick(
-                rule.rolling_friction,
-                said.rolling_friction,
-                a.rolling_friction,
-                b.rolling_friction,
-            )
-            .unwrap_or(0.0),
+            rolling_friction: pick(rule.rolling_friction, said.rolling_friction, rolling[0], rolling[1])
+                .unwrap_or(0.0),
             compliance: rule.compliance.or(said.compliance).or(soft),
         }
     }

@@ -1,28 +1,23 @@
 //! Geoms of robots as colliders.
 //!
 //! What the description says is kept: bits of contact type and affinity, `friction` with the contact dimension (1: none; 3:
-//! sliding; 4: turning about the normal too; 6: rolling too), `priority`, excluded and explicit pairs. A body does not
+//! sliding; 4: turning about the normal too; 6: rolling too), `priority`, `solref` and `solimp` with `solmix` (see
+//! [`GeomSoftness`]), excluded and explicit pairs, whose own values stand above those of their geoms. A body does not
 //! touch its parent nor what is welded to either; what hangs on the world touches it. Meshes collide as their hulls unless
-//! the robot says `collide`.
-//! Geoms within the `margin` are seen early; the force begins at a gap of 0.
-//!
-//! Softness: contacts are hard unless the geom has `solref` or `solimp` other than the defaults. Then, with d the
-//! impedance at full width (`solimp`\[1\]) and (t, ζ) = `solref`, contact is a spring and damper per effective mass
-//!
-//! $$ k = \frac{1}{d^2 t^2 \zeta^2}\,\frac{d}{1-d}, \qquad b = \frac{2}{d\,t}\,\frac{d}{1-d}, $$
-//!
-//! or $k = -s_0/d^2\cdot d/(1-d)$, $b = -s_1/d\cdot d/(1-d)$ for a negative `solref` (s₀, s₁): the forces that MuJoCo's soft
-//! constraint $a + R f = -b'v - k'r$ with $R = (1-d)/(d\,m)$ has at a = 0.
+//! the robot says `collide`. Geoms within the `margin` are seen early; the force begins at a gap of 0.
+//! What is done otherwise is among the notes of the machine.
 
 use std::sync::Arc;
 
 use super::build::Notes;
 use super::build_touch::Maker;
-use crate::bodies::articulated::robot::{ContactSoftness, GeomShape, Robot, RobotGeom, RobotMesh};
+use crate::bodies::articulated::robot::{
+    ContactPair, ContactSoftness, GeomShape, Robot, RobotGeom, RobotMesh,
+};
 use crate::bodies::{Collide, convex_parts, hull_volume};
 use crate::collide::rigid::{Collider, Geometry, HeightField, Hull, Mesh, WORLD};
 use crate::math::Vec3;
-use crate::model::{Compliance, Material, Part, RobotPart, TouchNote, TouchRule};
+use crate::model::{GeomSoftness, Material, Part, RobotPart, TouchNote, TouchRule, compliance};
 
 /// Adds the colliders of one robot.
 pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes: &mut Notes) {
@@ -54,7 +49,7 @@ pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes:
         };
         let name = format!("{}/{}", part.name, robot.bodies[body.0].name);
         let class = maker.class(&[&part.name, &name]);
-        let over = robot.options.contact_override;
+        let over = robot.options.contact_override.filter(|_| robot.options.enables("override"));
         let margin = over.map_or(geom.margin, |(margin, _)| margin);
         let material = maker.material(Material { class, ..material(geom, over.map(|o| o.1)) });
         let first = maker.out.colliders.len() as u32;
@@ -68,22 +63,43 @@ pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes:
     exclude(robot, &weld, &part_of, maker);
     for pair in &robot.contact_pairs {
         let [a, b] = pair.geoms.map(|g| colliders_of.get(g.0).cloned().unwrap_or(0..0));
-        let dimension = pair.dimension.unwrap_or(3);
-        let take = |k: usize, least: u8| pair.friction.map(|f| if dimension >= least { f[k] } else { 0.0 });
-        let softness = ContactSoftness {
-            solref: pair.solref.unwrap_or(ContactSoftness::default().solref),
-            solimp: pair.solimp.unwrap_or(ContactSoftness::default().solimp),
-        };
-        let rule = TouchRule {
-            friction: take(0, 3),
-            torsional_friction: take(2, 4),
-            rolling_friction: take(3, 6),
-            compliance: compliance(&softness),
-            ..TouchRule::default()
-        };
+        let rule = pair_rule(robot, pair);
         for a in a {
             maker.out.pairs.extend(b.clone().map(|b| ((a.min(b), a.max(b)), rule)));
         }
+    }
+}
+
+/// What an explicit pair says: its own values, where it has none those of its geoms.
+fn pair_rule(robot: &Robot, pair: &ContactPair) -> TouchRule {
+    let geom = |k: usize| robot.geoms().nth(pair.geoms[k].0).map(|(_, g)| g);
+    let dimension = pair.dimension.or_else(|| {
+        let [a, b] = [geom(0)?, geom(1)?];
+        Some(match a.contact_priority.cmp(&b.contact_priority) {
+            std::cmp::Ordering::Less => b.contact_dimension,
+            std::cmp::Ordering::Greater => a.contact_dimension,
+            std::cmp::Ordering::Equal => a.contact_dimension.max(b.contact_dimension),
+        })
+    });
+    let dimension = dimension.unwrap_or(3);
+    let take = |k: usize, least: u8| {
+        if dimension < least { Some(0.0) } else { pair.friction.map(|f| f[k]) }
+    };
+    let soft = (pair.solref.is_some() || pair.solimp.is_some()).then(|| {
+        let usual = ContactSoftness::default();
+        ContactSoftness {
+            solref: pair.solref.unwrap_or(usual.solref),
+            solimp: pair.solimp.unwrap_or(usual.solimp),
+        }
+    });
+    let compliance = soft.as_ref().and_then(compliance);
+    TouchRule {
+        friction: take(0, 3),
+        torsional_friction: take(2, 4),
+        rolling_friction: take(3, 6),
+        hard: soft.is_some() && compliance.is_none(),
+        compliance,
+        ..TouchRule::default()
     }
 }
 
@@ -123,32 +139,16 @@ fn exclude(robot: &Robot, weld: &[usize], part_of: &[Option<u32>], maker: &mut M
 
 fn material(geom: &RobotGeom, over: Option<ContactSoftness>) -> Material {
     let f = geom.friction;
-    let sliding = if geom.contact_dimension >= 3 { f[0] } else { 0.0 };
     Material {
-        friction: Some(sliding),
-        torsional_friction: (geom.contact_dimension >= 4).then_some(f[1]),
-        rolling_friction: (geom.contact_dimension >= 6).then_some(f[2]),
-        compliance: compliance(&over.unwrap_or(geom.softness)),
+        friction: Some(f[0]),
+        torsional_friction: Some(f[1]),
+        rolling_friction: Some(f[2]),
+        dimension: Some(geom.contact_dimension),
+        softness: Some(GeomSoftness::new(over.unwrap_or(geom.softness), geom.softness_weight)),
         priority: geom.contact_priority,
         kinds: [geom.contact_type, geom.contact_affinity],
         ..Material::default()
     }
-}
-
-/// The spring and damper of a softness that is not the default.
-fn compliance(softness: &ContactSoftness) -> Option<Compliance> {
-    if *softness == ContactSoftness::default() {
-        return None;
-    }
-    let d = softness.solimp[1].clamp(1e-4, 0.9999);
-    let [s0, s1] = softness.solref;
-    let (k, b) = if s0 > 0.0 && s1 > 0.0 {
-        (1.0 / (d * d * s0 * s0 * s1 * s1), 2.0 / (d * s0))
-    } else {
-        (-s0.min(0.0) / (d * d), -s1.min(0.0) / d)
-    };
-    let scale = d / (1.0 - d);
-    (k > 0.0 && k.is_finite() && b.is_finite()).then_some(Compliance::PerMass { k: scale * k, b: scale * b })
 }
 
 /// Hulls larger than their meshes by this factor are told.

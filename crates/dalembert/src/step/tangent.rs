@@ -18,7 +18,7 @@
 //! $C A C + (1 - C)$: regular, and with the same solution in what may move.
 
 use super::joint_springs::JointSprings;
-use crate::forces::{Force, Tangent};
+use crate::forces::{Force, Tangent, TangentSink};
 use crate::mapping::gather_all;
 use crate::math::{Blocks, Mat3, add_triple, triple};
 use crate::model::{Model, State};
@@ -164,16 +164,16 @@ impl Linearization {
 
     /// Hands over the blocks of m M + K at what was evaluated last, K projected, those of each two points once. For
     /// models of particles alone; the places of carried points come after those of particles.
-    pub(crate) fn each_block(&self, model: &Model, m: f64, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+    pub(crate) fn each_block(&self, model: &Model, m: f64, sink: &mut dyn TangentSink) {
         for (i, mass) in model.particles.mass[..model.layout.particles].iter().enumerate() {
-            take(i, i, &Mat3::from_diagonal_element(m * mass));
+            sink.block(i, i, &Mat3::from_diagonal_element(m * mass));
         }
         for &(i, j, shared) in &model.particles.shared {
-            take(i as usize, j as usize, &Mat3::from_diagonal_element(m * shared));
+            sink.block(i as usize, j as usize, &Mat3::from_diagonal_element(m * shared));
         }
         let points = model.points(self.time, &self.q, &self.v);
         for batch in &model.forces {
-            batch.force.each_tangent_block(&points, Tangent::Projected, take);
+            batch.force.each_tangent_block(&points, Tangent::Projected, sink);
         }
     }
 

@@ -229,8 +229,7 @@ pub(super) fn options(model: &Model<'_>, robot: &mut Robot) {
             ("discrete", RobotIntegrator::Discrete),
         ];
         o.integrator = a.keyword("integrator", &integrators).unwrap_or(o.integrator);
-        o.elliptic_cone =
-            a.keyword("cone", &[("pyramidal", false), ("elliptic", true)]).unwrap_or(o.elliptic_cone);
+        o.elliptic_cone = a.keyword("cone", &[("pyramidal", false), ("elliptic", true)]).or(o.elliptic_cone);
         let solvers = [("PGS", RobotSolver::Pgs), ("CG", RobotSolver::Cg), ("Newton", RobotSolver::Newton)];
         o.solver = a.keyword("solver", &solvers).unwrap_or(o.solver);
         let margin = a.number("o_margin");

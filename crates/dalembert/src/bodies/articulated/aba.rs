@@ -161,7 +161,7 @@ impl Node {
 
     /// Adds s x of dof number k to an acceleration.
     #[inline(always)]
-    fn add_axis(&self, frame: &Frame, k: usize, x: f64, dw: &mut Vec3, a: &mut Vec3) {
+    pub(super) fn add_axis(&self, frame: &Frame, k: usize, x: f64, dw: &mut Vec3, a: &mut Vec3) {
         let R = &frame.R;
         match self.kind {
             NodeKind::Hinge => *dw = plus(dw, x, &column(R, 2)),

@@ -244,7 +244,7 @@ impl Tree {
     }
 
     #[inline(always)]
-    fn column_at(&self, d: usize, x: &Vec3, work: &TreeWork) -> (Vec3, Vec3) {
+    pub(super) fn column_at(&self, d: usize, x: &Vec3, work: &TreeWork) -> (Vec3, Vec3) {
         let i = self.dof_node[d] as usize;
         let (node, frame) = (&self.nodes[i], &work.frames[i]);
         let (s, shift) = node.axis(&frame.R, d - node.v as usize);

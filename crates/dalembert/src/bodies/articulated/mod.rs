@@ -7,6 +7,7 @@
 pub mod aba;
 pub mod batch;
 pub mod branch;
+mod chain;
 pub mod crba;
 pub mod derivatives;
 mod from_robot;
@@ -23,6 +24,7 @@ mod work;
 
 pub use batch::TreeBatch;
 pub use branch::{BranchMatrix, BranchSquare};
+pub(crate) use chain::{Half, half_product};
 pub use from_robot::RobotTreeError;
 pub(crate) use groups::Trees;
 pub use kinematics::PointMotion;

@@ -559,8 +559,8 @@ pub struct RobotOptions {
     pub density: f64,
     /// Viscosity of the medium \[Pa·s\].
     pub viscosity: f64,
-    /// Whether the friction cone is round instead of a pyramid.
-    pub elliptic_cone: bool,
+    /// Whether the friction cone is round instead of a pyramid; `None` if the file does not say.
+    pub elliptic_cone: Option<bool>,
     /// Impedance of friction over that of the normal direction.
     pub impedance_ratio: f64,
     /// Constraint solver.
@@ -587,7 +587,7 @@ impl Default for RobotOptions {
             magnetic: Vec3::new(0.0, -0.5, 0.0),
             density: 0.0,
             viscosity: 0.0,
-            elliptic_cone: false,
+            elliptic_cone: None,
             impedance_ratio: 1.0,
             solver: RobotSolver::default(),
             iterations: 100,
@@ -603,6 +603,11 @@ impl RobotOptions {
     /// Whether the model switches `flag` off.
     pub fn disables(&self, flag: &str) -> bool {
         self.flags.iter().rev().find(|(name, _)| name == flag).is_some_and(|(_, on)| !on)
+    }
+
+    /// Whether the model switches `flag` on.
+    pub fn enables(&self, flag: &str) -> bool {
+        self.flags.iter().rev().find(|(name, _)| name == flag).is_some_and(|(_, on)| *on)
     }
 }
 

@@ -281,6 +281,11 @@ impl NodeKind {
     pub(super) fn freedoms(self) -> usize {
         if matches!(self, Self::Ball | Self::Shift) { 3 } else { 1 }
     }
+
+    /// True if its dofs move its origin.
+    pub(super) fn shifts(self) -> bool {
+        !matches!(self, Self::Hinge | Self::Ball)
+    }
 }
 
 /// One step from frame to frame.

@@ -16,7 +16,7 @@
 //! with $G = A^T A - \mathbf 1$ the force on column i is $-4\kappa V\sum_l G_{li} z_l$ and the block that couples
 //! columns i and j is $4\kappa V\big(G_{ij}\mathbf 1 + z_j z_i^T + \delta_{ij} A A^T\big)$.
 
-use crate::forces::{Blocks, Force, Points, Tangent};
+use crate::forces::{Blocks, Force, Points, Tangent, TangentSink};
 use crate::math::{Mat3, Vec3, add_triple, outer, symmetric_eigen, triple};
 use crate::model::PointId;
 
@@ -252,12 +252,12 @@ impl Force for AffineBodies {
         }
     }
 
-    fn each_tangent_block(&self, p: &Points, tangent: Tangent, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+    fn each_tangent_block(&self, p: &Points, tangent: Tangent, sink: &mut dyn TangentSink) {
         for b in &self.bodies {
             let H = b.hessian(&b.matrix(p), tangent);
             for i in 0..3 {
                 for j in i..3 {
-                    take(b.columns[i].index(), b.columns[j].index(), &H[i][j]);
+                    sink.block(b.columns[i].index(), b.columns[j].index(), &H[i][j]);
                 }
             }
         }

@@ -18,12 +18,13 @@
 
 use std::collections::BTreeMap;
 
-use super::element::{Element, Elements, Hessian, from_offsets, gradient_from_offsets};
+use super::element::{Element, Elements, Hessian, from_offsets, gradient_from_offsets, hand_over_hessian};
 use super::material::ElementError;
 use super::tet::places;
-use crate::forces::Tangent;
+use crate::forces::{Tangent, TangentSink};
 use crate::math::{Mat3, Vec3, outer, skew};
 use crate::model::PointId;
+use wide::f64x4;
 
 /// A hinge between two triangles.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -185,11 +186,16 @@ impl Element<4> for Hinge {
         (0.5 * self.stiffness * angle.powi(2), gradient_from_offsets(|i| slopes[i - 1] * moment))
     }
 
+    fn energies_and_gradients(hinges: [&Self; 4], x: &[[Vec3; 4]; 4]) -> ([f64; 4], [[Vec3; 4]; 4]) {
+        four_hinges(hinges, x)
+    }
+
     fn hessian(&self, x: &[Vec3; 4], tangent: Tangent) -> Hessian<4> {
         let Some(fold) = Fold::new(x) else { return [[Mat3::zeros(); 4]; 4] };
         let s = fold.slopes();
         if tangent == Tangent::Projected {
-            let (g, kg) = self.rank_one(&s);
+            let g = angle_slopes(&s);
+            let kg = g.map(|g| g * self.stiffness);
             return std::array::from_fn(|i| std::array::from_fn(|j| outer(&g[i], &kg[j])));
         }
         let moment = self.stiffness * wrapped(fold.theta() - self.rest_angle);
@@ -197,25 +203,66 @@ impl Element<4> for Hinge {
         from_offsets(|i, j| outer(&s[i - 1], &s[j - 1]) * self.stiffness + H[i - 1][j - 1] * moment)
     }
 
-    fn upper_blocks(&self, x: &[Vec3; 4], tangent: Tangent, take: &mut dyn FnMut(usize, usize, &Mat3)) {
-        let Some(fold) = Fold::new(x).filter(|_| tangent == Tangent::Projected) else {
-            return super::element::upper_of(&self.hessian(x, tangent), take);
-        };
-        let (g, kg) = self.rank_one(&fold.slopes());
-        for i in 0..4 {
-            for j in i..4 {
-                take(i, j, &outer(&g[i], &kg[j]));
-            }
+    fn hand_over(&self, x: &[Vec3; 4], tangent: Tangent, sink: &mut dyn TangentSink) {
+        match Fold::new(x).filter(|_| tangent == Tangent::Projected) {
+            Some(fold) => sink.rank_one(self.points, self.stiffness, &angle_slopes(&fold.slopes())),
+            None => hand_over_hessian(self.points, &self.hessian(x, tangent), sink),
         }
     }
 }
 
-impl Hinge {
-    /// ∇θ over the four points, and k ∇θ.
-    fn rank_one(&self, s: &[Vec3; 3]) -> ([Vec3; 4], [Vec3; 4]) {
-        let g = [-(s[0] + s[1] + s[2]), s[0], s[1], s[2]];
-        (g, g.map(|g| g * self.stiffness))
+/// Energy and gradient of four hinges, one per lane; the letters are those of [`Fold`].
+fn four_hinges(hinges: [&Hinge; 4], x: &[[Vec3; 4]; 4]) -> ([f64; 4], [[Vec3; 4]; 4]) {
+    type V3 = [f64x4; 3];
+    let lanes = |f: &dyn Fn(usize) -> f64| f64x4::new(std::array::from_fn(f));
+    let dot = |a: &V3, b: &V3| a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]));
+    let cross = |a: &V3, b: &V3| -> V3 {
+        let minor = |i: usize, j: usize| a[i].mul_sub(b[j], a[j] * b[i]);
+        [minor(1, 2), minor(2, 0), minor(0, 1)]
+    };
+    let times = |a: &V3, s: f64x4| -> V3 { a.map(|a| a * s) };
+    let offset = |i: usize| -> V3 {
+        std::array::from_fn(|k| {
+            f64x4::new([
+                x[0][i][k] - x[0][0][k],
+                x[1][i][k] - x[1][0][k],
+                x[2][i][k] - x[2][0][k],
+                x[3][i][k] - x[3][0][k],
+            ])
+        })
+    };
+    let (e, a, b) = (offset(1), offset(2), offset(3));
+    let (Na, Nb) = (cross(&e, &a), cross(&b, &e));
+    let (na2, nb2, e2) = (dot(&Na, &Na), dot(&Nb, &Nb), dot(&e, &e));
+    // A triangle without area has no angle: no energy, no force.
+    let good = na2.simd_gt(f64x4::ZERO) & nb2.simd_gt(f64x4::ZERO);
+    let or_one = |a: f64x4| good.select(a, f64x4::ONE);
+    let (na2, nb2, e2) = (or_one(na2), or_one(nb2), or_one(e2));
+    let length = e2.sqrt();
+    let theta = (dot(&cross(&Na, &Nb), &e) / length).atan2(dot(&Na, &Nb));
+    let turn = f64x4::splat(std::f64::consts::TAU);
+    let angle = theta - lanes(&|l| hinges[l].rest_angle);
+    let angle = good.select(angle - turn * (angle / turn).round(), f64x4::ZERO);
+    let moment = lanes(&|l| hinges[l].stiffness) * angle;
+    let (ga, gb) = (times(&Na, -moment * length / na2), times(&Nb, -moment * length / nb2));
+    let (alpha, beta) = (dot(&a, &e) / e2, dot(&b, &e) / e2);
+    let energy = f64x4::HALF * moment * angle;
+    let mut out = [[Vec3::zeros(); 4]; 4];
+    for k in 0..3 {
+        let ge = -(ga[k] * alpha + gb[k] * beta);
+        let all = [-(ge + ga[k] + gb[k]), ge, ga[k], gb[k]].map(f64x4::to_array);
+        for l in 0..4 {
+            for i in 0..4 {
+                out[l][i][k] = all[i][l];
+            }
+        }
     }
+    (energy.to_array(), out)
+}
+
+/// ∇θ over the four points, from that over (e, a, b).
+fn angle_slopes(s: &[Vec3; 3]) -> [Vec3; 4] {
+    [-(s[0] + s[1] + s[2]), s[0], s[1], s[2]]
 }
 
 /// A hinge whose energy is quadratic in the positions.
@@ -318,6 +365,38 @@ mod tests {
     fn energy(force: &dyn Force, x: &[Vec3]) -> f64 {
         let x: Vec<f64> = x.iter().flat_map(|x| x.as_slice().to_vec()).collect();
         force.energy(&Points { time: 0.0, first: 0, x: &x, v: &[], mass: &[] })
+    }
+
+    /// Four at once are the four one by one: folded by any angle, with and without area.
+    #[test]
+    fn four_hinges_are_four_times_one() {
+        let mut random = crate::math::Random::new(4);
+        let mut largest = 0.0f64;
+        for round in 0..200 {
+            let mut x = [[Vec3::zeros(); 4]; 4];
+            x.iter_mut().flatten().for_each(|x| *x = Vec3::from_fn(|_, _| random.between(-1.0, 1.0)));
+            if round % 4 == 0 {
+                x[1][2] = x[1][0];
+                x[2][1] = x[2][0];
+                x[3] = [Vec3::zeros(), Vec3::x(), Vec3::y(), -Vec3::y()];
+            }
+            let hinges: [Hinge; 4] = std::array::from_fn(|l| Hinge {
+                points: [0, 1, 2, 3].map(PointId),
+                stiffness: 2.0,
+                rest_angle: random.between(-3.0, 3.0) * l as f64 / 3.0,
+            });
+            let (energies, gradients) = four_hinges(std::array::from_fn(|l| &hinges[l]), &x);
+            for l in 0..4 {
+                let (energy, gradient) = hinges[l].energy_and_gradient(&x[l]);
+                assert!((energies[l] - energy).abs() < 1e-13 * (1.0 + energy), "{} {energy}", energies[l]);
+                for i in 0..4 {
+                    let (one, four) = (gradient[i], gradients[l][i]);
+                    assert!((one - four).norm() < 1e-12 * (1.0 + one.norm()), "{one} {four}");
+                    largest = largest.max(one.norm());
+                }
+            }
+        }
+        assert!(largest > 10.0);
     }
 
     #[test]

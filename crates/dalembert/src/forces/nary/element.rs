@@ -7,7 +7,7 @@
 //! cached product works on differences $u_i - u_0$: $N(N-1)/2$ blocks instead of $N^2$.
 
 use super::parts::Parts;
-use crate::forces::{Blocks, Force, Points, Tangent};
+use crate::forces::{Blocks, Force, Points, Tangent, TangentSink};
 use crate::math::{Mat3, Vec3, add_triple, triple};
 use crate::model::PointId;
 
@@ -39,20 +39,30 @@ pub trait Element<const N: usize>: Send + Sync {
         (self.energy(x), self.gradient(x))
     }
 
+    /// The same of four elements at once.
+    fn energies_and_gradients(e: [&Self; 4], x: &[[Vec3; N]; 4]) -> ([f64; 4], [[Vec3; N]; 4]) {
+        let all: [_; 4] = std::array::from_fn(|l| e[l].energy_and_gradient(&x[l]));
+        (all.map(|a| a.0), all.map(|a| a.1))
+    }
+
     /// ∂²W/∂x², as it is or made positive \[N/m\].
     fn hessian(&self, x: &[Vec3; N], tangent: Tangent) -> Hessian<N>;
 
-    /// Hands over the blocks of the same with i ≤ j.
-    fn upper_blocks(&self, x: &[Vec3; N], tangent: Tangent, take: &mut dyn FnMut(usize, usize, &Mat3)) {
-        upper_of(&self.hessian(x, tangent), take);
+    /// Hands over the blocks of the same with i ≤ j, in the order (0, 0), (0, 1), …
+    fn hand_over(&self, x: &[Vec3; N], tangent: Tangent, sink: &mut dyn TangentSink) {
+        hand_over_hessian(self.points(), &self.hessian(x, tangent), sink);
     }
 }
 
 /// Hands over the blocks of H with i ≤ j.
-pub(crate) fn upper_of<const N: usize>(H: &Hessian<N>, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+pub(crate) fn hand_over_hessian<const N: usize>(
+    points: [PointId; N],
+    H: &Hessian<N>,
+    sink: &mut dyn TangentSink,
+) {
     for i in 0..N {
         for j in i..N {
-            take(i, j, &H[i][j]);
+            sink.block(points[i].index(), points[j].index(), &H[i][j]);
         }
     }
 }
@@ -216,15 +226,30 @@ impl<E: Element<N>, const N: usize> Force for Elements<E, N> {
             self.add_force(p, f);
             return self.energy(p);
         }
-        let one = |e: &E| {
+        let mut sum = 0.0;
+        let fours = self.elements.chunks_exact(4);
+        let rest = fours.remainder();
+        for e in fours {
+            let e: [&E; 4] = std::array::from_fn(|l| &e[l]);
+            let points = e.map(|e| e.points());
+            let (energies, gradients) =
+                E::energies_and_gradients(e, &points.map(|points| gather(points, p.x)));
+            for (points, g) in points.iter().zip(&gradients) {
+                for i in 0..N {
+                    add_triple(f, points[i].index(), &-g[i]);
+                }
+            }
+            sum += energies.iter().sum::<f64>();
+        }
+        for e in rest {
             let points = e.points();
             let (energy, g) = e.energy_and_gradient(&gather(points, p.x));
             for i in 0..N {
                 add_triple(f, points[i].index(), &-g[i]);
             }
-            energy
-        };
-        self.elements.iter().map(one).sum()
+            sum += energy;
+        }
+        sum
     }
 
     fn add_stiffness_times(&self, p: &Points, dx: &[f64], df: &mut [f64]) {
@@ -264,12 +289,9 @@ impl<E: Element<N>, const N: usize> Force for Elements<E, N> {
         }
     }
 
-    fn each_tangent_block(&self, p: &Points, tangent: Tangent, take: &mut dyn FnMut(usize, usize, &Mat3)) {
+    fn each_tangent_block(&self, p: &Points, tangent: Tangent, sink: &mut dyn TangentSink) {
         for e in &self.elements {
-            let points = e.points();
-            e.upper_blocks(&gather(points, p.x), tangent, &mut |i, j, block| {
-                take(points[i].index(), points[j].index(), block);
-            });
+            e.hand_over(&gather(e.points(), p.x), tangent, sink);
         }
     }
 

@@ -17,10 +17,11 @@
 use super::element::{Element, Elements, Hessian, from_offsets, gradient_from_offsets};
 use super::material::ElementError;
 use super::tet::places;
-use crate::forces::Tangent;
-use crate::math::{Mat3, Vec3, across, outer};
+use crate::forces::{Tangent, TangentSink};
+use crate::math::{Mat3, Vec3, across, outer, quad};
 use crate::model::PointId;
 use nalgebra::{Matrix2, Matrix3x2, Vector2};
+use wide::f64x4;
 
 /// A triangle at rest: gradients of the shape functions of corners 1 and 2 in its plane, and area.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -154,6 +155,36 @@ impl Element<3> for Membrane {
                 + outer(&Fg[i], &Fg[j]) * self.lambda)
                 * self.flat.area
         })
+    }
+
+    /// Column c of K_ij: $At[(g_i\cdot Sg_j)e_c + \mu(g_i\cdot g_j)(FF^T)_c + \mu Fg_j(Fg_i)_c + \bar\lambda Fg_i(Fg_j)_c]$.
+    fn hand_over(&self, x: &[Vec3; 3], tangent: Tangent, sink: &mut dyn TangentSink) {
+        let (F, _, mut S) = self.state(x);
+        if tangent == Tangent::Projected {
+            S = positive_part(&S);
+        }
+        let [a, b] = self.flat.g;
+        let (g, area) = ([-(a + b), a, b], self.flat.area);
+        let (S, mu, lambda) = (S * area, self.mu * area, self.lambda * area);
+        let f: [f64x4; 2] = [0, 1].map(|k| quad(&F.column(k).into_owned()));
+        let times = |a: f64x4, b: f64| a * f64x4::splat(b);
+        let FF: [f64x4; 3] = std::array::from_fn(|c| times(f[0], F[(c, 0)]) + times(f[1], F[(c, 1)]));
+        let Fg = g.map(|g| times(f[0], g.x) + times(f[1], g.y));
+        let rows = Fg.map(f64x4::to_array);
+        let mut upper = [[[0.0; 4]; 3]; 6];
+        let mut blocks = upper.iter_mut();
+        for i in 0..3 {
+            let Sg = S * g[i];
+            for (j, block) in (i..3).zip(&mut blocks) {
+                let (s, m) = (g[j].dot(&Sg), mu * g[i].dot(&g[j]));
+                for c in 0..3 {
+                    let stretch = times(Fg[j], mu * rows[i][c]) + times(Fg[i], lambda * rows[j][c]);
+                    block[c] = (times(FF[c], m) + stretch).to_array();
+                    block[c][c] += s;
+                }
+            }
+        }
+        sink.triangle(self.flat.points, &upper);
     }
 }
 
@@ -322,6 +353,40 @@ mod tests {
                 assert!(triple(&f, 5).norm() < 1e-12 * size.max(1.0), "{}", batch.kind());
                 assert_eq!(size > 1.0, loaded, "{} {size}", batch.kind());
                 assert!(loaded || size < 1e-12);
+            }
+        }
+    }
+
+    /// What is handed over block by block is the Hessian, for membranes and for hinges.
+    #[test]
+    fn what_is_handed_over_is_the_hessian() {
+        use crate::forces::nary::Hinges;
+        let (rest, triangles, R) = fan();
+        let batches: [Box<dyn Force>; 2] = [
+            Box::new(Membranes::sheet(&rest, &triangles, 1e5, 0.3, 1e-3).unwrap()),
+            Box::new(Hinges::sheet(&rest, &triangles, 0.4).unwrap()),
+        ];
+        let F = Mat3::new(0.8, 0.05, 0.2, 0.02, 1.1, 0.1, 0.3, -0.03, 1.05);
+        let bent = |X: &Vec3| F * X + R * Vec3::z() * (X.norm_squared() * 0.2);
+        let x: Vec<f64> = rest.iter().flat_map(|X| bent(X).as_slice().to_vec()).collect();
+        let points = Points { time: 0.0, first: 0, x: &x, v: &[], mass: &[] };
+        for batch in batches {
+            for tangent in [Tangent::Exact, Tangent::Projected] {
+                let (mut H, mut list) = (vec![Mat3::zeros(); 36], crate::math::Blocks::default());
+                batch.each_tangent_block(&points, tangent, &mut |i: usize, j: usize, K: &Mat3| {
+                    H[6 * i + j] += K;
+                    if i != j {
+                        H[6 * j + i] += K.transpose();
+                    }
+                });
+                batch.add_tangent_blocks(&points, tangent, &mut list);
+                let mut size = 0.0f64;
+                for (i, j, K) in &list.entries {
+                    H[(6 * i + j) as usize] -= K;
+                    size = size.max(K.norm());
+                }
+                let off = H.iter().map(|K| K.norm()).fold(0.0, f64::max);
+                assert!(off < 1e-13 * size && size > 0.0, "{} {off} of {size}", batch.kind());
             }
         }
     }

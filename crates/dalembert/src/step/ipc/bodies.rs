@@ -110,7 +110,7 @@ impl Bodies {
         self.bare.resize(self.first.len(), zero());
         let Self { body, first, bare, .. } = self;
         let mut good = true;
-        potential.each_block(model, &mut |i, j, block| {
+        potential.each_block(model, &mut |i: usize, j: usize, block: &Mat3| {
             let (Some(&a), Some(&b)) = (body.get(i), body.get(j)) else {
                 good = false;
                 return;

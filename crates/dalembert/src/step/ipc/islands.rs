@@ -1,7 +1,7 @@
 //! Who must move together.
 //!
-//! A *unit* is what forces and geometry tie together whatever happens: the blocks of a body, and those of all bodies
-//! that share a batch of forces whose energy is known as a sum only. An *island* is a connected component of units over
+//! A *unit* is what forces, joints and geometry tie together whatever happens: the blocks of a body, of all bodies that
+//! joints or an articulation connect, and of all that share a batch of forces whose energy is known as a sum only. An *island* is a connected component of units over
 //! the contacts of the moment. The incremental potential is a sum over islands, so each of them has its own Newton
 //! step, its own part of that step, its own test of descent and its own end of the iteration.
 
@@ -30,6 +30,11 @@ pub(super) struct Islands {
     pub unit_of_body: Vec<u32>,
     pub units: usize,
     pub sharing: Vec<Sharing>,
+    /// Unit of each term on joint coordinates and of each articulation; `NONE` where nothing of it moves.
+    pub unit_of_term: Vec<u32>,
+    pub unit_of_articulation: Vec<u32>,
+    /// Units with exact linear rows: their system is more than a matrix.
+    pub tied: Vec<bool>,
     /// Group of each unit and of each body; `NONE` for bodies that stand still.
     pub group_of_unit: Vec<u32>,
     pub group_of_body: Vec<u32>,
@@ -75,6 +80,9 @@ impl Islands {
         self.sharing.clear();
         self.unit_of_block.clear();
         self.unit_of_body.clear();
+        self.unit_of_term.clear();
+        self.unit_of_articulation.clear();
+        self.tied.clear();
         let bodies = model.contact.as_ref().map_or(0, |c| c.surface.bodies.len());
         let mut list = crate::math::Blocks::default();
         let known = model.mappings.iter().all(|m| m.add_jacobian_blocks(q, &mut list));
@@ -85,6 +93,11 @@ impl Islands {
                 self.unit_of_block.resize(model.layout.points, 0);
                 self.unit_of_body.resize(bodies, 0);
                 self.sharing.resize(model.forces.len(), Sharing::Unit(0));
+                let [terms, drives] =
+                    model.contact.as_ref().map_or([0; 2], |c| [c.joints.terms.len(), c.articulations.len()]);
+                self.unit_of_term.resize(terms, 0);
+                self.unit_of_articulation.resize(drives, 0);
+                self.tied.push(true);
             }
         }
     }
@@ -134,6 +147,18 @@ impl Islands {
         for &first in &contact.affine {
             chain(parent, &mut (first..first + 4));
         }
+        let mut list = Vec::new();
+        let term_block: Vec<u32> = (contact.joints.terms.iter())
+            .map(|term| {
+                contact.joints.slope(term.coordinate, q, &mut list);
+                chain(parent, &mut list.iter().map(|(i, _)| *i))
+            })
+            .collect();
+        let row_block: Vec<u32> =
+            (contact.rows.iter()).map(|row| chain(parent, &mut row.terms.iter().map(|(i, _)| *i))).collect();
+        let drive_block: Vec<u32> = (contact.articulations.iter())
+            .map(|a| chain(parent, &mut a.links.iter().flat_map(|l| l.first..l.first + 4)))
+            .collect();
         let points = model.points(0.0, q, v);
         let mut ask = Vec::new();
         let mut list = crate::math::Blocks::default();
@@ -175,12 +200,17 @@ impl Islands {
         }
         let unit = |block: u32| if block == NONE { NONE } else { self.unit_of_block[block as usize] };
         self.unit_of_body.extend(body_block.iter().map(|&b| unit(b)));
+        self.unit_of_term.extend(term_block.iter().map(|&b| unit(b)));
+        self.unit_of_articulation.extend(drive_block.iter().map(|&b| unit(b)));
+        let rows: Vec<u32> = row_block.iter().chain(&drive_block).map(|&b| unit(b)).collect();
         let carried: Vec<u32> = (n..model.layout.points).map(|i| unit(home(i as u32))).collect();
         for (batch, block) in ask {
             self.sharing[batch] = Sharing::Unit(if block == NONE { 0 } else { unit(block) });
         }
         self.unit_of_block.extend(carried);
         self.units = self.units.max(1);
+        self.tied.resize(self.units, false);
+        rows.iter().filter(|u| **u != NONE).for_each(|&u| self.tied[u as usize] = true);
     }
 
     /// Everything in one group, held bodies as well.
@@ -271,17 +301,13 @@ impl Islands {
     }
 }
 
-/// True if all that acts is known by bodies: no joints, no direction of a block held alone.
+/// True if all that acts is known by bodies: no forces among all, no direction of a block held alone.
 fn separable(model: &Model, contact: &ContactModel) -> bool {
     let held = contact.held.iter().filter(|h| **h).count();
     // Forces over pairs that change from moment to moment tie everything together.
     let pairs = ["all_pairs", "near_pairs"];
     model.forces.iter().all(|f| !pairs.contains(&f.force.kind()))
-        && contact.rows.is_empty()
-        && contact.joints.terms.is_empty()
-        && contact.articulations.is_empty()
         && model.constraints.is_empty()
-        && model.robots.is_empty()
         && model.layout.rigid == 0
         && model.filters.len() <= held
 }

@@ -143,12 +143,12 @@ impl JointWork {
         joints.value(a.coordinate, z, &self.turns)
     }
 
-    /// Energy and the size of its terms \[J\].
-    pub(super) fn energy(&self, contact: &ContactModel, z: &[f64]) -> (f64, f64) {
-        self.active.iter().fold((0.0, 0.0), |sum, a| {
+    /// Hands out the number of every term, its energy and the size of what that is made of \[J\].
+    pub(super) fn energies(&self, contact: &ContactModel, z: &[f64], mut take: impl FnMut(usize, f64, f64)) {
+        for (t, a) in self.active.iter().enumerate() {
             let (energy, size) = a.energy(self.value(&contact.joints, a, z));
-            (sum.0 + energy, sum.1 + size)
-        })
+            take(t, energy, size);
+        }
     }
 
     /// b −= ∇.
@@ -188,11 +188,17 @@ impl JointWork {
         self.slope = list;
     }
 
-    /// λ ← ψ'; the worst violation that is left \[rad or m\].
-    pub(super) fn update(&mut self, contact: &ContactModel, z: &[f64]) -> f64 {
-        let mut worst = 0.0f64;
+    /// λ ← ψ' of the terms that are `awake`; hands out those that are still off by more than `limit` \[rad or m\].
+    pub(super) fn update(
+        &mut self,
+        contact: &ContactModel,
+        z: &[f64],
+        limit: f64,
+        awake: impl Fn(usize) -> bool,
+        mut open: impl FnMut(usize),
+    ) {
         let turns = std::mem::take(&mut self.turns);
-        for a in self.active.iter_mut().filter(|a| a.exact) {
+        for (t, a) in self.active.iter_mut().enumerate().filter(|(t, a)| a.exact && awake(*t)) {
             let next = a.force(contact.joints.value(a.coordinate, z, &turns));
             let off = (next - a.lambda).abs() / a.rho;
             a.lambda = next;
@@ -200,10 +206,11 @@ impl JointWork {
                 a.rho *= 10.0;
             }
             a.off = off;
-            worst = worst.max(off);
+            if off > limit {
+                open(t);
+            }
         }
         self.turns = turns;
-        worst
     }
 
     /// Writes what the next step must know; `rows` are the forces of the linear rows.
@@ -290,7 +297,12 @@ mod tests {
                 };
                 let here = along(&z);
                 let bent = four(steps.map(|k| along(&at(k))));
-                let wanted = four(steps.map(|k| work.energy(&contact, &at(k)).0));
+                let energy = |z: &[f64]| {
+                    let mut sum = 0.0;
+                    work.energies(&contact, z, |_, energy, _| sum += energy);
+                    sum
+                };
+                let wanted = four(steps.map(|k| energy(&at(k))));
                 assert!(
                     (here - wanted).abs() < 1e-7 * (1.0 + wanted.abs()),
                     "{role:?} {kind}: {here} {wanted}"

@@ -13,7 +13,7 @@ use super::system::{Equations, ITERATE};
 use super::touch::{Sink, Touch};
 use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
 use crate::math::{set_triple, triple};
-use crate::model::{Model, State};
+use crate::model::{ContactModel, Model, State};
 use crate::solve::cg::CgStop;
 use crate::solve::linear::{LinearReport, LinearSolver, SolvedBy};
 use crate::step::Scheme;
@@ -53,6 +53,8 @@ pub(crate) struct IpcWork {
     in_bodies: bool,
     /// b and `nodes` hold slope and curvature at q, without contact.
     fresh: bool,
+    /// Energy without contact at q and the size of its terms \[J\], where it came with the slope at the start.
+    pub(super) at_start: Option<(f64, f64)>,
     /// b holds the slope at q without contact; `b_ahead` that at the trial.
     pub(super) sloped: bool,
     pub(super) sloped_ahead: bool,
@@ -114,10 +116,7 @@ impl Ipc {
             if !self.newton(model, state, h, w, report)? {
                 return Ok(false);
             }
-            let Some(contact) = model.contact.as_ref().filter(|_| !w.joints.is_empty()) else {
-                return Ok(true);
-            };
-            if w.joints.update(contact, &w.q) <= JOINT_PART * self.tolerance * h {
+            if w.joints.is_empty() || !w.update_joints(model, JOINT_PART * self.tolerance * h) {
                 return Ok(true);
             }
         }
@@ -189,7 +188,7 @@ impl IpcWork {
     ) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
         (self.by_nodes, self.by_bodies, self.fresh) = (false, false, false);
-        (self.sloped, self.sloped_ahead) = (false, false);
+        (self.sloped, self.sloped_ahead, self.at_start) = (false, false, None);
         (self.steps.current, self.steps.closing) = (false, false);
         (self.steps.before, self.steps.last) = (0.0, 0.0);
         self.q.clone_from(&state.q);
@@ -217,9 +216,12 @@ impl IpcWork {
                 && !self.islands.several()
                 && settings.solver != LinearSolver::Direct
                 && only_nodes(model, contact);
-            if nodes {
+            if self.by_nodes {
+                let energy = self.potential.energy_and_slope(model, state, &self.q, &mut self.b);
+                self.at_start = Some(energy);
+                self.by_nodes = self.nodes.assemble(model, &self.potential);
+            } else if nodes {
                 self.potential.slope(model, state, &self.q, &mut self.b);
-                self.by_nodes = self.by_nodes && self.nodes.assemble(model, &self.potential);
             }
             if self.by_nodes {
                 self.fresh = true;
@@ -230,6 +232,7 @@ impl IpcWork {
                 diagonal = self.equations.mean_diagonal(model);
             }
             self.coupling.begin(&contact.articulations, &self.q, h);
+            self.equations.recall(contact, state);
             self.joints.begin(contact, state, &self.potential.start, d);
             let (islands, asleep) = (&self.islands, &self.asleep);
             self.touch.leave_out(contact, |b| {
@@ -384,18 +387,26 @@ impl IpcWork {
 
     /// δ, all of it at once or island by island; zero for islands that are done.
     fn solve(&mut self, settings: &Ipc, model: &Model, report: &mut StepReport) -> Result<(), StepError> {
-        let Some(contact) = model.contact.as_ref().filter(|_| !self.islands.whole) else {
-            return self.equations.solve(model, &self.q, &self.b, &mut self.delta, settings.solver, report);
-        };
         let Self { islands, parts, row, equations, q, b, delta, .. } = self;
         delta.clear();
         delta.resize(model.layout.nv, 0.0);
+        let Some(contact) = model.contact.as_ref().filter(|_| !islands.whole) else {
+            return equations.solve(model, [q, b], |_| true, delta, settings.solver, report);
+        };
+        let mut tied = vec![false; islands.groups];
+        for (u, &g) in islands.group_of_unit.iter().enumerate() {
+            tied[g as usize] |= islands.tied[u] && !islands.done[u];
+        }
+        if tied.iter().any(|t| *t) {
+            let wanted = |i: usize| islands.group(i) != NONE && tied[islands.group(i) as usize];
+            equations.solve(model, [q, b], wanted, delta, settings.solver, report)?;
+        }
         row.clear();
         row.resize(model.layout.particles, NONE);
         let mut slot = vec![NONE; islands.groups];
         let mut used = 0;
         for (u, &g) in islands.group_of_unit.iter().enumerate() {
-            if islands.done[u] || slot[g as usize] != NONE {
+            if islands.done[u] || tied[g as usize] || slot[g as usize] != NONE {
                 continue;
             }
             slot[g as usize] = used as u32;
@@ -445,14 +456,8 @@ impl IpcWork {
     fn touch_friction(&mut self, model: &Model) -> bool {
         let Some(contact) = &model.contact else { return false };
         self.steps.current = false;
-        let Self { islands, touch, asleep, .. } = self;
-        if touch.leaves_out() {
-            touch.leave_out(contact, |b| {
-                let u = islands.unit_of_body[b as usize];
-                u == NONE || asleep[u as usize]
-            });
-            touch.energy(contact, false);
-        }
+        self.call_back(contact);
+        let Self { islands, touch, .. } = self;
         let rubs = contact.friction.iter().any(|mu| *mu != 0.0);
         if rubs {
             touch.take_friction(contact);
@@ -464,6 +469,40 @@ impl IpcWork {
         }
         self.here.clone_from(&touch.share);
         rubs && !self.islands.done.iter().all(|d| *d)
+    }
+
+    /// All that does not sleep takes part in contact again; true if something had not.
+    fn call_back(&mut self, contact: &ContactModel) -> bool {
+        let Self { islands, touch, asleep, .. } = self;
+        if !touch.leaves_out() {
+            return false;
+        }
+        touch.leave_out(contact, |b| {
+            let u = islands.unit_of_body[b as usize];
+            u == NONE || asleep[u as usize]
+        });
+        touch.energy(contact, false);
+        true
+    }
+
+    /// Takes the multipliers of joints anew; true if one is off by more than `limit`, so that its island is to be solved again.
+    fn update_joints(&mut self, model: &Model, limit: f64) -> bool {
+        let Some(contact) = &model.contact else { return false };
+        let Self { islands, joints, asleep, q, .. } = self;
+        let mut again = false;
+        let unit = |t: usize| islands.unit_of_term[t];
+        let awake = |t: usize| asleep.get(unit(t) as usize) == Some(&false);
+        joints.update(contact, q, limit, awake, |t| {
+            again = true;
+            islands.done[unit(t) as usize] = false;
+        });
+        if again {
+            self.steps.current = false;
+            if self.call_back(contact) {
+                self.here.clone_from(&self.touch.share);
+            }
+        }
+        again
     }
 
     pub(super) fn blocked(&self, model: &Model, state: &State) -> StepError {

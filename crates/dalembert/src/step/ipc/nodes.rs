@@ -15,8 +15,10 @@
 
 use super::potential::Potential;
 use crate::collide::{HessianSink, Sym3};
-use crate::math::{Mat3, Vec3, add_triple, set_triple, triple};
-use crate::model::{ContactModel, Model};
+use crate::forces::TangentSink;
+use crate::math::{Columns, Mat3, Row, Vec3, quad, row_of, set_triple};
+use crate::model::{ContactModel, Model, PointId};
+use wide::f64x4;
 
 /// No row: the block is held.
 const HELD: u32 = u32::MAX;
@@ -35,21 +37,26 @@ pub(super) struct Nodes {
     /// L^T by rows.
     start: Vec<u32>,
     columns: Vec<u32>,
-    upper: Vec<Mat3>,
-    diagonal: Vec<Mat3>,
+    upper: Vec<Columns>,
+    diagonal: Vec<Columns>,
+    /// L by rows: where each begins, its columns, and their places in L^T.
+    lower_start: Vec<u32>,
+    lower_columns: Vec<u32>,
+    lower_place: Vec<u32>,
+    lower: Vec<Columns>,
     /// The same without contacts.
-    bare_upper: Vec<Mat3>,
-    bare_diagonal: Vec<Mat3>,
-    inverse: Vec<Mat3>,
-    /// E, one of each two mirror images.
-    far: Vec<(u32, u32, Mat3)>,
+    bare_upper: Vec<Columns>,
+    bare_diagonal: Vec<Columns>,
+    inverse: Vec<Columns>,
+    /// E, one of each two mirror images; the blocks are symmetric.
+    far: Vec<(u32, u32, Columns)>,
     /// Least mass of a row \[kg\].
     pub least_mass: f64,
-    b: Vec<f64>,
-    x: Vec<f64>,
-    p: Vec<f64>,
-    t: Vec<f64>,
-    w: Vec<f64>,
+    r: Vec<Row>,
+    x: Vec<Row>,
+    p: Vec<Row>,
+    t: Vec<Row>,
+    w: Vec<Row>,
 }
 
 /// Where a block goes: to a place of L^T as it is or turned over, to a row of D, nowhere.
@@ -61,10 +68,70 @@ enum Slot {
     Held,
 }
 
-/// a += b.
-#[inline(always)]
-fn plus(a: &mut Mat3, b: &Mat3) {
-    a.as_mut_slice().iter_mut().zip(b.as_slice()).for_each(|(a, b)| *a += b);
+/// Puts blocks to their places.
+struct Filler<'a> {
+    places: &'a [(u32, u32)],
+    slots: &'a [(u32, Slot)],
+    upper: &'a mut [Columns],
+    diagonal: &'a mut [Columns],
+    /// How many have come, and whether all were expected.
+    count: usize,
+    same: bool,
+}
+
+impl Filler<'_> {
+    /// Where the next block goes, which is that of points i and j.
+    #[inline(always)]
+    fn next(&mut self, i: u32, j: u32) -> (usize, Slot) {
+        let k = self.count;
+        if self.places.get(k) != Some(&(i, j)) {
+            self.same = false;
+            return (0, Slot::Held);
+        }
+        self.count += 1;
+        (self.slots[k].0 as usize, self.slots[k].1)
+    }
+}
+
+impl TangentSink for Filler<'_> {
+    fn block(&mut self, i: usize, j: usize, K: &Mat3) {
+        let (slot, kind) = self.next(i as u32, j as u32);
+        match kind {
+            Slot::Upper => self.upper[slot].plus(&Columns::of(K)),
+            Slot::Lower => self.upper[slot].plus(&Columns::of(K).transposed()),
+            Slot::Diagonal => self.diagonal[slot].plus(&Columns::of(K)),
+            Slot::Held => {}
+        }
+    }
+
+    fn rank_one(&mut self, points: [PointId; 4], k: f64, g: &[Vec3; 4]) {
+        let (kg, g) = (g.map(|g| quad(&(k * g)).to_array()), g.map(|g| quad(&g)));
+        for i in 0..4 {
+            for j in i..4 {
+                let (slot, kind) = self.next(points[i].0, points[j].0);
+                match kind {
+                    Slot::Upper => self.upper[slot].plus_outer(g[i], &kg[j]),
+                    Slot::Lower => self.upper[slot].plus_outer(g[j], &kg[i]),
+                    Slot::Diagonal => self.diagonal[slot].plus_outer(g[i], &kg[j]),
+                    Slot::Held => {}
+                }
+            }
+        }
+    }
+
+    fn triangle(&mut self, points: [PointId; 3], upper: &[[[f64; 4]; 3]; 6]) {
+        let pairs = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+        for ((i, j), K) in pairs.into_iter().zip(upper) {
+            let K = Columns(K.map(f64x4::new));
+            let (slot, kind) = self.next(points[i].0, points[j].0);
+            match kind {
+                Slot::Upper => self.upper[slot].plus(&K),
+                Slot::Lower => self.upper[slot].plus(&K.transposed()),
+                Slot::Diagonal => self.diagonal[slot].plus(&K),
+                Slot::Held => {}
+            }
+        }
+    }
 }
 
 /// True if the model has nothing but nodes that move, and nothing but forces with an energy that act on them.
@@ -92,26 +159,18 @@ impl Nodes {
 
     /// False if the blocks are not those of the last time.
     fn fill(&mut self, model: &Model, potential: &Potential) -> bool {
-        self.bare_upper.fill(Mat3::zeros());
-        self.bare_diagonal.fill(Mat3::zeros());
-        let Self { places, slots, bare_upper: upper, bare_diagonal: diagonal, .. } = self;
-        let (mut k, mut same) = (0, true);
-        potential.each_block(model, &mut |i, j, block| {
-            let place = (i as u32, j as u32);
-            if places.get(k) != Some(&place) {
-                same = false;
-                return;
-            }
-            let (slot, kind) = slots[k];
-            k += 1;
-            match kind {
-                Slot::Upper => plus(&mut upper[slot as usize], block),
-                Slot::Lower => plus(&mut upper[slot as usize], &block.transpose()),
-                Slot::Diagonal => plus(&mut diagonal[slot as usize], block),
-                Slot::Held => {}
-            }
-        });
-        same && k == places.len()
+        self.bare_upper.fill(Columns::ZERO);
+        self.bare_diagonal.fill(Columns::ZERO);
+        let mut filler = Filler {
+            places: &self.places,
+            slots: &self.slots,
+            upper: &mut self.bare_upper,
+            diagonal: &mut self.bare_diagonal,
+            count: 0,
+            same: true,
+        };
+        potential.each_block(model, &mut filler);
+        filler.same && filler.count == self.places.len()
     }
 
     fn find_places(&mut self, model: &Model, potential: &Potential) -> bool {
@@ -129,7 +188,7 @@ impl Nodes {
         }
         self.places.clear();
         let places = &mut self.places;
-        potential.each_block(model, &mut |i, j, _| places.push((i as u32, j as u32)));
+        potential.each_block(model, &mut |i: usize, j: usize, _: &Mat3| places.push((i as u32, j as u32)));
         if self.places.iter().any(|(i, j)| *i as usize >= n || *j as usize >= n) {
             self.row.clear();
             return false;
@@ -158,9 +217,26 @@ impl Nodes {
         self.start.extend((0..=self.rows as u32).map(|r| all.partition_point(|q| q.0 < r) as u32));
         self.columns.clear();
         self.columns.extend(all.iter().map(|q| q.1));
-        self.bare_upper.resize(all.len(), Mat3::zeros());
-        self.bare_diagonal.resize(self.rows, Mat3::zeros());
+        self.bare_upper.resize(all.len(), Columns::ZERO);
+        self.bare_diagonal.resize(self.rows, Columns::ZERO);
+        self.find_lower();
         true
+    }
+
+    /// The rows of L, from those of L^T.
+    fn find_lower(&mut self) {
+        let mut all = Vec::with_capacity(self.columns.len());
+        for r in 0..self.rows as u32 {
+            let range = self.start[r as usize]..self.start[r as usize + 1];
+            all.extend(range.map(|k| (self.columns[k as usize], r, k)));
+        }
+        all.sort_unstable();
+        self.lower_start.clear();
+        self.lower_start.extend((0..=self.rows as u32).map(|r| all.partition_point(|q| q.0 < r) as u32));
+        self.lower_columns.clear();
+        self.lower_columns.extend(all.iter().map(|q| q.1));
+        self.lower_place.clear();
+        self.lower_place.extend(all.iter().map(|q| q.2));
     }
 
     /// Begins anew with what was assembled last, without contacts.
@@ -172,7 +248,10 @@ impl Nodes {
 
     /// A third of the trace of every diagonal block, without contacts.
     pub(super) fn mean_diagonal(&self) -> Vec<f64> {
-        let of = |r: &u32| if *r == HELD { 0.0 } else { self.bare_diagonal[*r as usize].trace() / 3.0 };
+        let of = |r: &u32| match *r {
+            HELD => 0.0,
+            r => self.bare_diagonal[r as usize].matrix().trace() / 3.0,
+        };
         self.row.iter().map(of).collect()
     }
 
@@ -189,19 +268,32 @@ impl Nodes {
         delta.resize(b.len(), 0.0);
         self.inverse.clear();
         for D in &self.diagonal {
-            self.inverse.push(D.try_inverse()?);
+            self.inverse.push(Columns::of(&D.matrix().try_inverse()?));
         }
-        let n = 3 * self.rows;
-        self.b.resize(n, 0.0);
-        for (i, &r) in self.row.iter().enumerate().filter(|(_, r)| **r != HELD) {
-            set_triple(&mut self.b, r as usize, &triple(b, i));
-        }
-        for list in [&mut self.x, &mut self.t, &mut self.w, &mut self.p] {
+        self.lower.clear();
+        self.lower.extend(self.lower_place.iter().map(|k| self.upper[*k as usize].transposed()));
+        for list in [&mut self.x, &mut self.t, &mut self.w, &mut self.p, &mut self.r] {
             list.clear();
-            list.resize(n, 0.0);
+            list.resize(self.rows, [0.0; 4]);
         }
-        // b becomes r̂.
-        let mut r = std::mem::take(&mut self.b);
+        for (i, &r) in self.row.iter().enumerate().filter(|(_, r)| **r != HELD) {
+            self.r[r as usize] = row_of(b, i);
+        }
+        let (found, first, rho, iterations) = self.iterate(eta, floor);
+        if !found {
+            return None;
+        }
+        for (i, &r) in self.row.iter().enumerate().filter(|(_, r)| **r != HELD) {
+            let [x, y, z, _] = self.x[r as usize];
+            set_triple(delta, i, &Vec3::new(x, y, z));
+        }
+        Some((iterations, if first > 0.0 { (rho / first).sqrt() } else { 0.0 }))
+    }
+
+    /// x ← the solution for the right-hand side r. True if it was found; ρ at first and at last, and iterations.
+    fn iterate(&mut self, eta: f64, floor: f64) -> (bool, f64, f64, u32) {
+        // r becomes r̂.
+        let mut r = std::mem::take(&mut self.r);
         let mut p = std::mem::take(&mut self.p);
         self.forward(&mut r);
         let mut rho = self.weigh(&r, &mut p);
@@ -213,79 +305,80 @@ impl Nodes {
             if !(curvature > 0.0) {
                 break;
             }
-            let alpha = rho / curvature;
-            for k in 0..n {
-                self.x[k] += alpha * self.t[k];
-                r[k] -= alpha * self.w[k];
+            let alpha = f64x4::splat(rho / curvature);
+            let both = self.x.iter_mut().zip(&self.t).zip(r.iter_mut().zip(&self.w));
+            for ((x, t), (r, w)) in both {
+                *x = alpha.mul_add(f64x4::new(*t), f64x4::new(*x)).to_array();
+                *r = (-alpha).mul_add(f64x4::new(*w), f64x4::new(*r)).to_array();
             }
             let before = rho;
             let mut z = std::mem::take(&mut self.w);
             rho = self.weigh(&r, &mut z);
-            self.w = z;
-            let beta = rho / before;
-            for k in 0..n {
-                p[k] = self.w[k] + beta * p[k];
+            let beta = f64x4::splat(rho / before);
+            for (p, z) in p.iter_mut().zip(&z) {
+                *p = beta.mul_add(f64x4::new(*p), f64x4::new(*z)).to_array();
             }
+            self.w = z;
         }
-        (self.b, self.p) = (r, p);
-        if !(rho <= enough) {
-            return None;
-        }
-        for (i, &r) in self.row.iter().enumerate().filter(|(_, r)| **r != HELD) {
-            set_triple(delta, i, &triple(&self.x, r as usize));
-        }
-        Some((iterations, if first > 0.0 { (rho / first).sqrt() } else { 0.0 }))
+        (self.r, self.p) = (r, p);
+        (rho <= enough, first, rho, iterations)
     }
 
     /// x ← (D + L)⁻¹ x.
-    fn forward(&self, x: &mut [f64]) {
+    fn forward(&self, x: &mut [Row]) {
+        let Self { lower_start: start, lower_columns: columns, lower, inverse, .. } = self;
         for r in 0..self.rows {
-            let y = self.inverse[r] * triple(x, r);
-            set_triple(x, r, &y);
-            for k in self.start[r] as usize..self.start[r + 1] as usize {
-                add_triple(x, self.columns[k] as usize, &-self.upper[k].tr_mul(&y));
+            let range = start[r] as usize..start[r + 1] as usize;
+            let mut sum = [f64x4::ZERO; 3];
+            for (L, c) in lower[range.clone()].iter().zip(&columns[range]) {
+                L.times_plus(&x[*c as usize], &mut sum);
             }
+            let y = f64x4::new(x[r]) - (sum[0] + sum[1] + sum[2]);
+            x[r] = inverse[r].times(&y.to_array()).to_array();
         }
     }
 
     /// z ← D r; returns r·z.
-    fn weigh(&self, r: &[f64], z: &mut [f64]) -> f64 {
-        let mut sum = 0.0;
-        for (i, D) in self.diagonal.iter().enumerate() {
-            let r = triple(r, i);
-            let y = D * r;
-            sum += r.dot(&y);
-            set_triple(z, i, &y);
+    fn weigh(&self, r: &[Row], z: &mut [Row]) -> f64 {
+        let mut sum = f64x4::ZERO;
+        for ((r, z), D) in r.iter().zip(z).zip(&self.diagonal) {
+            let y = D.times(r);
+            sum = y.mul_add(f64x4::new(*r), sum);
+            *z = y.to_array();
         }
-        sum
+        sum.reduce_add()
     }
 
     /// t ← (D + L)⁻ᵀ p, w ← Â p; returns p·w.
-    fn times(&mut self, p: &[f64]) -> f64 {
+    fn times(&mut self, p: &[Row]) -> f64 {
         let Self { rows, start, columns, upper, inverse, far, t, w, .. } = self;
         for r in (0..*rows).rev() {
-            let mut y: Vec3 = triple(p, r);
-            for k in start[r] as usize..start[r + 1] as usize {
-                y -= upper[k] * triple(t, columns[k] as usize);
+            let range = start[r] as usize..start[r + 1] as usize;
+            let mut sum = [f64x4::ZERO; 3];
+            for (U, c) in upper[range.clone()].iter().zip(&columns[range]) {
+                U.times_plus(&t[*c as usize], &mut sum);
             }
-            set_triple(t, r, &(inverse[r] * y));
             // p − D t is what the columns to the right took from it.
-            set_triple(w, r, &(triple(p, r) - y));
+            let taken = sum[0] + sum[1] + sum[2];
+            let y = f64x4::new(p[r]) - taken;
+            t[r] = inverse[r].times(&y.to_array()).to_array();
+            w[r] = taken.to_array();
         }
         for (r, c, block) in far.iter() {
             let (r, c) = (*r as usize, *c as usize);
-            add_triple(w, r, &(block * triple(t, c)));
-            add_triple(w, c, &(block * triple(t, r)));
+            w[r] = (f64x4::new(w[r]) + block.times(&t[c])).to_array();
+            w[c] = (f64x4::new(w[c]) + block.times(&t[r])).to_array();
         }
         let mut w = std::mem::take(&mut self.w);
         self.forward(&mut w);
-        let mut sum = 0.0;
-        for k in 0..w.len() {
-            w[k] += self.t[k];
-            sum += p[k] * w[k];
+        let mut sum = f64x4::ZERO;
+        for ((w, t), p) in w.iter_mut().zip(&self.t).zip(p) {
+            let y = f64x4::new(*w) + f64x4::new(*t);
+            sum = y.mul_add(f64x4::new(*p), sum);
+            *w = y.to_array();
         }
         self.w = w;
-        sum
+        sum.reduce_add()
     }
 }
 
@@ -296,15 +389,16 @@ impl HessianSink for Nodes {
             return;
         }
         let [xx, xy, xz, yy, yz, zz] = *N;
-        let N = Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
+        let N = [[xx, xy, xz, 0.0], [xy, yy, yz, 0.0], [xz, yz, zz, 0.0]].map(f64x4::new);
+        let N = Columns(N);
         if r == c {
-            self.diagonal[r as usize] += N;
+            self.diagonal[r as usize].plus(&N);
             return;
         }
         let (r, c) = (r.min(c), r.max(c));
         let range = self.start[r as usize] as usize..self.start[r as usize + 1] as usize;
         match self.columns[range.clone()].binary_search(&c) {
-            Ok(k) => self.upper[range.start + k] += N,
+            Ok(k) => self.upper[range.start + k].plus(&N),
             Err(_) => self.far.push((r, c, N)),
         }
     }
@@ -313,7 +407,7 @@ impl HessianSink for Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::Random;
+    use crate::math::{Random, add_triple, triple};
 
     /// A grid of rows with springs between neighbours, a few contacts on and off these places.
     fn sample(random: &mut Random) -> Nodes {
@@ -332,13 +426,16 @@ mod tests {
         pairs.sort_unstable();
         nodes.start = (0..=rows).map(|r| pairs.partition_point(|q| q.0 < r) as u32).collect();
         nodes.columns = pairs.iter().map(|q| q.1).collect();
-        nodes.diagonal = vec![Mat3::from_diagonal_element(3.0); rows as usize];
+        nodes.find_lower();
+        nodes.diagonal = vec![Columns::of(&Mat3::from_diagonal_element(3.0)); rows as usize];
         for (i, j) in &pairs {
             let n = Vec3::from_fn(|_, _| random.between(-1.0, 1.0));
             let K = 4.0 * n * n.transpose();
-            nodes.diagonal[*i as usize] += K;
-            nodes.diagonal[*j as usize] += K;
-            nodes.upper.push(-K);
+            // A block that is not symmetric, as elements make them; D is larger, so that A stays positive.
+            let skew = crate::math::skew(&n);
+            nodes.diagonal[*i as usize].plus(&Columns::of(&(K + 2.0 * Mat3::identity())));
+            nodes.diagonal[*j as usize].plus(&Columns::of(&(K + 2.0 * Mat3::identity())));
+            nodes.upper.push(Columns::of(&(skew - K)));
         }
         for _ in 0..20 {
             let n = Vec3::from_fn(|_, _| random.between(-1.0, 1.0)).normalize();
@@ -356,14 +453,16 @@ mod tests {
     fn product(nodes: &Nodes, x: &[f64]) -> Vec<f64> {
         let mut y = vec![0.0; x.len()];
         for r in 0..nodes.rows {
-            add_triple(&mut y, r, &(nodes.diagonal[r] * triple(x, r)));
+            add_triple(&mut y, r, &(nodes.diagonal[r].matrix() * triple(x, r)));
             for k in nodes.start[r] as usize..nodes.start[r + 1] as usize {
                 let c = nodes.columns[k] as usize;
-                add_triple(&mut y, r, &(nodes.upper[k] * triple(x, c)));
-                add_triple(&mut y, c, &(nodes.upper[k].tr_mul(&triple(x, r))));
+                let U = nodes.upper[k].matrix();
+                add_triple(&mut y, r, &(U * triple(x, c)));
+                add_triple(&mut y, c, &(U.tr_mul(&triple(x, r))));
             }
         }
         for (r, c, N) in &nodes.far {
+            let N = N.matrix();
             add_triple(&mut y, *r as usize, &(N * triple(x, *c as usize)));
             add_triple(&mut y, *c as usize, &(N * triple(x, *r as usize)));
         }
@@ -394,7 +493,7 @@ mod tests {
         nodes.add(3, 40, &[500.0, 0.0, 0.0, 500.0, 0.0, 500.0]);
         let b: Vec<f64> = (0..3 * nodes.rows).map(|_| random.between(-1.0, 1.0)).collect();
         assert!(nodes.solve(&b, &mut Vec::new(), 1e-10, 0.0).is_none());
-        nodes.diagonal[0] = Mat3::zeros();
+        nodes.diagonal[0] = Columns::ZERO;
         assert!(nodes.solve(&b, &mut Vec::new(), 1e-10, 0.0).is_none());
     }
 }

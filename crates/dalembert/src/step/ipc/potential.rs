@@ -2,8 +2,8 @@
 
 use super::super::tangent::{Factors, Linearization};
 use super::islands::{Islands, Sharing};
-use crate::forces::{Points, Tangent};
-use crate::math::{Blocks, Mat3, dot};
+use crate::forces::{Points, Tangent, TangentSink};
+use crate::math::{Blocks, dot};
 use crate::model::{Model, State};
 use crate::step::Scheme;
 
@@ -257,7 +257,7 @@ impl Potential {
 
     /// Hands over the blocks of the curvature where [`slope`](Self::slope) was taken last: see
     /// [`Linearization::each_block`].
-    pub(super) fn each_block(&self, model: &Model, take: &mut dyn FnMut(usize, usize, &Mat3)) {
-        self.here.each_block(model, self.inertia, take);
+    pub(super) fn each_block(&self, model: &Model, sink: &mut dyn TangentSink) {
+        self.here.each_block(model, self.inertia, sink);
     }
 }

@@ -25,8 +25,8 @@ const REST: f64 = 0.1;
 const CLOSING: f64 = 0.4;
 /// Forces keep their curvature for steps below this many tolerances.
 const KEPT: f64 = 20.0;
-/// They also do while steps are below this part of a mean edge and fall by this factor.
-const STEADY: f64 = 0.03;
+/// They also do while no edge turns or stretches by more than this in a step, and steps fall by this factor.
+const STEADY: f64 = 0.1;
 const FALLING: f64 = 0.5;
 /// Iterations in which nodes are stopped one by one.
 const CLIPPED: u32 = 8;
@@ -112,8 +112,12 @@ impl IpcWork {
             turned |= angle > 0.0;
             steps.straight[group as usize] &= angle * angle < CHORD;
         }
-        if turned && islands.groups == 1 {
-            equations.correct(model, steps.part[0], way);
+        if turned {
+            let part = |i: usize| match islands.group(i) {
+                NONE => None,
+                g => steps.changed[g as usize].then(|| steps.part[g as usize]),
+            };
+            equations.correct(model, part, way);
         }
     }
 
@@ -299,24 +303,33 @@ impl IpcWork {
         let at: &[f64] = if ahead { trial } else { q };
         // Most trials are accepted: their slope is needed next.
         self.sloped_ahead = ahead && self.by_nodes && !islands.several();
+        let known = self.at_start.take().filter(|_| !ahead && !islands.several());
         if self.sloped_ahead {
             let (energy, size) = potential.energy_and_slope(model, state, at, b_ahead);
             of_unit[0] = [energy, size];
+        } else if let Some((energy, size)) = known {
+            of_unit[0] = [energy, size];
         } else {
             potential.energies(model, state, [at, q], islands, &mut of_unit);
+        }
+        if let Some(contact) = &model.contact {
+            joints.energies(contact, at, |t, energy, size| {
+                if let Some(out) = of_unit.get_mut(islands.unit_of_term[t] as usize) {
+                    out[0] += energy;
+                    out[1] += size;
+                }
+            });
+            coupling.energies(at, |a, energy| {
+                if let Some(out) = of_unit.get_mut(islands.unit_of_articulation[a] as usize) {
+                    out.iter_mut().for_each(|e| *e += energy);
+                }
+            });
         }
         steps.energies.clear();
         steps.energies.resize(islands.groups, [0.0; 2]);
         for (e, &g) in of_unit.iter().zip(&islands.group_of_unit) {
             steps.energies[g as usize][0] += e[0];
             steps.energies[g as usize][1] += e[1];
-        }
-        if let Some(contact) = model.contact.as_ref().filter(|_| !islands.several()) {
-            // A model with joints or articulations is one unit.
-            let (energy, size) = joints.energy(contact, at);
-            let coupled = coupling.energy(at);
-            steps.energies[0][0] += energy + coupled;
-            steps.energies[0][1] += size + coupled;
         }
         let touching = if ahead { &touch.share } else { here };
         for (e, &g) in touching.iter().zip(&islands.group_of_body) {
@@ -501,8 +514,8 @@ impl IpcWork {
             let rate = speeds[0] / steps.before;
             let next = speeds[0] * rate;
             steps.floor[0] |= whole && rate < CLOSING && next < CLOSING * tolerance[0];
-            // Curvature changes with the turn of elements: little while nodes move by a small part of an edge.
-            let turn = speeds[0] * potential.d / touch.edge.max(f64::MIN_POSITIVE);
+            // Curvature changes with the turn of elements, and slowly.
+            let turn = model.contact.as_ref().map_or(0.0, |contact| touch.turned(contact));
             let falls = speeds[0] < FALLING * steps.last;
             steps.closing = falls && turn < STEADY || whole && rate < CLOSING && next < KEPT * tolerance[0];
             steps.before = if whole { speeds[0] } else { 0.0 };

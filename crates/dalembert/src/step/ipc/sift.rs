@@ -25,25 +25,30 @@ pub(super) struct Sift {
     /// u of each vertex at x and x1, the larger |e|, and T of each body there.
     moved: Vec<[Vec3; 2]>,
     stray: Vec<f64>,
+    /// The ways of vertices that pairs were measured along.
+    ways: Vec<Vec3>,
     shift: Vec<[Vec3; 2]>,
 }
 
-/// Distance of the boxes around the first A and the other corners.
-fn boxes_apart<const A: usize>(y: &[Vec3; 4]) -> f64 {
+/// Distance of the boxes around the first A and the other corners, squared.
+#[inline(always)]
+fn boxes_apart2<const A: usize>(y: &[Vec3; 4]) -> f64 {
+    let less = |a: f64, b: f64| if a < b { a } else { b };
+    let more = |a: f64, b: f64| if a > b { a } else { b };
     let mut sum = 0.0f64;
     for k in 0..3 {
         let (mut low_a, mut high_a) = (y[0][k], y[0][k]);
         let (mut low_b, mut high_b) = (y[A][k], y[A][k]);
         for i in 1..A {
-            (low_a, high_a) = (low_a.min(y[i][k]), high_a.max(y[i][k]));
+            (low_a, high_a) = (less(low_a, y[i][k]), more(high_a, y[i][k]));
         }
         for i in A + 1..4 {
-            (low_b, high_b) = (low_b.min(y[i][k]), high_b.max(y[i][k]));
+            (low_b, high_b) = (less(low_b, y[i][k]), more(high_b, y[i][k]));
         }
-        let apart = (low_a - high_b).max(low_b - high_a).max(0.0);
+        let apart = more(more(low_a - high_b, low_b - high_a), 0.0);
         sum += apart * apart;
     }
-    sum.sqrt()
+    sum
 }
 
 impl Sift {
@@ -58,15 +63,18 @@ impl Sift {
         pairs: &mut Candidates,
     ) {
         let at = |i: u32| x[i as usize];
+        let ways = &mut self.ways;
+        ways.clear();
+        ways.extend(x1.into_iter().flat_map(|x1| x1.iter().zip(x).map(|(x1, x)| x1 - x)));
         // What the way of a pair leaves of its distance, and rounding.
         let limit = |first: &[u32], second: &[u32]| {
-            let Some(x1) = x1 else { return most };
-            let u = |i: u32| x1[i as usize] - x[i as usize];
+            if ways.is_empty() {
+                return most;
+            }
             let mut approach = 0.0f64;
             for &a in first {
-                let u_a = u(a);
                 for &b in second {
-                    approach = approach.max((u_a - u(b)).norm_squared());
+                    approach = approach.max((ways[a as usize] - ways[b as usize]).norm_squared());
                 }
             }
             (most + approach.sqrt()) * (1.0 + ROUNDING)
@@ -76,10 +84,11 @@ impl Sift {
         pairs.vertex_triangle.retain(|&[v, t]| {
             let [a, b, c] = surface.triangles[t as usize];
             let (y, xi) = ([at(v), at(a), at(b), at(c)], surface.radius(v) + surface.radius(a));
-            let (mut d, limit) = (boxes_apart::<1>(&y) - xi, limit(&[v], &[a, b, c]));
-            if !(d > limit) {
-                d = distance::point_triangle(&y).d2.sqrt() - xi;
+            let limit = limit(&[v], &[a, b, c]);
+            if boxes_apart2::<1>(&y) > (limit + xi).powi(2) * (1.0 + ROUNDING) {
+                return false;
             }
+            let d = distance::point_triangle(&y).d2.sqrt() - xi;
             let keep = !(d > limit);
             if keep {
                 list.push(d);
@@ -91,10 +100,11 @@ impl Sift {
         pairs.edge_edge.retain(|&[e, f]| {
             let ([p, q], [r, s]) = (surface.edges[e as usize], surface.edges[f as usize]);
             let (y, xi) = ([at(p), at(q), at(r), at(s)], surface.radius(p) + surface.radius(r));
-            let (mut d, limit) = (boxes_apart::<2>(&y) - xi, limit(&[p, q], &[r, s]));
-            if !(d > limit) {
-                d = distance::edge_edge(&y).d2.sqrt() - xi;
+            let limit = limit(&[p, q], &[r, s]);
+            if boxes_apart2::<2>(&y) > (limit + xi).powi(2) * (1.0 + ROUNDING) {
+                return false;
             }
+            let d = distance::edge_edge(&y).d2.sqrt() - xi;
             let keep = !(d > limit);
             if keep {
                 list.push(d);

@@ -49,6 +49,9 @@ impl IpcWork {
             }
         }
         self.asleep.iter_mut().zip(&has_body).for_each(|(a, b)| *a &= b);
+        // Another engine may drive these at any moment.
+        let driven = islands.unit_of_articulation.iter().filter(|u| **u != NONE);
+        driven.for_each(|&u| self.asleep[u as usize] = false);
         let told = |(i, place): (usize, crate::math::Vec3)| crate::math::triple(&state.q, i) != place;
         self.asleep.iter().all(|a| *a) && !model.filters.told(state.time_after(h)).any(told)
     }
@@ -71,6 +74,9 @@ impl IpcWork {
             }
         }
         let mut ready = vec![!self.moved; islands.groups];
+        for &u in islands.unit_of_articulation.iter().filter(|u| **u != NONE) {
+            ready[islands.group_of_unit[u as usize] as usize] = false;
+        }
         for (rest, &u) in next.rest.iter_mut().zip(&islands.unit_of_body).filter(|(_, u)| **u != NONE) {
             let u = u as usize;
             if self.asleep[u] {

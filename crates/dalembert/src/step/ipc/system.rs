@@ -3,7 +3,7 @@
 use super::super::{StepError, StepReport};
 use super::rigid_modes::RigidModes;
 use crate::math::{Blocks, Mat3, Vec3, add_triple, set_triple, triple};
-use crate::model::{LinearRow, Model};
+use crate::model::{ContactModel, LinearRow, Model, State};
 use crate::solve::block_matrix::BlockMatrix;
 use crate::solve::bordered::{Bordered, LongRows};
 use crate::solve::cg::CgStop;
@@ -27,7 +27,9 @@ pub(super) struct Equations {
     direct: Direct,
     modes: RigidModes,
     z: Vec<f64>,
-    /// Row of each block; u32::MAX for held ones.
+    /// Blocks that no force moves.
+    held: Vec<bool>,
+    /// Row of each block; u32::MAX for held ones and those that are not asked for.
     row: Vec<u32>,
     rows: usize,
     places: Vec<f64>,
@@ -37,6 +39,8 @@ pub(super) struct Equations {
     penalty: Vec<f64>,
     lack: Vec<Vec3>,
     lambda: Vec<Vec3>,
+    /// Those of them with a block that has a row.
+    active: Vec<u32>,
     rest: Vec<f64>,
     started: bool,
     /// What held blocks move in this iteration; empty if they do not.
@@ -65,20 +69,38 @@ impl Equations {
         self.long.clear();
         self.told.clear();
         let n = model.layout.particles;
-        if self.row.len() == n {
-            return;
+        if self.held.len() != n {
+            let held = |i| model.filters.block(i).is_some_and(|C| C == Mat3::zeros());
+            self.held = (0..n).map(held).collect();
         }
+    }
+
+    /// Rows for the blocks that may move and are asked for.
+    fn choose(&mut self, model: &Model, wanted: impl Fn(usize) -> bool) {
         self.row.clear();
         self.places.clear();
+        self.active.clear();
         self.rows = 0;
-        for i in 0..n {
-            let held = model.filters.block(i).is_some_and(|C| C == Mat3::zeros());
-            self.row.push(if held { HELD } else { self.rows as u32 });
-            if !held {
-                self.rows += 1;
-                self.places.extend_from_slice(&model.start_places[3 * i..3 * i + 3]);
+        for (i, held) in self.held.iter().enumerate() {
+            if *held || !wanted(i) {
+                self.row.push(HELD);
+                continue;
             }
+            self.row.push(self.rows as u32);
+            self.rows += 1;
+            self.places.extend_from_slice(&model.start_places[3 * i..3 * i + 3]);
         }
+        let rows = model.contact.as_ref().map_or(&[][..], |c| &c.rows);
+        let free = |row: &LinearRow| row.terms.iter().any(|(i, _)| self.row[*i as usize] != HELD);
+        self.active.extend((0..rows.len() as u32).filter(|k| free(&rows[*k as usize])));
+    }
+
+    /// Forces of exact rows as the step before left them.
+    pub(super) fn recall(&mut self, contact: &ContactModel, state: &State) {
+        let at = contact.joints.measures.len() + contact.joints.terms.len();
+        let force = |k: usize| state.turns.get(at + 3 * k..at + 3 * k + 3).map(Vec3::from_column_slice);
+        self.row_forces.clear();
+        self.row_forces.extend((0..contact.rows.len()).map(|k| force(k).unwrap_or_default()));
     }
 
     /// A third of the trace of every diagonal block.
@@ -99,25 +121,24 @@ impl Equations {
     pub(super) fn follow(&mut self, delta: &[f64], b: &mut [f64]) {
         self.told.extend_from_slice(delta);
         for (i, j, block) in &self.list.entries {
-            if self.row[*j as usize] == HELD && self.row[*i as usize] != HELD {
+            if self.held[*j as usize] && !self.held[*i as usize] {
                 add_triple(b, *i as usize, &-(block * triple(delta, *j as usize)));
             }
         }
         self.long.add_times(-1.0, delta, b);
     }
 
-    /// δ with H δ = b in what may move, zero elsewhere.
+    /// δ with H δ = b in those blocks that may move and are `wanted`; what contacts join must be wanted together.
     pub(super) fn solve(
         &mut self,
         model: &Model,
-        z: &[f64],
-        b: &[f64],
-        delta: &mut Vec<f64>,
+        [z, b]: [&[f64]; 2],
+        wanted: impl Fn(usize) -> bool,
+        delta: &mut [f64],
         solver: LinearSolver,
         report: &mut StepReport,
     ) -> Result<(), StepError> {
-        delta.clear();
-        delta.resize(model.layout.nv, 0.0);
+        self.choose(model, wanted);
         if self.rows == 0 {
             return Ok(());
         }
@@ -153,8 +174,10 @@ impl Equations {
             });
             if sound {
                 self.hold(model);
-                self.row_forces.clear();
-                self.row_forces.extend(self.lambda.iter().map(|l| -l));
+                self.row_forces.resize(self.lambda.len(), Vec3::zeros());
+                for &k in &self.active {
+                    self.row_forces[k as usize] = -self.lambda[k as usize];
+                }
                 break;
             }
             // Rounding, or nothing holds a part (`static`): some more diagonal, as little as serves.
@@ -272,13 +295,14 @@ impl Equations {
 
     /// x ← the solution that exact joints allow, from the factor at hand and the right-hand side b.
     fn hold(&mut self, model: &Model) {
-        let Some(contact) = model.contact.as_ref().filter(|c| !c.rows.is_empty()) else { return };
+        let Some(contact) = model.contact.as_ref().filter(|_| !self.active.is_empty()) else { return };
         let scale = self.x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         for _ in 0..ROUNDS {
             self.rest.clear();
             self.rest.extend_from_slice(&self.b);
             let mut worst = 0.0f64;
-            for (k, row) in contact.rows.iter().enumerate() {
+            for k in self.active.iter().map(|k| *k as usize) {
+                let row = &contact.rows[k];
                 let moved: Vec3 = row
                     .terms
                     .iter()
@@ -306,15 +330,17 @@ impl Equations {
         self.started = false;
     }
 
-    /// Changes `way` as little as the curvature lets it, so that it takes `part` of what exact joints lack.
-    pub(super) fn correct(&mut self, model: &Model, part: f64, way: &mut [f64]) {
-        let Some(contact) = model.contact.as_ref().filter(|c| !c.rows.is_empty()) else { return };
+    /// Changes `way` as little as the curvature lets it, so that it takes that `part` of what exact joints lack which the
+    /// block of a joint says; blocks without one stay as they are.
+    pub(super) fn correct(&mut self, model: &Model, part: impl Fn(usize) -> Option<f64>, way: &mut [f64]) {
+        let Some(contact) = model.contact.as_ref().filter(|_| !self.active.is_empty()) else { return };
         let mut off = 0.0f64;
         let kept = self.lack.clone();
-        for (k, row) in contact.rows.iter().enumerate() {
-            let free = row.terms.iter().filter(|(i, _)| self.row[*i as usize] != HELD);
-            let moved: Vec3 = free.map(|&(i, w)| w * triple(way, i as usize)).sum();
-            self.lack[k] = part * kept[k] - moved;
+        for k in self.active.iter().map(|k| *k as usize) {
+            let free = contact.rows[k].terms.iter().filter(|(i, _)| self.row[*i as usize] != HELD);
+            let moved: Vec3 = free.clone().map(|&(i, w)| w * triple(way, i as usize)).sum();
+            let part = free.clone().find_map(|(i, _)| part(*i as usize));
+            self.lack[k] = part.map_or_else(Vec3::zeros, |part| part * kept[k] - moved);
             off = off.max(self.lack[k].amax());
         }
         if off > 0.0 {
@@ -323,7 +349,7 @@ impl Equations {
             self.x.fill(0.0);
             self.hold(model);
             for (i, &r) in self.row.iter().enumerate() {
-                if r != HELD {
+                if r != HELD && part(i).is_some() {
                     add_triple(way, i, &triple(&self.x, r as usize));
                 }
             }

@@ -93,8 +93,6 @@ pub(super) struct Touch {
     /// `set` holds the contacts at x.
     at_x: bool,
     loads: Vec<f64>,
-    /// Mean length of an edge at the start \[m\].
-    pub edge: f64,
     /// What presses in place of barriers, if it does.
     pub(super) rows: Rows,
 }
@@ -139,8 +137,6 @@ impl Touch {
         self.active = contact.can_touch();
         contact.positions(start, &mut self.start);
         (self.slip, self.gap) = (slip, contact.gap);
-        let edges = &contact.edge_length2;
-        self.edge = (edges.iter().sum::<f64>() / edges.len().max(1) as f64).sqrt();
         let bodies = contact.surface.bodies.len();
         for list in [&mut self.caution, &mut self.rounding, &mut self.share] {
             list.clear();
@@ -245,6 +241,22 @@ impl Touch {
     pub(super) fn arrive(&mut self) {
         std::mem::swap(&mut self.x, &mut self.x1);
         self.at_x = true;
+    }
+
+    /// How far the ends of an edge have moved against each other in the last step, over its length: the largest.
+    pub(super) fn turned(&self, contact: &ContactModel) -> f64 {
+        let moved = |v: u32| self.x[v as usize] - self.x1[v as usize];
+        let mut most = 0.0f64;
+        for body in contact.surface.bodies.iter().filter(|b| !b.prescribed()) {
+            let range = body.edges.start as usize..body.edges.end as usize;
+            for ([a, b], length2) in
+                contact.surface.edges[range.clone()].iter().zip(&contact.edge_length2[range])
+            {
+                let turn2 = (moved(*a) - moved(*b)).norm_squared();
+                most = if turn2 > most * length2 { turn2 / length2 } else { most };
+            }
+        }
+        most.sqrt()
     }
 
     /// True if pairs are left out.

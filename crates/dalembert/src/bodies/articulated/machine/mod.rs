@@ -14,6 +14,7 @@
 
 mod build;
 mod contact;
+mod contact_notes;
 mod control;
 mod drives;
 mod fluid;

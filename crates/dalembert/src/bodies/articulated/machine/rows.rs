@@ -10,6 +10,7 @@
 //! a and α are the accelerations without dv/dt. The rows of a frame's turn are exact where C = 0, which is where the
 //! projection keeps them.
 
+use super::drives::CordPath;
 use super::{Machine, MachineWork, Spot};
 use crate::bodies::articulated::TreeWork;
 use crate::math::rotation::{from_matrix, log, quaternion, renormalise};
@@ -129,6 +130,22 @@ impl RowSet {
     pub(super) fn push_one(&mut self, dof: usize, value: f64, bounds: [f64; 2], target: f64) {
         self.dof.push(dof as u32);
         self.value.push(value);
+        self.close(bounds, target);
+        self.groups += 1;
+    }
+
+    /// Adds a row with these entries; those of one dof add up.
+    fn push_entries(&mut self, entries: impl Iterator<Item = (usize, f64)>, bounds: [f64; 2], target: f64) {
+        let start = self.dof.len();
+        for (d, a) in entries {
+            match self.dof[start..].iter().position(|o| *o as usize == d) {
+                Some(k) => self.value[start + k] += a,
+                None => {
+                    self.dof.push(d as u32);
+                    self.value.push(a);
+                }
+            }
+        }
         self.close(bounds, target);
         self.groups += 1;
     }
@@ -283,6 +300,16 @@ impl Machine {
                         if near(gap, v[d]) {
                             rows.push_one(d, sign, [0.0, f64::INFINITY], target(gap));
                         }
+                    }
+                }
+                Limited::Measure(Measure::Cord(k)) if matches!(&self.cords[k].path, CordPath::Joints(_)) => {
+                    let CordPath::Joints(terms) = &self.cords[k].path else { continue };
+                    let value: f64 = terms.iter().map(|(at, _, c)| c * q[*at]).sum();
+                    let rate: f64 = terms.iter().map(|(_, d, c)| c * v[*d]).sum();
+                    let sides = [(value - low, 1.0), (high - value, -1.0)];
+                    if let Some((gap, sign)) = sides.into_iter().find(|(gap, _)| near(*gap, rate)) {
+                        let entries = terms.iter().map(|(_, d, c)| (*d, sign * c));
+                        rows.push_entries(entries, [0.0, f64::INFINITY], target(gap));
                     }
                 }
                 Limited::Measure(what) => {

@@ -62,7 +62,7 @@ impl ContactWork {
             report.weak_rows = report.weak_rows.max(one.weak_rows);
             report.unfinished |= one.unfinished;
         }
-        again |= self.answer_robots(model, h, round);
+        again |= self.answer_robots(touch, model, h, round);
         Ok(again)
     }
 
@@ -77,13 +77,11 @@ impl ContactWork {
                 let columns = Columns {
                     first: cluster.first,
                     len: cluster.len,
-                    at: self.field.numbers.len() as u32,
+                    at: self.field.numbers.take_zeros(wide * cluster.len as usize) as u32,
                     stride: 3,
                     turn: 3 * cluster.len,
                     ..Columns::default()
                 };
-                let room = self.field.numbers.len() + wide * cluster.len as usize;
-                self.field.numbers.resize(room, 0.0);
                 self.contacts[k].sides[s] = Side::Jointed(at, columns);
             }
         }
@@ -138,7 +136,7 @@ impl ContactWork {
                     own.system.solve();
                     let at = columns.at as usize + 3 * (column / 3) * cluster.len as usize + column % 3;
                     for (d, x) in own.system.x.iter().enumerate() {
-                        self.field.numbers[at + 3 * d] = *x;
+                        self.field.numbers.list[at + 3 * d] = *x;
                     }
                 }
             }

@@ -29,6 +29,7 @@ use super::swift::Swift;
 use super::units::{Parts, Unit};
 use super::{ContactWork, NONE};
 use crate::math::{Mat3, Vec3, triple};
+use crate::model::Model;
 
 /// Most unknowns.
 const MOST: usize = 150;
@@ -38,6 +39,10 @@ const NEWTON: u32 = 20;
 const TRUSTED: u32 = 6;
 /// Rounds that make nothing better before the search ends.
 const PATIENCE: u32 = 2;
+/// The same for a search that begins with nothing.
+const MOST_ANEW: usize = 60;
+const ROUNDS_ANEW: u32 = 40;
+const PATIENCE_ANEW: u32 = 8;
 
 /// An axis of D: the first unknown of its unit, and c.
 #[derive(Debug, Clone, Copy)]
@@ -86,10 +91,15 @@ pub(super) struct Dense {
     G: Vec<f64>,
     y: Vec<f64>,
     stiff: f64,
+    /// How far s follows the velocities from round to round, 0 to 1.
+    blend: f64,
     pub(super) tolerance: f64,
     /// How far a velocity is from what its law allows at p.
     pub(super) left: f64,
     swift: Swift,
+    /// Nothing but links touches; then what impulses and angular impulses of contacts changed by.
+    links: bool,
+    changes: Vec<[Vec3; 2]>,
 }
 
 /// y += a x.
@@ -113,19 +123,42 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 impl ContactWork {
     /// Solves a small island with the rows of its robots. Returns how far a relative velocity is from what
     /// its law allows; never more than before.
-    pub(super) fn solve_dense(&mut self, range: Range<usize>, tolerance: f64) -> Option<f64> {
+    pub(super) fn solve_dense(&mut self, range: Range<usize>, tolerance: f64, model: &Model) -> Option<f64> {
         let mut dense = std::mem::take(&mut self.dense);
         dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
         let moved = (dense.n <= MOST).then(|| {
+            self.know_blocks(range.clone(), model);
             let mut x = std::mem::take(&mut self.field.x);
             let Self { field, contacts, spins, bound_rows, .. } = self;
-            let mut parts = Parts { field, contacts: &mut contacts[range], spins, rows: bound_rows };
+            let mut parts = Parts { field, contacts: &mut contacts[range.clone()], spins, rows: bound_rows };
             let moved = dense.search(&mut parts, &mut x, tolerance);
+            if !dense.changes.is_empty() {
+                self.add_changes(range, model, &dense.changes, &mut x);
+            }
             self.field.x = x;
             moved
         });
         self.dense = dense;
         moved
+    }
+
+    /// How far the velocities of an island and of the rows at hand are from what their laws allow, as they are.
+    pub(super) fn unrest_now(&mut self, range: Range<usize>) -> f64 {
+        let mut dense = std::mem::take(&mut self.dense);
+        dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
+        let Self { field, contacts, spins, bound_rows, .. } = self;
+        let parts = Parts { field, contacts: &mut contacts[range], spins, rows: bound_rows };
+        let (mut worst, mut pressed) = (0.0f64, 0.0);
+        for &(unit, _) in &dense.units {
+            let (u, p) = (parts.velocity(&field.x, unit) + parts.off(unit), parts.impulse(unit));
+            if let Unit::Cone(k) = unit {
+                pressed = parts.contacts[k].normal.dot(&p).max(0.0);
+            }
+            let left = parts.unrest(unit, &u, &p, pressed);
+            worst = if left.is_nan() { f64::INFINITY } else { worst.max(left) };
+        }
+        self.dense = dense;
+        worst
     }
 }
 
@@ -157,12 +190,20 @@ impl Dense {
         if let Unit::Row(_) = unit { 1 } else { 3 }
     }
 
-    /// Impulses take new values, and velocities go with them.
-    fn take(&self, parts: &mut Parts, x: &mut [f64], new: &[f64]) {
+    /// Impulses take new values, and velocities go with them; among links those of rows only, the rest is in `changes`.
+    fn take(&mut self, parts: &mut Parts, x: &mut [f64], new: &[f64]) {
+        if self.links {
+            self.changes.resize(parts.contacts.len(), [Vec3::zeros(); 2]);
+        }
         for i in 0..self.units.len() {
             let unit = self.units[i].0;
             let p = self.of(new, i);
-            parts.push(x, unit, &(p - parts.impulse(unit)));
+            let change = p - parts.impulse(unit);
+            match unit {
+                Unit::Cone(k) if self.links => self.changes[k][0] = change,
+                Unit::Spin(k) if self.links => self.changes[k][1] = change,
+                _ => parts.push(x, unit, &change),
+            }
             parts.set(unit, p);
         }
     }
@@ -170,6 +211,7 @@ impl Dense {
     fn search(&mut self, parts: &mut Parts, x: &mut [f64], tolerance: f64) -> f64 {
         self.assemble(parts, x);
         self.tolerance = tolerance;
+        self.changes.clear();
         self.velocities_of_p();
         let first = self.unrest(parts, &self.p, &self.u);
         if first <= tolerance {
@@ -186,10 +228,32 @@ impl Dense {
         }
         self.best.clear();
         self.best.extend_from_slice(&self.p);
-        let (mut best, mut patience, mut stiffest) = (first, PATIENCE, STIFF);
-        self.stiff = STIFF;
-        for k in 0..ROUNDS {
-            let done = self.round(parts, k == 0);
+        let mut best = self.rounds(parts, first, first, false);
+        if best > tolerance && self.n <= MOST_ANEW {
+            best = self.rounds(parts, first, best, true);
+        }
+        let best_impulses = std::mem::take(&mut self.best);
+        self.take(parts, x, &best_impulses);
+        self.best = best_impulses;
+        best
+    }
+
+    /// Outer rounds from p, or from nothing if `anew`: then s begins at zero, where the problem is convex, and follows the
+    /// velocities by halves, so that slipping points which chase each other come to rest. Keeps the `best`, given how far
+    /// that is from what the laws allow, and returns how far it is then.
+    fn rounds(&mut self, parts: &Parts, first: f64, mut best: f64, anew: bool) -> f64 {
+        let tolerance = self.tolerance;
+        let (mut patience, mut stiffest) = (if anew { PATIENCE_ANEW } else { PATIENCE }, STIFF);
+        self.stiff = if anew { SOFT } else { STIFF };
+        self.blend = if anew { 0.0 } else { 1.0 };
+        if anew {
+            self.p.fill(0.0);
+            self.s.fill(0.0);
+            self.velocities_of_p();
+        }
+        for k in 0..if anew { ROUNDS_ANEW } else { ROUNDS } {
+            let done = self.round(parts, k == 0 && !anew);
+            self.blend = if anew { 0.5 } else { 1.0 };
             if done && self.left > tolerance && self.left < first {
                 // The sets may be known by now.
                 let left = self.left;
@@ -208,7 +272,7 @@ impl Dense {
             if best <= tolerance {
                 break;
             }
-            if k == 0 && !(left < 0.01 * first) {
+            if k == 0 && !anew && !(left < 0.01 * first) {
                 self.stiff = SOFT;
             } else if !done {
                 stiffest = (self.stiff / CLIMB).max(SOFT);
@@ -223,13 +287,12 @@ impl Dense {
                         break;
                     }
                 }
-                self.p.copy_from_slice(&self.best);
-                self.velocities_of_p();
+                if !anew || !done {
+                    self.p.copy_from_slice(&self.best);
+                    self.velocities_of_p();
+                }
             }
         }
-        let best_impulses = std::mem::take(&mut self.best);
-        self.take(parts, x, &best_impulses);
-        self.best = best_impulses;
         best
     }
 
@@ -254,7 +317,8 @@ impl Dense {
             list.clear();
             list.resize(self.units.len(), 0.0);
         }
-        if parts.only_links() {
+        self.links = parts.only_links();
+        if self.links {
             self.gather(parts);
         } else {
             self.probe(parts, x.len());
@@ -374,7 +438,7 @@ impl Dense {
         for &Placed { cluster: [_, W, stride], sign, at, column } in &self.columns {
             for r in 0..3 {
                 let from = W as usize + (column + r) * stride as usize;
-                let from = &parts.field.numbers[from..from + stride as usize];
+                let from = &parts.field.numbers.list[from..from + stride as usize];
                 let to = &mut self.W[(at + r) * n..(at + r + 1) * n];
                 for other in &self.columns {
                     (0..3).for_each(|k| to[other.at + k] = sign * other.sign * from[other.column + k]);
@@ -502,7 +566,8 @@ impl Dense {
             match unit {
                 Unit::Cone(k) => {
                     let c = &parts.contacts[k];
-                    self.s[i] = c.friction * (own - c.normal.dot(&own) * c.normal).norm();
+                    let now = c.friction * (own - c.normal.dot(&own) * c.normal).norm();
+                    self.s[i] += self.blend * (now - self.s[i]);
                     pressed = c.normal.dot(&self.of(&self.p, i)).max(0.0);
                 }
                 // It follows its contact.

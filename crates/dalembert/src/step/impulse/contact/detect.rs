@@ -3,20 +3,21 @@
 use std::ops::Range;
 
 use super::pile::NewPatch;
-use super::sweep::{Columns, Contact, Inverse, Side, Spin, visit, visit_spin};
+use super::sweep::{Columns, Contact, FLOOR, Field, Inverse, Side, Spin, visit, visit_spin};
 use super::{ContactWork, Info, Meeting, NONE};
 use crate::collide::rigid::{Manifold, Touch, WORLD};
 use crate::joints::Softness;
 use crate::math::{Mat3, Pose, Vec3, set_triple, triple};
-use crate::model::{Compliance, ContactPoint, Model, Part, State, TouchModel};
+use crate::model::{Compliance, ContactPoint, Model, Part, State, TouchLaw, TouchModel};
 use crate::step::StepReport;
 use crate::step::impulse::Impulse;
 
-/// Contacts are seen from this part of the smallest shape on, beside what bodies move in a step.
-const MARGIN: f64 = 0.01;
-/// Columns of W that are nothing beside the others get this part of its trace: a body among joints may not move in all
-/// directions.
-const FLOOR: f64 = 1e-11;
+/// Contacts are seen from this part of the smallest shape on, beside what bodies move in a step. More of it costs: in a
+/// heap of boxes half of the points would be those of neighbours that do not touch.
+const MARGIN: f64 = 0.003;
+/// Sweeps that move velocities by this multiple of the least that was seen do not converge: they end, before the way back to
+/// the best ones costs digits.
+const ASTRAY: f64 = 1e4;
 /// Points of two manifolds that are nearer than this part of the smallest shape may be the same under other names.
 const NEAR: f64 = 0.02;
 /// Sweeps before they are mixed.
@@ -120,7 +121,8 @@ impl ContactWork {
                 };
                 let centers = bodies.map(center);
                 self.take_trees(&nodes);
-                let new = NewPatch { nodes, centers, law: &law, belt, manifold, known, place };
+                let number = m as u32;
+                let new = NewPatch { nodes, centers, law: &law, belt, manifold, number, known, place };
                 self.pile.add(&new, h);
                 place += manifold.points().len() as u32;
                 continue;
@@ -167,6 +169,7 @@ impl ContactWork {
                     speed: 0.0,
                     soft: law.compliance.is_some(),
                     place,
+                    meeting: m as u32,
                 });
                 place += 1;
             }
@@ -220,6 +223,15 @@ impl ContactWork {
         }
     }
 
+    /// How two colliders touch.
+    fn law(&self, touch: &TouchModel, a: u32, b: u32) -> TouchLaw {
+        if self.laws.is_empty() || !touch.pairs.is_empty() {
+            return touch.law(a, b);
+        }
+        let [a, b] = [a, b].map(|i| touch.colliders[i as usize].material as usize);
+        self.laws[a * touch.materials.len() + b]
+    }
+
     /// Who meets whom by which law, and which islands that makes; those that are too large to be solved at once are piles.
     fn join_islands(&mut self, touch: &TouchModel, manifolds: &[Manifold]) {
         let mut islands = std::mem::take(&mut self.islands);
@@ -227,7 +239,7 @@ impl ContactWork {
         meetings.clear();
         islands.begin(self.slots() + self.robots.groups());
         for manifold in manifolds {
-            let law = touch.law(manifold.a, manifold.b);
+            let law = self.law(touch, manifold.a, manifold.b);
             let nodes = if law.enabled {
                 [manifold.a, manifold.b].map(|i| self.node(touch, touch.colliders[i as usize].body))
             } else {
@@ -306,17 +318,15 @@ impl ContactWork {
     }
 
     /// What each contact asks for, now that all velocities and answers are known; then the warm start.
-    pub(super) fn finish_contacts(&mut self, settings: &Impulse, touch: &TouchModel, model: &Model, h: f64) {
+    pub(super) fn finish_contacts(&mut self, settings: &Impulse, model: &Model, h: f64) {
         self.free.clear();
         self.free.extend_from_slice(&self.field.x);
         let resting = 2.0 * h * model.gravity.norm();
-        for k in 0..self.contacts.len() {
-            let info = self.info[k];
-            let law = touch.law(info.a, info.b);
-            let mut c = self.contacts[k];
-            self.respond(&mut c);
+        for (c, info) in self.contacts.iter_mut().zip(&mut self.info) {
+            let law = &self.meetings[info.meeting as usize].law;
+            respond(&self.field, &mut self.spins, c);
             let n = c.normal;
-            let old = self.field.relative(&self.start, &c);
+            let old = self.field.relative(&self.start, c);
             let before = n.dot(&old);
             let mut normal = if info.gap > 0.0 { -info.gap / h } else { 0.0 };
             if let Some(compliance) = law.compliance {
@@ -330,19 +340,18 @@ impl ContactWork {
                 let s = Softness::from_gains(kp, kd, h);
                 normal = -s.error_reduction / h * info.gap;
                 c.softness = s.regularization / h;
-                self.respond(&mut c);
+                respond(&self.field, &mut self.spins, c);
             } else if law.restitution > 0.0 && before < -settings.bounce_speed.max(resting) {
-                let rate = n.dot(&self.field.relative(&self.free, &c));
+                let rate = n.dot(&self.field.relative(&self.free, c));
                 let a = (rate - before) / h;
                 if let Some(tau) = impact_time(info.gap, before, a, h) {
                     normal = rate - (1.0 + law.restitution) * (before + a * tau);
-                    self.info[k].impact = tau;
+                    info.impact = tau;
                 }
             }
             // The belts' own motion is in the target so far.
             c.target += (normal - n.dot(&c.target)) * n;
-            self.info[k].speed = (old - c.target).norm();
-            self.contacts[k] = c;
+            info.speed = (old - c.target).norm();
         }
         let mut x = std::mem::take(&mut self.field.x);
         for c in &self.contacts {
@@ -356,29 +365,17 @@ impl ContactWork {
 
     /// W of the contacts anew, after clusters answer in another way.
     pub(super) fn refresh_contacts(&mut self) {
-        for k in 0..self.contacts.len() {
-            let mut c = self.contacts[k];
+        for c in &mut self.contacts {
             if c.sides.iter().any(|s| matches!(s, Side::Jointed(..) | Side::Link(..))) {
-                self.respond(&mut c);
-                self.contacts[k] = c;
+                respond(&self.field, &mut self.spins, c);
             }
-        }
-    }
-
-    /// W of a contact, its inverse, and that of its spin.
-    fn respond(&mut self, c: &mut Contact) {
-        let W = self.field.own_response(c);
-        c.W = W + c.softness * c.normal * c.normal.transpose();
-        let floor = FLOOR * c.W.trace() + 1e-300;
-        c.W += Mat3::from_diagonal_element(floor);
-        c.inverse = c.W.try_inverse().unwrap_or_else(|| Mat3::from_diagonal_element(1.0 / floor));
-        if c.spin != NONE {
-            self.spins[c.spin as usize].W = self.field.own_turn_response(c);
         }
     }
 
     /// Sweeps over each island until its velocities stay.
     pub(super) fn solve(&mut self, settings: &Impulse, model: &Model, h: f64, report: &mut StepReport) {
+        self.unsolved.clear();
+        self.unsolved.resize(self.islands.len(), false);
         for i in 0..self.islands.len() {
             let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
             let scale = self.info[range.clone()].iter().map(|i| i.speed);
@@ -392,15 +389,22 @@ impl ContactWork {
             let (mut sweeps, mut moved) = (0, f64::INFINITY);
             // Robots alone have all their answers at hand.
             let link = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Link(..) | Side::World));
-            if most > 0 && self.contacts[range.clone()].iter().all(link) {
-                moved = self.solve_dense(range.clone(), fine).unwrap_or(moved);
+            let links = self.contacts[range.clone()].iter().all(link);
+            if most > 0 && links {
+                moved = self.unrest_now(range.clone());
+                if moved > fine {
+                    moved = self.solve_dense(range.clone(), fine, model).unwrap_or(moved);
+                }
+            }
+            if moved > fine || !links {
+                self.know_answers(range.clone(), model);
             }
             if moved > fine {
                 (sweeps, moved) = self.sweep_some(range.clone(), fine, most.min(PATIENCE));
             }
             if moved > fine && most > sweeps {
                 let left = self.solve_direct(range.clone(), moved, fine);
-                let left = left.or_else(|| self.solve_dense(range.clone(), fine));
+                let left = left.or_else(|| self.solve_dense(range.clone(), fine, model));
                 moved = left.unwrap_or(moved);
             }
             if moved > tolerance && most > sweeps {
@@ -409,7 +413,8 @@ impl ContactWork {
             }
             report.iterations = report.iterations.max(sweeps);
             report.residual = report.residual.max(moved / scale);
-            report.unfinished |= moved > settings.tolerance * scale;
+            self.unsolved[i] = moved > settings.tolerance * scale;
+            report.unfinished |= self.unsolved[i];
         }
         report.contacts = self.contacts.iter().filter(|c| c.impulse != Vec3::zeros()).count() as u32;
     }
@@ -468,6 +473,9 @@ impl ContactWork {
                 best.clear();
                 best.extend(contacts.iter().map(|c| [c.impulse, turn(c, spins)]));
             }
+            if !(moved <= ASTRAY * least) {
+                break;
+            }
             if moved > tolerance && sweeps + 2 < most && mixer.mix(contacts, change) {
                 for (c, d) in contacts.iter_mut().zip(change.iter()) {
                     c.impulse += d;
@@ -497,12 +505,14 @@ impl ContactWork {
         state.contacts.clear();
         if self.contacts.is_empty() && self.dormant.is_empty() {
             // All belong to piles, which are in the order of detection by themselves.
-            state.contacts.extend(self.pile.remembered(h).map(|(_, c)| c));
+            state.contacts.reserve(self.pile.len());
+            self.pile.remember(self.detector.manifolds(), h, |_, c| state.contacts.push(c));
             return;
         }
         let count = self.contacts.len() + self.dormant.len() + self.pile.len();
         state.contacts.resize(count, ContactPoint::default());
-        self.pile.remembered(h).for_each(|(place, c)| state.contacts[place as usize] = c);
+        let contacts = &mut state.contacts;
+        self.pile.remember(self.detector.manifolds(), h, |place, c| contacts[place as usize] = c);
         let dormant = self.dormant.iter().map(|(c, i)| (c, i));
         for (c, i) in self.contacts.iter().zip(&self.info).chain(dormant) {
             let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };
@@ -519,6 +529,19 @@ impl ContactWork {
                 last: c.impulse / h,
             };
         }
+    }
+}
+
+/// W of a contact, its inverse where it is sure to be asked for, and W of its spin.
+fn respond(field: &Field, spins: &mut [Spin], c: &mut Contact) {
+    c.W = field.own_response(c) + c.softness * c.normal * c.normal.transpose();
+    let floor = FLOOR * c.W.trace() + 1e-300;
+    c.W += Mat3::from_diagonal_element(floor);
+    if c.beside_links() {
+        c.invert();
+    }
+    if c.spin != NONE {
+        spins[c.spin as usize].W = field.own_turn_response(c);
     }
 }
 

@@ -13,6 +13,8 @@ use crate::step::impulse::Impulse;
 const SHARE: f64 = 0.2;
 /// Overlaps below this part of the smallest shape are left.
 const SLOP: f64 = 1e-5;
+/// Nothing is parted unless some overlap is beyond that by this part of it.
+const DEEP: f64 = 0.01;
 /// Rounds in which bodies may be found in each other's way.
 const HELD_ROUNDS: u32 = 4;
 /// Sweeps that move the velocities of links by less than this part of the fastest are the last.
@@ -22,7 +24,7 @@ const SWEEPS: u32 = 40;
 
 impl ContactWork {
     /// Velocities that part what overlaps, for the drift of this step only.
-    pub(super) fn part_overlaps(&mut self, settings: &Impulse, touch: &TouchModel, h: f64) {
+    pub(super) fn part_overlaps(&mut self, settings: &Impulse, touch: &TouchModel, model: &Model, h: f64) {
         self.push.clear();
         self.push.resize(self.field.x.len(), 0.0);
         let slop = SLOP * touch.length;
@@ -37,7 +39,7 @@ impl ContactWork {
                 let rate = if info.soft || info.impact >= 0.0 {
                     f64::NEG_INFINITY
                 } else if overlap > 0.0 {
-                    deep = true;
+                    deep |= overlap > DEEP * slop;
                     (SHARE * overlap / h).min(settings.push_speed)
                 } else {
                     // What is apart may come closer, but not into each other.
@@ -54,10 +56,14 @@ impl ContactWork {
             impulses.resize(range.len(), 0.0f64);
             let link = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Link(..) | Side::World));
             if self.contacts[range.clone()].iter().all(link) {
+                self.know_blocks(range.clone(), model);
                 self.part_links(range.clone(), &mut impulses);
-                for (c, p) in self.contacts[range].iter().zip(&impulses).filter(|(_, p)| **p != 0.0) {
-                    self.field.push(&mut push, c, &(*p * c.normal));
-                }
+                let mut changes = std::mem::take(&mut self.best);
+                changes.clear();
+                let both = self.contacts[range.clone()].iter().zip(&impulses);
+                changes.extend(both.map(|(c, p)| [*p * c.normal, Vec3::zeros()]));
+                self.add_changes(range, model, &changes, &mut push);
+                self.best = changes;
                 (self.push, self.impulses) = (push, impulses);
                 continue;
             }

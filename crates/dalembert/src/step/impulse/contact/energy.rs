@@ -14,6 +14,9 @@
 //! Where the sum over an island is positive, the island is solved again without restitution. Impulses between the two
 //! answers, $p(s) = p_0 + s\,(p_1 - p_0)$, lie within the cones, keep every gap as open as the two do, and keep the momenta;
 //! ΔE is a convex parabola in s, not positive at s = 0, and its root in \[0, 1\] is the liveliest bounce that adds no energy.
+//!
+//! Where an island was not solved, its impulses may be anything. If they add energy, they are shortened in the same way,
+//! $p(s) = s\,p$: bodies then move into each other by what is missing, but nothing flies off. Later steps part them.
 
 use std::ops::Range;
 
@@ -26,6 +29,8 @@ use crate::step::impulse::Impulse;
 
 /// Gains below this part of the work of all impulses are rounding.
 const ROUNDING: f64 = 1e-12;
+/// How often impulses that were not solved are shortened.
+const SHORTENINGS: u32 = 4;
 /// Most sweeps before Newton's method.
 const SWEEPS: u32 = 16;
 
@@ -56,8 +61,49 @@ impl ContactWork {
         }
         if lowered {
             self.note_moved(touch, h, false);
-            self.fresh = false;
         }
+        // Other impulses let other bodies be in the way: a few times, since that counts too.
+        for _ in 0..SHORTENINGS {
+            let mut shorter = false;
+            for i in 0..self.islands.len() {
+                let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
+                if self.unsolved.get(i).is_some_and(|u| *u) && self.passive(range.clone(), touch) {
+                    shorter |= self.shorten(range, h);
+                }
+            }
+            if !shorter {
+                break;
+            }
+            self.note_moved(touch, h, false);
+            lowered = true;
+        }
+        self.fresh &= !lowered;
+    }
+
+    /// True if nothing drives the contacts of an island: no belts, no bounces with e > 1.
+    fn passive(&self, range: Range<usize>, touch: &TouchModel) -> bool {
+        self.contacts[range.clone()].iter().zip(&self.info[range]).all(|(c, i)| {
+            let along = c.target - c.normal.dot(&c.target) * c.normal;
+            let lively = i.impact >= 0.0 && touch.law(i.a, i.b).restitution > 1.0;
+            !lively && along.norm() <= 1e-9 * c.target.norm()
+        })
+    }
+
+    /// Impulses of an island that add energy become shorter, until they do not; true if they were.
+    fn shorten(&mut self, range: Range<usize>, h: f64) -> bool {
+        let (gain, work) = self.gain(range.clone(), h);
+        if gain <= ROUNDING * work {
+            return false;
+        }
+        let whole = self.impulses_of(range.clone());
+        let take = |work: &mut Self, s: f64| {
+            let new: Vec<_> = whole.iter().map(|[p, t]| [s * p, s * t]).collect();
+            work.set_impulses(range.clone(), &new);
+            work.gain(range.clone(), h).0
+        };
+        let gains = [0.0, 0.5, 1.0].map(|s| take(self, s));
+        take(self, root(gains));
+        true
     }
 
     /// The liveliest impulses of an island that add no energy.
@@ -70,6 +116,7 @@ impl ContactWork {
         h: f64,
         report: &mut StepReport,
     ) {
+        self.know_answers(range.clone(), model);
         let lively = self.impulses_of(range.clone());
         self.solve_dead(range.clone(), settings, model, h, report);
         // Who is held by one of the two is held in between.
@@ -182,7 +229,7 @@ impl ContactWork {
         let (_, mut moved) = self.sweep_some(range.clone(), tolerance, SWEEPS);
         if moved > tolerance {
             let left = self.solve_direct(range.clone(), moved, tolerance);
-            moved = left.or_else(|| self.solve_dense(range.clone(), tolerance)).unwrap_or(moved);
+            moved = left.or_else(|| self.solve_dense(range.clone(), tolerance, model)).unwrap_or(moved);
         }
         if moved > tolerance {
             moved = self.sweep_some(range.clone(), tolerance, settings.most_sweeps).1;

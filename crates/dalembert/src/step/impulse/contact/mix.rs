@@ -13,6 +13,9 @@ use crate::math::{Vec3, dot};
 /// Sweeps that are mixed.
 const MEMORY: usize = 8;
 
+/// A mix moves impulses at most by this multiple of what they are and move: larger ones extrapolate rounding.
+const FARTHEST: f64 = 1e2;
+
 /// Buffers of the mixing.
 #[derive(Debug, Default)]
 pub(super) struct Mixer {
@@ -101,6 +104,13 @@ impl Mixer {
             for (d, g) in change.iter_mut().zip(list) {
                 *d -= *weight * Vec3::from(*g);
             }
+        }
+        let weigh = |c: &Contact, p: &Vec3| c.W.trace() * p.norm_squared();
+        let far: f64 = contacts.iter().zip(&*change).map(|(c, d)| weigh(c, d)).sum();
+        let near: f64 = contacts.iter().map(|c| weigh(c, &c.impulse)).sum();
+        if !(far.sqrt() <= FARTHEST * (near.sqrt() + size)) {
+            (self.count, self.next, self.last) = (0, 0, None);
+            return false;
         }
         true
     }

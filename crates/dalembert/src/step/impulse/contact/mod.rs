@@ -32,6 +32,8 @@ mod direct;
 mod dormant;
 mod drift;
 mod energy;
+mod faces;
+mod halves;
 mod islands;
 mod lanes;
 mod mix;
@@ -58,6 +60,8 @@ use islands::Islands;
 pub(super) use sleep::all_asleep;
 use sweep::{Contact, Field, Spin};
 
+/// Laws of so many materials are looked up.
+const MANY_MATERIALS: usize = 64;
 /// What stands in no list.
 const NONE: u32 = u32::MAX;
 
@@ -80,6 +84,8 @@ struct Info {
     soft: bool,
     /// Place among the contacts in the order of detection.
     place: u32,
+    /// Number of its meeting.
+    meeting: u32,
 }
 
 /// Two colliders that are near each other.
@@ -145,6 +151,10 @@ pub(super) struct ContactWork {
     rows_at_hand: Vec<u32>,
     islands: Islands,
     meetings: Vec<Meeting>,
+    /// Islands whose impulses did not converge.
+    unsolved: Vec<bool>,
+    /// Laws of all pairs of materials, row by row; empty if there are many materials.
+    laws: Vec<TouchLaw>,
     pile: pile::Pile,
     trees: trees::Trees,
     sleepers: sleep::Sleepers,
@@ -239,7 +249,7 @@ impl ContactWork {
         if !self.pile.is_empty() {
             self.solve_pile(settings, touch, model, state, h, own, &mut all);
         }
-        self.part_overlaps(settings, touch, h);
+        self.part_overlaps(settings, touch, model, h);
         self.conclude(settings, touch, model, state, f, h, own, &mut all)?;
         self.remember(state, h);
         self.fall_asleep(settings, touch, model, state, h);
@@ -272,7 +282,7 @@ impl ContactWork {
                 break;
             }
             if round == 0 {
-                self.finish_contacts(settings, touch, model, h);
+                self.finish_contacts(settings, model, h);
             } else {
                 self.refresh_contacts();
             }
@@ -294,6 +304,10 @@ impl ContactWork {
         *self = Self { made_for: Some(made_for), ..Self::default() };
         for &(a, b) in &touch.excluded {
             self.detector.exclude(a, b);
+        }
+        if touch.materials.len() <= MANY_MATERIALS {
+            let pairs = touch.materials.iter().flat_map(|a| touch.materials.iter().map(move |b| (a, b)));
+            self.laws = pairs.map(|(a, b)| touch.law_between(a, b, None)).collect();
         }
         self.slot_rigid = vec![NONE; layout.rigid];
         self.slot_particle = vec![NONE; layout.particles];

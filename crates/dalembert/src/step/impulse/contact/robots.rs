@@ -2,32 +2,36 @@
 //!
 //! What one tree of a robot does reaches no other, so each is a cluster of its own; so are trees that tendons join. All
 //! columns of a cluster lie side by side, for each dof those of all its contacts, and with them $W = J M^{-1}J^T$. A
-//! contact of a tree with itself is one column, the difference of its two points.
+//! contact of a tree with itself is one column, the difference of its two points. Most of this is not asked for where the
+//! impulses of the step before hold: see `halves`.
 //!
 //! A robot whose rows all have bounds is *simple*: v⁺ is linear in the impulses of contacts and rows as long as its
 //! servos stand as they do, so velocities are brought up to date by M⁻¹Jᵀ alone and its dynamics are computed once per step.
 //! Robots with loops, or with springs and servos on tendons, are solved anew by their own solver in every round.
 
+use super::halves::{Halves, Known};
 use super::rows::BoundRow;
 use super::sweep::{Columns, Side};
 use super::{ContactWork, NONE};
 use crate::bodies::articulated::Trees;
 use crate::bodies::articulated::machine::{MachineReport, MachineState, MachineWork};
-use crate::math::{Pose, Vec3, dot};
+use crate::math::{Pose, Vec3};
 use crate::model::{Model, Part, State, TouchModel};
 use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
 use crate::step::{StepError, StepReport};
 use std::ops::Range;
 
+/// Up to so many columns are solved one after the other, more of them side by side.
+const FEW: usize = 3;
 /// Rounds in which servos find out whether they reach the bounds of their forces.
 const SERVO_ROUNDS: u32 = 8;
 
 /// Room of one robot.
 #[derive(Debug)]
-struct Room {
+pub(super) struct Room {
     state: MachineState,
-    work: MachineWork,
-    simple: bool,
+    pub(super) work: MachineWork,
+    pub(super) simple: bool,
     /// Its groups.
     groups: Range<usize>,
     /// First velocity.
@@ -44,26 +48,32 @@ struct Room {
 /// Trees of a robot that answer together.
 #[derive(Debug)]
 pub(super) struct Group {
-    robot: usize,
-    trees: Trees,
+    pub(super) robot: usize,
+    pub(super) trees: Trees,
     /// Columns of its contacts.
-    columns: usize,
+    pub(super) columns: usize,
     /// Where J, M⁻¹Jᵀ and W begin in the numbers.
-    J: usize,
-    Y: usize,
-    W: usize,
+    pub(super) J: usize,
+    pub(super) Y: usize,
+    pub(super) W: usize,
     /// Its rows with bounds.
     pub(super) rows: Range<usize>,
+    /// What is known of its answers.
+    pub(super) known: Known,
+    /// Its arms.
+    pub(super) arms: Range<usize>,
 }
 
 /// Room of all robots.
 #[derive(Debug, Default)]
 pub(super) struct RobotRoom {
-    rooms: Vec<Room>,
-    groups: Vec<Group>,
+    pub(super) rooms: Vec<Room>,
+    pub(super) groups: Vec<Group>,
     packed: Vec<f64>,
     /// Signed impulses of all columns of a group.
-    signed: Vec<f64>,
+    pub(super) signed: Vec<f64>,
+    pub(super) halves: Halves,
+    pub(super) halves_groups: Vec<usize>,
     last_rows: Vec<BoundRow>,
     pub(super) order: Vec<(u32, u32)>,
     D: Vec<f64>,
@@ -93,7 +103,18 @@ impl RobotRoom {
                 let at = first + trees.dofs.start as u32;
                 let len = trees.dofs.len() as u32;
                 clusters.push(super::Cluster { first: at, len, ..super::Cluster::default() });
-                self.groups.push(Group { robot, trees, columns: 0, J: 0, Y: 0, W: 0, rows: 0..0 });
+                let (known, arms) = (Known::Nothing, 0..0);
+                self.groups.push(Group {
+                    robot,
+                    trees,
+                    columns: 0,
+                    J: 0,
+                    Y: 0,
+                    W: 0,
+                    rows: 0..0,
+                    known,
+                    arms,
+                });
             }
             let of_link = (0..machine.tree.link_count())
                 .map(|link| {
@@ -172,15 +193,16 @@ impl ContactWork {
             return;
         }
         self.number_columns();
+        self.robots.halves.clear();
         let islands = self.joint_islands();
         let slots = self.slots();
         let numbers = &mut self.field.numbers;
         for group in self.robots.groups.iter_mut().filter(|g| g.columns > 0) {
             let (n, m) = (group.trees.dofs.len(), group.columns);
-            group.J = numbers.len();
-            group.Y = group.J + n * m;
-            group.W = group.Y + n * m;
-            numbers.resize(group.W + m * m, 0.0);
+            (group.J, group.known) = (numbers.take_zeros(n * m), Known::Nothing);
+            // All of these are written before they are read.
+            group.Y = numbers.take(n * m);
+            group.W = numbers.take(m * m);
         }
         for (c, info) in self.contacts.iter_mut().zip(&self.info) {
             for s in 0..2 {
@@ -198,9 +220,9 @@ impl ContactWork {
                 let spinning = c.spin != NONE;
                 tree.each_column(link as usize, &info.point, work, |d, v, w| {
                     let at = group.J + (d - first) * m + column;
-                    (0..3).for_each(|k| numbers[at + k] += sign * v[k]);
+                    (0..3).for_each(|k| numbers.list[at + k] += sign * v[k]);
                     if spinning {
-                        (0..3).for_each(|k| numbers[at + 3 + k] += sign * w[k]);
+                        (0..3).for_each(|k| numbers.list[at + 3 + k] += sign * w[k]);
                     }
                 });
                 let cluster = self.clusters[islands + g];
@@ -238,7 +260,7 @@ impl ContactWork {
     }
 
     /// v⁺ and answers of all robots, touched or not. True if some servo stands otherwise than in the round before.
-    pub(super) fn answer_robots(&mut self, model: &Model, h: f64, round: u32) -> bool {
+    pub(super) fn answer_robots(&mut self, touch: &TouchModel, model: &Model, h: f64, round: u32) -> bool {
         let islands = self.joint_islands();
         let mut again = false;
         std::mem::swap(&mut self.bound_rows, &mut self.robots.last_rows);
@@ -253,7 +275,7 @@ impl ContactWork {
                 }
             }
             again |= if self.robots.rooms[k].simple {
-                self.answer_simple(k, model, h, round)
+                self.answer_simple(k, touch, model, h, round)
             } else {
                 self.answer_whole(k, model, h, round)
             };
@@ -271,12 +293,12 @@ impl ContactWork {
     }
 
     /// A simple robot: its dynamics once, then servos that stand otherwise than they should.
-    fn answer_simple(&mut self, k: usize, model: &Model, h: f64, round: u32) -> bool {
+    fn answer_simple(&mut self, k: usize, touch: &TouchModel, model: &Model, h: f64, round: u32) -> bool {
         let machine = &model.robots[k].machine;
         if round == 0 {
             let Room { state, work, .. } = &mut self.robots.rooms[k];
             machine.begin_trial(state, h, work);
-            self.answer_groups(k, model, h, true);
+            self.answer_groups(k, touch, model, h, true);
         }
         let rounds = if round == 0 { SERVO_ROUNDS } else { 1 };
         let mut moved = false;
@@ -289,22 +311,22 @@ impl ContactWork {
             }
             moved = true;
             report.unfinished |= again == SERVO_ROUNDS;
-            self.answer_groups(k, model, h, false);
+            self.answer_groups(k, touch, model, h, false);
         }
         moved || round == 0
     }
 
     /// Columns and velocities of the groups of a simple robot under the impulses as they are; its rows too if it is the
     /// first time.
-    fn answer_groups(&mut self, k: usize, model: &Model, h: f64, first: bool) {
+    fn answer_groups(&mut self, k: usize, touch: &TouchModel, model: &Model, h: f64, first: bool) {
         let islands = self.joint_islands();
         let (groups, all) = (self.robots.rooms[k].groups.clone(), self.robots.rooms[k].range());
         let machine = &model.robots[k].machine;
         self.field.x[all.clone()].copy_from_slice(machine.tried(&self.robots.rooms[k].work));
         for g in groups.clone() {
             if self.clusters[islands + g].touched {
-                self.fill_group(g, model, h);
-                self.add_impulses(g);
+                self.find_halves(g, touch, model);
+                self.add_impulses(g, model);
             }
         }
         if first {
@@ -327,12 +349,11 @@ impl ContactWork {
     }
 
     /// x += M⁻¹Jᵀp of all contacts of a group.
-    fn add_impulses(&mut self, g: usize) {
+    fn add_impulses(&mut self, g: usize, model: &Model) {
         let cluster = self.clusters[self.joint_islands() + g];
-        let (m, n) = (self.robots.groups[g].columns, cluster.len as usize);
         let mut signed = std::mem::take(&mut self.robots.signed);
         signed.clear();
-        signed.resize(m, 0.0);
+        signed.resize(self.robots.groups[g].columns, 0.0);
         for c in &self.contacts[cluster.from as usize..cluster.to as usize] {
             for (s, side) in c.sides.iter().enumerate() {
                 let Side::Link(_, columns) = side else { continue };
@@ -346,32 +367,24 @@ impl ContactWork {
                 }
             }
         }
-        let Y = &self.field.numbers[self.robots.groups[g].Y..][..n * m];
-        let x = &mut self.field.x[cluster.first as usize..][..n];
-        for (x, Y) in x.iter_mut().zip(Y.chunks_exact(m)) {
-            *x += dot(Y, &signed);
-        }
-        self.robots.signed = signed;
+        let mut x = std::mem::take(&mut self.field.x);
+        self.add_answers(g, model, &signed, &mut x);
+        (self.field.x, self.robots.signed) = (x, signed);
     }
 
-    /// M⁻¹Jᵀ and W of all contacts of a group.
-    fn fill_group(&mut self, g: usize, model: &Model, h: f64) {
-        let group = &self.robots.groups[g];
+    /// M⁻¹Jᵀ and W of all contacts of a robot that is not simple.
+    fn fill_whole(&mut self, g: usize, model: &Model, h: f64) {
+        let group = &mut self.robots.groups[g];
         let (n, m) = (group.trees.dofs.len(), group.columns);
+        group.known = Known::Answers;
         if m == 0 {
             return;
         }
-        let numbers = &mut self.field.numbers[group.J..group.W + m * m];
+        let numbers = &mut self.field.numbers.list[group.J..group.W + m * m];
         numbers.copy_within(..n * m, n * m);
         let (JY, W) = numbers.split_at_mut(2 * n * m);
         let (J, Y) = JY.split_at_mut(n * m);
-        let machine = &model.robots[group.robot].machine;
-        let room = &mut self.robots.rooms[group.robot];
-        if room.simple {
-            machine.respond_in(&group.trees, m, Y, &mut room.work);
-        } else {
-            machine.respond(h, m, Y, &mut room.work);
-        }
+        model.robots[group.robot].machine.respond(h, m, Y, &mut self.robots.rooms[group.robot].work);
         // The lower half: a dof adds to the rows of the points that it moves.
         W.fill(0.0);
         for (J, Y) in J.chunks_exact(m).zip(Y.chunks_exact(m)) {
@@ -403,15 +416,15 @@ impl ContactWork {
         let mut order = std::mem::take(&mut self.robots.order);
         order.clear();
         machine.bounded_rows(&room.work, |r, entries| {
-            let at = numbers.len();
+            let mut at = 0;
             let mut own = None;
             for (d, a) in entries {
-                let g = *own.get_or_insert_with(|| groups.partition_point(|g| g.trees.dofs.end <= d));
-                let dofs = &groups[g].trees.dofs;
-                if numbers.len() == at {
-                    numbers.resize(at + 2 * dofs.len(), 0.0);
-                }
-                numbers[at + d - dofs.start] = a;
+                let g = *own.get_or_insert_with(|| {
+                    let g = groups.partition_point(|g| g.trees.dofs.end <= d);
+                    at = numbers.take_zeros(2 * groups[g].trees.dofs.len());
+                    g
+                });
+                numbers.list[at + d - groups[g].trees.dofs.start] = a;
             }
             // A row that moves nothing asks for nothing.
             let Some(g) = own else { return };
@@ -456,11 +469,22 @@ impl ContactWork {
         Y.resize(n * m, 0.0);
         let rows = &mut self.bound_rows[group.rows.clone()];
         for (i, row) in rows.iter().enumerate() {
-            let from = &self.field.numbers[row.at as usize..][..n];
+            let from = &self.field.numbers.list[row.at as usize..][..n];
             from.iter().enumerate().for_each(|(d, a)| Y[d * m + i] = *a);
         }
         let machine = &model.robots[group.robot].machine;
-        machine.respond_in(&group.trees, m, Y, &mut self.robots.rooms[group.robot].work);
+        let work = &mut self.robots.rooms[group.robot].work;
+        if m <= FEW {
+            let one = &mut self.robots.d;
+            for i in 0..m {
+                one.clear();
+                one.extend((0..n).map(|d| Y[d * m + i]));
+                machine.tree.solve_one_in(&group.trees, &mut work.tree, one);
+                (0..n).for_each(|d| Y[d * m + i] = one[d]);
+            }
+        } else {
+            machine.respond_in(&group.trees, m, Y, work);
+        }
         rows.iter_mut().enumerate().for_each(|(i, row)| row.take_answers(&mut self.field, Y, i, m));
     }
 
@@ -474,7 +498,7 @@ impl ContactWork {
         let mut Y = vec![0.0; n * m];
         let rows = &mut self.bound_rows[group.rows.clone()];
         for (i, row) in rows.iter().enumerate() {
-            let from = &self.field.numbers[row.at as usize..][..n];
+            let from = &self.field.numbers.list[row.at as usize..][..n];
             from.iter().enumerate().for_each(|(d, a)| Y[d * m + i] = *a);
         }
         let machine = &model.robots[group.robot].machine;
@@ -528,7 +552,7 @@ impl ContactWork {
         let changed = round == 0 || stands != last_stands;
         std::mem::swap(stands, last_stands);
         if changed && cluster.touched {
-            self.fill_group(g, model, h);
+            self.fill_whole(g, model, h);
         }
         self.robots.groups[g].rows = 0..0;
         if cluster.touched {
@@ -551,7 +575,7 @@ impl ContactWork {
                 }
                 let sign = if s == 0 { 1.0 / h } else { -1.0 / h };
                 let mut add = |at: u32, p: &Vec3| {
-                    let rows = self.field.numbers[at as usize..].chunks(columns.stride as usize);
+                    let rows = self.field.numbers.list[at as usize..].chunks(columns.stride as usize);
                     for (e, j) in extra.iter_mut().zip(rows) {
                         *e += sign * (j[0] * p.x + j[1] * p.y + j[2] * p.z);
                     }

@@ -48,7 +48,7 @@ impl BoundRow {
     /// Its answers: column `i` of the `m` columns of Y.
     pub(super) fn take_answers(&mut self, field: &mut Field, Y: &[f64], i: usize, m: usize) {
         let (n, at) = (self.len as usize, self.at as usize);
-        (0..n).for_each(|d| field.numbers[at + n + d] = Y[d * m + i]);
+        (0..n).for_each(|d| field.numbers.list[at + n + d] = Y[d * m + i]);
         self.W = self.answer_of(field, self);
         self.W += self.softness + 1e-11 * self.W + 1e-300;
     }
@@ -57,23 +57,23 @@ impl BoundRow {
     pub(super) fn answer_of(&self, field: &Field, other: &Self) -> f64 {
         let n = self.len as usize;
         let (a, y) = (self.at as usize, other.at as usize + n);
-        crate::math::dot(&field.numbers[a..a + n], &field.numbers[y..y + n])
+        crate::math::dot(&field.numbers.list[a..a + n], &field.numbers.list[y..y + n])
     }
 
     /// Its answers.
     pub(super) fn answers<'a>(&self, field: &'a Field) -> &'a [f64] {
-        &field.numbers[(self.at + self.len) as usize..][..self.len as usize]
+        &field.numbers.list[(self.at + self.len) as usize..][..self.len as usize]
     }
 
     /// Its rate.
     pub(super) fn rate(&self, field: &Field, x: &[f64]) -> f64 {
         let (n, at, first) = (self.len as usize, self.at as usize, self.first as usize);
-        crate::math::dot(&field.numbers[at..at + n], &x[first..first + n])
+        crate::math::dot(&field.numbers.list[at..at + n], &x[first..first + n])
     }
 
     pub(super) fn push(&self, field: &Field, x: &mut [f64], p: f64) {
         let (n, at, first) = (self.len as usize, (self.at + self.len) as usize, self.first as usize);
-        x[first..first + n].iter_mut().zip(&field.numbers[at..at + n]).for_each(|(x, y)| *x += y * p);
+        x[first..first + n].iter_mut().zip(&field.numbers.list[at..at + n]).for_each(|(x, y)| *x += y * p);
     }
 
     /// Its impulse for its rate as it is and the impulse p.

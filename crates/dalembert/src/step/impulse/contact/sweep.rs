@@ -33,6 +33,10 @@ pub(super) struct Columns {
     pub(super) column: u32,
 }
 
+/// Columns of W that are nothing beside the others get this part of its trace: a body among joints may not move in all
+/// directions.
+pub(super) const FLOOR: f64 = 1e-11;
+
 /// How one of the two bodies moves and answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Side {
@@ -75,6 +79,19 @@ pub(super) struct Contact {
     pub(super) spin: u32,
 }
 
+impl Contact {
+    /// The inverse of W as it is.
+    pub(super) fn invert(&mut self) {
+        let floor = FLOOR * self.W.trace() + 1e-300;
+        self.inverse = self.W.try_inverse().unwrap_or_else(|| Mat3::from_diagonal_element(1.0 / floor));
+    }
+
+    /// True if some side is not a link.
+    pub(super) fn beside_links(&self) -> bool {
+        self.sides.iter().any(|s| matches!(s, Side::Loose(_) | Side::Jointed(..)))
+    }
+}
+
 /// Friction against relative turning at a contact.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spin {
@@ -96,7 +113,38 @@ pub(super) struct Field {
     /// Of bodies and particles, six velocities each.
     pub(super) inverse: Vec<Inverse>,
     /// Rows and columns of the clusters.
-    pub(super) numbers: Vec<f64>,
+    pub(super) numbers: Numbers,
+}
+
+/// Room that is used from the beginning in every step, without being cleared.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    pub(super) list: Vec<f64>,
+    used: usize,
+}
+
+impl Numbers {
+    pub(super) fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Room for n numbers, which may be anything.
+    pub(super) fn take(&mut self, n: usize) -> usize {
+        let at = self.used;
+        self.used += n;
+        // Rows of three are read as four.
+        if self.list.len() < self.used + 4 {
+            self.list.resize(self.used + 4, 0.0);
+        }
+        at
+    }
+
+    /// Room for n zeros.
+    pub(super) fn take_zeros(&mut self, n: usize) -> usize {
+        let at = self.take(n);
+        self.list[at..at + n].fill(0.0);
+        at
+    }
 }
 
 #[inline(always)]
@@ -138,13 +186,19 @@ impl Field {
     #[inline]
     fn rows_times(&self, x: &[f64], rows: usize, columns: &Columns) -> Vec3 {
         let (n, first, stride) = (columns.len as usize, columns.first as usize, columns.stride as usize);
-        let numbers = &self.numbers[rows..];
-        let mut sum = [0.0; 4];
-        for (d, x) in x[first..first + n].iter().enumerate() {
-            let row = &numbers[d * stride..d * stride + 4];
+        let numbers = &self.numbers.list[rows..];
+        let (mut sum, mut other) = ([0.0; 4], [0.0; 4]);
+        let (pairs, rest) = x[first..first + n].as_chunks::<2>();
+        for (d, x) in pairs.iter().enumerate() {
+            let rows = &numbers[2 * d * stride..][..stride + 4];
+            (0..4).for_each(|k| sum[k] += rows[k] * x[0]);
+            (0..4).for_each(|k| other[k] += rows[stride + k] * x[1]);
+        }
+        if let [x] = rest {
+            let row = &numbers[(n - 1) * stride..][..4];
             (0..4).for_each(|k| sum[k] += row[k] * x);
         }
-        Vec3::new(sum[0], sum[1], sum[2])
+        Vec3::new(sum[0] + other[0], sum[1] + other[1], sum[2] + other[2])
     }
 
     /// J x of a triple of columns of links, x being the velocities of their cluster alone.
@@ -183,7 +237,7 @@ impl Field {
 
     fn answer(&self, x: &mut [f64], at: usize, columns: &Columns, p: &Vec3) {
         let (n, first) = (columns.len as usize, columns.first as usize);
-        let answers = self.numbers[at..].chunks(columns.stride as usize);
+        let answers = self.numbers.list[at..].chunks(columns.stride as usize);
         for (y, x) in answers.zip(&mut x[first..first + n]) {
             let y = &y[..3];
             *x += y[0] * p.x + y[1] * p.y + y[2] * p.z;
@@ -271,7 +325,7 @@ impl Field {
                 }
                 Side::Jointed(at, columns) => {
                     let y = columns.at as usize + 3 * (at - columns.first) as usize;
-                    let block = |d: usize| Mat3::from_fn(|i, j| self.numbers[y + 3 * (d + i) + j]);
+                    let block = |d: usize| Mat3::from_fn(|i, j| self.numbers.list[y + 3 * (d + i) + j]);
                     W += block(0) - crate::math::rotation::skew(arm) * block(3);
                 }
                 Side::Link(_, columns) => W += self.block(&columns, columns.column, columns.column),
@@ -289,7 +343,7 @@ impl Field {
                 Side::Loose(at) => W += self.inverse[at as usize / 6].inertia,
                 Side::Jointed(at, columns) => {
                     let y = (columns.at + columns.turn) as usize + 3 * (at + 3 - columns.first) as usize;
-                    W += Mat3::from_fn(|i, j| self.numbers[y + 3 * i + j]);
+                    W += Mat3::from_fn(|i, j| self.numbers.list[y + 3 * i + j]);
                 }
                 Side::Link(_, columns) => {
                     let column = columns.column + columns.turn;
@@ -304,7 +358,7 @@ impl Field {
     pub(super) fn block(&self, a: &Columns, row: u32, column: u32) -> Mat3 {
         let stride = a.stride as usize;
         let at = a.W as usize + row as usize * stride + column as usize;
-        Mat3::from_fn(|i, j| self.numbers[at + i * stride + j])
+        Mat3::from_fn(|i, j| self.numbers.list[at + i * stride + j])
     }
 }
 
@@ -423,7 +477,7 @@ mod tests {
                 let mut field = Field {
                     x: vec![v.x, v.y, v.z, 0.0, 0.0, 0.0],
                     inverse: vec![Inverse { mass: 1.0 / m, inertia: Mat3::identity() / inertia }],
-                    numbers: Vec::new(),
+                    numbers: Numbers::default(),
                 };
                 let mut c = ball(0, 0.25, normal);
                 c.W = field.own_response(&c);
