@@ -298,7 +298,7 @@ impl ContactWork {
         report: &mut StepReport,
     ) {
         let part = 1.0 / f64::from(PARTS);
-        self.load_trees(model, state, h);
+        self.load_trees(model, state, h, own);
         let Self { pile, field, start, .. } = self;
         for &slot in &pile.slots {
             let slot = slot as usize;

@@ -77,6 +77,8 @@ pub(super) struct Trees {
     room: Vec<V6>,
     by: Vec<Lanes>,
     blocks: Blocks,
+    /// Joint forces of the step before, of one island.
+    last: Vec<[f64; 6]>,
 }
 
 /// The limbs of an island, if it is a tree that can be held here.
@@ -468,20 +470,38 @@ impl ContactWork {
         }
     }
 
-    /// Velocities without contacts and joints, and inverse masses, of the bodies of trees.
-    pub(super) fn load_trees(&mut self, model: &Model, state: &State, h: f64) {
+    /// Velocities without contacts and joints, and inverse masses, of the bodies of trees. Where joint forces of the step
+    /// before would make light links swing too fast for the step, the bodies have more inertia, E, and keep their momentum:
+    /// (M + E) v⁺ = M v + h F + …, as without contact (see `System::stiffen_by`).
+    pub(super) fn load_trees(&mut self, model: &Model, state: &State, h: f64, own: &mut ImpulseWork) {
+        let mut last = std::mem::take(&mut self.trees.last);
         for &island in &self.trees.list {
-            let cluster = self.clusters[island as usize];
-            for slot in (cluster.first / 6) as usize..((cluster.first + cluster.len) / 6) as usize {
+            let first = self.clusters[island as usize].first as usize / 6;
+            own.system.enter(std::mem::take(&mut own.islands[island as usize]), Keep::All);
+            let s = &mut own.system;
+            s.load_poses(model, &state.q, 0..s.island.nodes.len());
+            last.clear();
+            last.extend((0..s.island.members.len()).map(|c| s.island.lambda(&state.lambda, c)));
+            let stiff = s.stiffen_by(model, &last, &state.broken, h);
+            for n in 0..s.island.nodes.len() {
+                let slot = first + n;
                 let k = self.place[slot] / 6;
-                let inertia = model.rigid.world_inv_inertia(&state.q, k);
+                let mut inertia = model.rigid.world_inv_inertia(&state.q, k);
+                let mut w = triple(&state.v, 2 * k + 1);
+                if stiff && let Some(inverse) = s.inertia[n].angular.try_inverse() {
+                    w = inverse * (model.rigid.world_inertia(&state.q, k) * w);
+                    inertia = inverse;
+                    set_triple(&mut self.start, 2 * slot + 1, &w);
+                }
                 let mass = model.rigid.inv_mass[k];
                 self.field.inverse[slot] = Inverse { mass, inertia };
                 let v = triple(&state.v, 2 * k) + h * mass * triple(&self.f_free, 2 * k);
-                let w = triple(&state.v, 2 * k + 1) + h * (inertia * triple(&self.f_free, 2 * k + 1));
+                let w = w + h * (inertia * triple(&self.f_free, 2 * k + 1));
                 set_triple(&mut self.field.x, 2 * slot, &v);
                 set_triple(&mut self.field.x, 2 * slot + 1, &w);
             }
+            own.islands[island as usize] = own.system.leave();
         }
+        self.trees.last = last;
     }
 }
