@@ -131,6 +131,7 @@ fn heaps_of_dolls_have_the_same_bits_at_any_number_of_threads_and_resumed() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let mut sim = heap(27, Some(0.3)).build().unwrap();
+            let mut heaps = 0;
             for k in 0..90 {
                 if resume && k == 60 {
                     let mut packed = Vec::new();
@@ -138,10 +139,10 @@ fn heaps_of_dolls_have_the_same_bits_at_any_number_of_threads_and_resumed() {
                     sim = heap(27, Some(0.3)).build().unwrap();
                     sim.state = State::unpack(&sim.model.layout, &packed).unwrap();
                 }
-                sim.step().unwrap();
+                let report = sim.step().unwrap();
+                heaps += u32::from(report.contacts > 0 && report.iterations == HEAP_SWEEPS);
             }
-            let report = &sim.report;
-            assert!(report.contacts > 50 && report.iterations == HEAP_SWEEPS, "{report:?}");
+            assert!(heaps > 20, "{heaps} steps with heaps");
             sim.state.q.iter().chain(&sim.state.v).chain(&sim.state.lambda).map(|x| x.to_bits()).collect()
         })
     };
@@ -189,7 +190,7 @@ fn limits_hold_in_heaps() {
 fn light_chains_under_load_stay_calm() {
     let settings = Impulse { friction: 0.6, ..Impulse::default() };
     let mut s = Scene { method: Method::Impulse(settings), dt: 1.0 / 120.0, ..Scene::default() };
-    s.add(ContactRule::between("tray*", "cube*"));
+    s.add(ContactRule::between("*", "*"));
     for t in 0..24 {
         let x = 2.0 * f64::from(t);
         let push = [0.0, 0.05 + 0.01 * f64::from(t), 0.0];
