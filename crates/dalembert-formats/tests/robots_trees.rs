@@ -27,6 +27,7 @@ fn scene_of(mjcf: &str) -> Simulation {
         .unwrap_or_else(|error| panic!("{error}"));
     let mut scene = Scene { method: Method::Impulse(Impulse::default()), dt: 2e-3, ..Scene::default() };
     scene.add(RobotItem::new("robot", robot));
+    scene.contact.push(ContactRule::between("*", "*"));
     scene.build().unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -70,9 +71,10 @@ fn trees_of_one_file_that_touch_are_solved_together_with_the_same_bits_each_time
     // One falls on the other: their contacts are one island.
     let above = tree("b", 0.05).replace("0.4\"", "0.75\"");
     let text = format!("{}{above}", tree("a", 0.0));
-    let (q, residual, _) = run(&text, 300);
-    assert!(q.iter().all(|x| x.is_finite()) && residual < 0.05, "{residual:e}");
-    let (again, ..) = run(&text, 300);
+    let (q, residual, unfinished) = run(&text, 400);
+    assert!(q.iter().all(|x| x.is_finite()) && residual < 1e-5, "{residual:e}");
+    assert_eq!(unfinished, 0);
+    let (again, ..) = run(&text, 400);
     assert_eq!(q, again, "the same bits");
 }
 
@@ -182,8 +184,12 @@ fn what_is_not_honoured_is_told() {
         (r#"cone="pyramidal""#, "", String::new(), "pyramidal"),
         (r#"impratio="10""#, "", String::new(), "impratio"),
         (r#"noslip_iterations="5""#, "", String::new(), "noslip_iterations"),
-        (r#"o_friction="1 1 1 1 1""#, "", String::new(), "o_friction"),
-        (r#"o_solref="0.05 1""#, "", String::new(), "override"),
+        (
+            r#"o_friction="1 1 1 1 1"><flag override="enable"/></option><option "#,
+            "",
+            String::new(),
+            "o_friction",
+        ),
         ("", r#"margin="0.01""#, String::new(), "margin"),
         ("", r#"margin="0.01" gap="0.002""#, String::new(), "gap"),
         ("", r#"solimp="0.8 0.9 0.01""#, String::new(), "solimp"),
@@ -194,6 +200,7 @@ fn what_is_not_honoured_is_told() {
         let told = notes(option, geom, &contact);
         assert!(told.len() == 1 && told[0].contains(word), "{option} {geom} {contact}: {told:?}");
     }
+    assert_eq!(notes(r#"o_friction="1 1 1 1 1""#, "", ""), [""; 0], "off, here as there");
     // A margin that is all gap does nothing, here as there.
     assert_eq!(notes("", r#"margin="0.01" gap="0.01""#, ""), [""; 0]);
 }

@@ -49,7 +49,7 @@ pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes:
         };
         let name = format!("{}/{}", part.name, robot.bodies[body.0].name);
         let class = maker.class(&[&part.name, &name]);
-        let over = robot.options.contact_override.filter(|_| robot.options.enables("override"));
+        let over = robot.options.contact_override;
         let margin = over.map_or(geom.margin, |(margin, _)| margin);
         let material = maker.material(Material { class, ..material(geom, over.map(|o| o.1)) });
         let first = maker.out.colliders.len() as u32;

@@ -112,12 +112,13 @@ impl Geometry {
         // Reach of a disc of radius 1 across z along each axis.
         let z: Vec3 = R.column(2).abs();
         let disc = || z.map(|c| (1.0 - c * c).max(0.0).sqrt());
-        let turned = |b: &Aabb| {
-            let low = Vec3::new(b.low[0], b.low[1], b.low[2]);
-            let high = Vec3::new(b.high[0], b.high[1], b.high[2]);
+        let turned = |low: &Vec3, high: &Vec3| {
             let (c, half) =
                 (x + R * (0.5 * (low + high)), (R.abs() * (0.5 * (high - low))).add_scalar(margin));
             Aabb::of(&(c - half), &(c + half), 0.0)
+        };
+        let turned_box = |b: &Aabb| {
+            turned(&Vec3::new(b.low[0], b.low[1], b.low[2]), &Vec3::new(b.high[0], b.high[1], b.high[2]))
         };
         match self {
             Self::Sphere { radius } => around(Vec3::repeat(*radius)),
@@ -134,6 +135,9 @@ impl Geometry {
                 around(Vec3::from_fn(|i, _| scaled.row(i).norm()))
             }
             Self::Hull(hull) => {
+                if let Some([low, high]) = hull.large_box() {
+                    return turned(low, high);
+                }
                 let end = |i: usize, sign: f64| {
                     let d: Vec3 = R.row(i).transpose() * sign;
                     x[i] + R.row(i).transpose().dot(hull.vertex(hull.support(&d)))
@@ -143,8 +147,8 @@ impl Geometry {
                 Aabb::of(&low, &high, margin)
             }
             Self::HalfSpace => around(Vec3::repeat(f64::INFINITY)),
-            Self::Mesh(mesh) => turned(&mesh.bounds()),
-            Self::HeightField(field) => turned(&field.bounds()),
+            Self::Mesh(mesh) => turned_box(&mesh.bounds()),
+            Self::HeightField(field) => turned_box(&field.bounds()),
         }
     }
 }

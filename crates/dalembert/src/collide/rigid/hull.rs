@@ -18,6 +18,8 @@ pub struct Hull {
     neighbours_of: (Vec<u32>, Vec<u32>),
     center: Vec3,
     size: f64,
+    /// Lowest and highest coordinates of its corners.
+    ends: [Vec3; 2],
 }
 
 /// Why there is no hull.
@@ -179,7 +181,11 @@ impl Hull {
         let size = vertices.iter().fold(0.0, |far: f64, p| far.max(p.norm()));
         let (corners, starts) = if normals.is_empty() { (vec![], vec![0]) } else { flat(&loops) };
         let (faces_of, neighbours_of) = (flat(&around), flat(&beside));
-        Self { vertices, corners, starts, normals, faces_of, neighbours_of, center, size }
+        let ends =
+            vertices.iter().fold([Vec3::repeat(f64::INFINITY), Vec3::repeat(f64::NEG_INFINITY)], |e, v| {
+                [e[0].inf(v), e[1].sup(v)]
+            });
+        Self { vertices, corners, starts, normals, faces_of, neighbours_of, center, size, ends }
     }
 
     /// Corners \[m\].
@@ -218,6 +224,12 @@ impl Hull {
     pub(super) fn neighbours(&self, v: u32) -> &[u32] {
         let (all, starts) = &self.neighbours_of;
         &all[starts[v as usize] as usize..starts[v as usize + 1] as usize]
+    }
+
+    /// The box around it in its own frame, for hulls of so many corners that a search for the box in another frame would
+    /// take longer than what a box that is too large costs.
+    pub(super) fn large_box(&self) -> Option<&[Vec3; 2]> {
+        (self.vertices.len() > 48).then_some(&self.ends)
     }
 
     /// The corner farthest along `d`: all are asked if they are few, otherwise from neighbour to higher neighbour, which

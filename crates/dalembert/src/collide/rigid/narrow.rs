@@ -10,7 +10,7 @@ use super::mesh::{Facet, Mesh};
 use super::separate::{Features, along, separate};
 use super::surfaces::{self, Room};
 use super::{Manifold, Touch};
-use crate::math::{Pose, Vec3};
+use crate::math::{Mat3, Vec3};
 
 /// What separated two shapes last time, in terms of the features that defined it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -33,45 +33,75 @@ pub(super) struct Memory {
     room: Room,
 }
 
-/// Contacts of `a` at `at_a` with `b` at `at_b` within `margin` \[m\], added to `out`.
+/// Contacts of `a` at `at_a` with `b` at `at_b` within `margin` \[m\], added to `out` without the numbers of the two.
 ///
 /// Everything is computed relative to the place of a, so that shapes far from the origin of the world lose no digits
 /// beyond those that their poses have lost.
 pub(super) fn collide(
-    (a, at_a): (&Geometry, &Pose),
-    (b, at_b): (&Geometry, &Pose),
+    (a, at_a): (&Geometry, &Frame),
+    (b, at_b): (&Geometry, &Frame),
     margin: f64,
     witness: &mut Witness,
     memory: &mut Memory,
-    mut out: impl FnMut(Manifold),
+    out: &mut Vec<Manifold>,
 ) {
-    let origin = at_a.position;
-    let A = Frame { x: Vec3::zeros(), ..Frame::of(at_a) };
-    let B = Frame { x: at_b.position - origin, ..Frame::of(at_b) };
+    let origin = at_a.x;
+    let A = Frame { x: Vec3::zeros(), R: at_a.R };
+    let B = Frame { x: at_b.x - origin, R: at_b.R };
+    let first = out.len();
+    find((a, &A), (b, &B), margin, witness, memory, out);
+    // Back to the world. One that is not a contact is left out.
+    let mut sound = true;
+    for found in &mut out[first..] {
+        found.touches[..found.count as usize].iter_mut().for_each(|t| t.point += origin);
+        sound &= is_sound(found);
+    }
+    if !sound {
+        let mut k = 0;
+        out.retain(|m| {
+            k += 1;
+            k <= first || is_sound(m)
+        });
+    }
+}
+
+fn is_sound(found: &Manifold) -> bool {
+    let finite = |t: &Touch| t.gap.is_finite() && t.point.iter().all(|x| x.is_finite());
+    found.count > 0 && found.normal.norm_squared() > 0.5 && found.points().iter().all(finite)
+}
+
+fn find(
+    (a, A): (&Geometry, &Frame),
+    (b, B): (&Geometry, &Frame),
+    margin: f64,
+    witness: &mut Witness,
+    memory: &mut Memory,
+    out: &mut Vec<Manifold>,
+) {
+    if let (Geometry::Box { half: h }, Geometry::Box { half: k }) = (a, b)
+        && box_box((A, h), (B, k), margin, witness, out)
+    {
+        return;
+    }
     let mut take = |mut found: Manifold, sign: f64| {
         found.normal *= sign;
-        found.touches[..found.count as usize].iter_mut().for_each(|t| t.point += origin);
-        let finite = |t: &Touch| t.gap.is_finite() && t.point.iter().all(|x| x.is_finite());
-        let sound = found.count > 0 && found.normal.norm_squared() > 0.5 && found.points().iter().all(finite);
-        if sound {
-            out(found);
-        }
+        out.push(found);
     };
     match (a.is_surface(), b.is_surface()) {
         (true, true) if matches!(b, Geometry::Mesh(_)) && !matches!(a, Geometry::Mesh(_)) => {
-            on_each_other(b, &B, a, &A, margin, memory, |m| take(m, -1.0));
+            on_each_other(b, B, a, A, margin, memory, |m| take(m, -1.0));
         }
-        (true, true) => on_each_other(a, &A, b, &B, margin, memory, |m| take(m, 1.0)),
+        (true, true) => on_each_other(a, A, b, B, margin, memory, |m| take(m, 1.0)),
         (true, false) if matches!(b, Geometry::HalfSpace) => {
-            hull_on_half_space(a, &A, &B, margin).into_iter().for_each(|m| take(m, 1.0));
+            hull_on_half_space(a, A, B, margin).into_iter().for_each(|m| take(m, 1.0));
         }
         (false, true) if matches!(a, Geometry::HalfSpace) => {
-            hull_on_half_space(b, &B, &A, margin).into_iter().for_each(|m| take(m, -1.0));
+            hull_on_half_space(b, B, A, margin).into_iter().for_each(|m| take(m, -1.0));
         }
-        (true, false) => on_surface(b, &B, a, &A, margin, memory, |m| take(m, -1.0)),
-        (false, true) => on_surface(a, &A, b, &B, margin, memory, |m| take(m, 1.0)),
+        (true, false) => on_surface(b, B, a, A, margin, memory, |m| take(m, -1.0)),
+        (false, true) => on_surface(a, A, b, B, margin, memory, |m| take(m, 1.0)),
         (false, false) => {
-            if let Some(found) = touch(a, &A, b, &B, margin, witness, &mut memory.scratch) {
+            if let Some(found) = touch((a, A), (b, B), margin, witness, &mut memory.scratch) {
                 take(found, 1.0);
             }
         }
@@ -83,10 +113,8 @@ fn flipped(found: Option<Manifold>) -> Option<Manifold> {
 }
 
 fn touch(
-    a: &Geometry,
-    A: &Frame,
-    b: &Geometry,
-    B: &Frame,
+    (a, A): (&Geometry, &Frame),
+    (b, B): (&Geometry, &Frame),
     margin: f64,
     w: &mut Witness,
     scratch: &mut Scratch,
@@ -98,15 +126,9 @@ fn touch(
         (Sphere { radius: r }, Sphere { radius: s }) => spheres(&A.x, *r, &B.x, *s, margin),
         (Sphere { radius }, Box { half }) => sphere_box(&A.x, *radius, B, half, margin),
         (Box { half }, Sphere { radius }) => flipped(sphere_box(&B.x, *radius, A, half, margin)),
-        (Box { half: h }, Box { half: k }) => {
-            let found = box_box(A, h, B, k, margin, w);
-            match found {
-                Boxes::Apart => None,
-                Boxes::Touch(m) => Some(m),
-                Boxes::Corners => {
-                    convex(&Convex::new(a, A)?, &Convex::new(b, B)?, margin, &mut Witness::None, scratch)
-                }
-            }
+        // The witness of two boxes is one of their own directions, which did not decide here.
+        (Box { .. }, Box { .. }) => {
+            convex(&Convex::new(a, A)?, &Convex::new(b, B)?, margin, &mut Witness::None, scratch)
         }
         _ => convex(&Convex::new(a, A)?, &Convex::new(b, B)?, margin, w, scratch),
     }
@@ -150,38 +172,74 @@ fn sphere_box(c: &Vec3, r: f64, B: &Frame, half: &Vec3, margin: f64) -> Option<M
     Some(points.manifold())
 }
 
-#[allow(clippy::large_enum_variant)] // made and taken apart at once
-enum Boxes {
-    Apart,
-    Touch(Manifold),
-    /// Nearest at a corner, which the fifteen directions do not see.
-    Corners,
-}
-
-fn box_box(A: &Frame, h: &Vec3, B: &Frame, k: &Vec3, margin: f64, w: &mut Witness) -> Boxes {
+/// The contact of two boxes, if there is one, into `out`; false if they are nearest at a corner, which the fifteen
+/// directions do not see.
+fn box_box(
+    (A, h): (&Frame, &Vec3),
+    (B, k): (&Frame, &Vec3),
+    margin: f64,
+    w: &mut Witness,
+    out: &mut Vec<Manifold>,
+) -> bool {
     let pair = Pair::new(A, B);
     if let Witness::Box(axis) = *w
         && boxes::separation_along(&pair, h, k, axis) > margin
     {
-        return Boxes::Apart;
+        return true;
     }
     let found = boxes::separate(&pair, (A, h), (B, k), margin);
     *w = Witness::Box(found.axis);
     if !(found.s <= margin) {
-        return Boxes::Apart;
+        return true;
+    }
+    let slack = 1e-9 * (h.amax() + k.amax());
+    let (mut along, mut n, mut off) = ((found.axis, found.sign), found.normal, slack);
+    let edges = matches!(found.axis, Axis::Edges(..));
+    if edges && let Some(beside) = face_beside(A, B, &n) {
+        (along, n) = beside;
+        off += BESIDE * found.s.abs();
     }
     // A pair of points as near as the planes proves that the planes are the best ones.
-    let slack = 1e-9 * (h.amax() + k.amax());
-    let n = found.normal;
-    let along = (found.axis, found.sign);
-    if let Some(flat) = along_face(&pair, (A, h), (B, k), along, n, found.s, margin) {
-        return if flat.least <= found.s + slack { Boxes::Touch(flat.manifold) } else { Boxes::Corners };
+    let first = out.len();
+    if let Some(least) = along_face(&pair, (A, h), (B, k), along, n, found.s, margin, out) {
+        if (least - found.s).abs() <= off {
+            return true;
+        }
+        out.truncate(first);
+        if !edges {
+            return false;
+        }
     }
+    let n = found.normal;
     let face = |frame: &Frame, half: &Vec3, d: &Vec3| {
         Convex { core: Core::Box(*half), frame: *frame, radius: 0.0 }.patch(d)
     };
     let points = clip(&face(A, h, &-n), &face(B, k, &n), &n, found.s, margin);
-    if points.least() <= found.s + slack { Boxes::Touch(points.manifold()) } else { Boxes::Corners }
+    if points.least() <= found.s + slack {
+        out.push(points.manifold());
+        return true;
+    }
+    false
+}
+
+/// A face whose normal has this cosine, less than 1 by so much, with the direction across two edges stands for it.
+const BESIDE: f64 = 2e-4;
+
+/// The face of a, or else of b, that looks almost along n.
+///
+/// Faces that lie on each other, tilted by a small angle θ, are parted best by a direction across an edge of each. The
+/// points of contact are the same along either face: two lines that cross at the distance s along n cross at
+/// s (1 + O(θ²)) along a direction that is turned by θ.
+fn face_beside(A: &Frame, B: &Frame, n: &Vec3) -> Option<((Axis, f64), Vec3)> {
+    let beside = |R: &Mat3| {
+        let c = R.tr_mul(n);
+        let i = c.iamax();
+        (c[i].abs() >= 1.0 - BESIDE).then(|| (i as u8, c[i].signum(), R.column(i) * c[i].signum()))
+    };
+    match beside(&A.R) {
+        Some((i, sign, n)) => Some(((Axis::FaceA(i), sign), n)),
+        None => beside(&B.R).map(|(j, sign, n)| ((Axis::FaceB(j), sign), n)),
+    }
 }
 
 /// Two convex shapes of any kind.

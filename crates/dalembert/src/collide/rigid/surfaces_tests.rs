@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::geometry::Frame;
 use super::narrow::{Memory, Witness, collide};
 use super::{Collider, Detector, Geometry, HeightField, Manifold, Mesh, WORLD, distance};
 use crate::bodies::Shape;
@@ -25,7 +26,8 @@ fn blocks(list: &[([f64; 3], [f64; 3])]) -> Geometry {
 
 fn contacts(a: (&Geometry, &Pose), b: (&Geometry, &Pose), margin: f64) -> Vec<Manifold> {
     let mut out = Vec::new();
-    collide(a, b, margin, &mut Witness::None, &mut Memory::default(), |m| out.push(m));
+    let (a, b) = ((a.0, &Frame::of(a.1)), (b.0, &Frame::of(b.1)));
+    collide(a, b, margin, &mut Witness::None, &mut Memory::default(), &mut out);
     out
 }
 

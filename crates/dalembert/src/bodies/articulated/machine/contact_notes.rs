@@ -36,18 +36,15 @@ pub(super) fn add(robot: &Robot, notes: &mut Vec<String>) {
         notes.push("the friction cone is round: `cone` = `pyramidal` is not used".into());
     }
     for (key, why) in OPTIONS {
-        if options.other.iter().any(|(name, _)| name == key) {
+        let counts = key != "o_friction" || options.enables("override");
+        if counts && options.other.iter().any(|(name, _)| name == key) {
             notes.push(why.into());
         }
-    }
-    if options.contact_override.is_some() && !options.enables("override") {
-        notes.push("`o_margin`, `o_solref` and `o_solimp` are not used: the flag `override` is off".into());
     }
     let pairs = &robot.contact_pairs;
     let early = |margin: f64, gap: f64| margin - gap > 0.0;
     let pair_early = |p: &ContactPair| early(p.margin.unwrap_or(0.0), p.gap.unwrap_or(0.0));
-    let over =
-        options.contact_override.is_some_and(|(margin, _)| margin > 0.0) && options.enables("override");
+    let over = options.contact_override.is_some_and(|(margin, _)| margin > 0.0);
     if over || touching(robot).any(|g| early(g.margin, g.gap)) || pairs.iter().any(pair_early) {
         notes.push(
             "contacts push from a gap of 0 on: `margin` and `gap` only say how early they are seen".into(),

@@ -12,8 +12,9 @@ use crate::model::{Compliance, ContactPoint, Model, Part, State, TouchLaw, Touch
 use crate::step::StepReport;
 use crate::step::impulse::Impulse;
 
-/// Contacts are seen from this part of the smallest shape on, beside what bodies move in a step.
-const MARGIN: f64 = 0.01;
+/// Contacts are seen from this part of the smallest shape on, beside what bodies move in a step. More of it costs: in a
+/// heap of boxes half of the points would be those of neighbours that do not touch.
+const MARGIN: f64 = 0.003;
 /// Sweeps that move velocities by this multiple of the least that was seen do not converge: they end, before the way back to
 /// the best ones costs digits.
 const ASTRAY: f64 = 1e4;
@@ -120,7 +121,8 @@ impl ContactWork {
                 };
                 let centers = bodies.map(center);
                 self.take_trees(&nodes);
-                let new = NewPatch { nodes, centers, law: &law, belt, manifold, known, place };
+                let number = m as u32;
+                let new = NewPatch { nodes, centers, law: &law, belt, manifold, number, known, place };
                 self.pile.add(&new, h);
                 place += manifold.points().len() as u32;
                 continue;
@@ -503,12 +505,14 @@ impl ContactWork {
         state.contacts.clear();
         if self.contacts.is_empty() && self.dormant.is_empty() {
             // All belong to piles, which are in the order of detection by themselves.
-            state.contacts.extend(self.pile.remembered(h).map(|(_, c)| c));
+            state.contacts.reserve(self.pile.len());
+            self.pile.remember(self.detector.manifolds(), h, |_, c| state.contacts.push(c));
             return;
         }
         let count = self.contacts.len() + self.dormant.len() + self.pile.len();
         state.contacts.resize(count, ContactPoint::default());
-        self.pile.remembered(h).for_each(|(place, c)| state.contacts[place as usize] = c);
+        let contacts = &mut state.contacts;
+        self.pile.remember(self.detector.manifolds(), h, |place, c| contacts[place as usize] = c);
         let dormant = self.dormant.iter().map(|(c, i)| (c, i));
         for (c, i) in self.contacts.iter().zip(&self.info).chain(dormant) {
             let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };

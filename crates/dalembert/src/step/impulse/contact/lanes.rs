@@ -3,9 +3,11 @@
 //! Manifolds are coloured: none of one colour shares a body that moves with another (greedily, the first colour free for
 //! both bodies). Those of one colour do not depend on each other, so four of them are visited together, one per lane,
 //! and the result is that of visiting them in turn. Lanes without a manifold, and points that a manifold lacks, have a
-//! response of zero: nothing comes of them.
+//! response of zero: nothing comes of them. What a visit does is in `faces`.
 
-use wide::f64x4 as Lanes;
+pub(super) use wide::f64x4 as Lanes;
+
+use super::faces::{Group, Point};
 
 /// Colours beyond which manifolds are visited one by one.
 const COLOURS: usize = 64;
@@ -30,37 +32,37 @@ pub(super) struct Body {
 const INV_MASS: usize = 3;
 
 /// Three numbers per lane.
-type V3 = [Lanes; 3];
+pub(super) type V3 = [Lanes; 3];
 
 #[inline(always)]
-fn all(a: f64) -> Lanes {
+pub(super) fn all(a: f64) -> Lanes {
     Lanes::splat(a)
 }
 
 #[inline(always)]
-fn dot(a: &V3, b: &V3) -> Lanes {
+pub(super) fn dot(a: &V3, b: &V3) -> Lanes {
     a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]))
 }
 
 #[inline(always)]
-fn cross(a: &V3, b: &V3) -> V3 {
+pub(super) fn cross(a: &V3, b: &V3) -> V3 {
     let minor = |i: usize, j: usize| a[i].mul_sub(b[j], a[j] * b[i]);
     [minor(1, 2), minor(2, 0), minor(0, 1)]
 }
 
 #[inline(always)]
-fn add(a: &V3, b: &V3) -> V3 {
+pub(super) fn add(a: &V3, b: &V3) -> V3 {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
 #[inline(always)]
-fn sub(a: &V3, b: &V3) -> V3 {
+pub(super) fn sub(a: &V3, b: &V3) -> V3 {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 /// a + s b.
 #[inline(always)]
-fn plus(a: &V3, s: Lanes, b: &V3) -> V3 {
+pub(super) fn plus(a: &V3, s: Lanes, b: &V3) -> V3 {
     [s.mul_add(b[0], a[0]), s.mul_add(b[1], a[1]), s.mul_add(b[2], a[2])]
 }
 
@@ -69,65 +71,58 @@ fn most_of(a: Lanes) -> f64 {
     a.to_array().iter().fold(0.0, |m: f64, x| m.max(*x))
 }
 
-/// The first `N` numbers of the same row of four bodies, one body per lane.
 #[inline(always)]
-fn rows<const N: usize>(b: &[&Body; 4], row: impl Fn(&Body) -> &[f64; 4]) -> [Lanes; N] {
-    let [p, q, r, s] = [row(b[0]), row(b[1]), row(b[2]), row(b[3])];
-    std::array::from_fn(|k| Lanes::new([p[k], q[k], r[k], s[k]]))
+fn transpose([p, q, r, s]: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
+    [[p[0], q[0], r[0], s[0]], [p[1], q[1], r[1], s[1]], [p[2], q[2], r[2], s[2]], [p[3], q[3], r[3], s[3]]]
+}
+
+/// The same row of four bodies, one body per lane.
+#[inline(always)]
+fn rows(b: &[&Body; 4], row: impl Fn(&Body) -> &[f64; 4]) -> [Lanes; 4] {
+    transpose(b.map(|b| *row(b))).map(Lanes::new)
 }
 
 #[inline(always)]
-fn pick<'a>(bodies: &'a [Body], which: &[u32; 4]) -> [&'a Body; 4] {
-    which.map(|i| &bodies[i as usize])
-}
-
-#[inline(always)]
-fn store_rows(
-    x: &[V3; 2],
-    bodies: &mut [Body],
-    which: &[u32; 4],
-    row: impl Fn(&mut Body) -> [&mut [f64; 4]; 2],
-) {
-    let of = |x: &V3| [x[0].to_array(), x[1].to_array(), x[2].to_array()];
-    let x = [of(&x[0]), of(&x[1])];
-    for l in 0..4 {
-        let [v, w] = row(&mut bodies[which[l] as usize]);
-        *v = [x[0][0][l], x[0][1][l], x[0][2][l], 0.0];
-        *w = [x[1][0][l], x[1][1][l], x[1][2][l], 0.0];
-    }
+fn three([x, y, z, _]: [Lanes; 4]) -> V3 {
+    [x, y, z]
 }
 
 /// Four bodies.
 #[derive(Clone, Copy)]
-struct Four {
-    v: V3,
-    w: V3,
-    moved: V3,
-    turned: V3,
-    inv_mass: Lanes,
+pub(super) struct Four {
+    pub(super) v: V3,
+    pub(super) w: V3,
+    pub(super) moved: V3,
+    pub(super) turned: V3,
+    pub(super) inv_mass: Lanes,
     inv_inertia: [Lanes; 6],
 }
 
 impl Four {
     #[inline(always)]
-    fn load(bodies: &[Body], which: &[u32; 4]) -> Self {
-        let b = &pick(bodies, which);
+    pub(super) fn load(bodies: &[Body], which: &[u32; 4]) -> Self {
+        let b = &which.map(|i| &bodies[i as usize]);
         let [mx, my, mz, inv_mass] = rows(b, |b| &b.moved);
         let [xx, yy, zz, xy] = rows(b, |b| &b.inv_inertia[0]);
-        let [xz, yz] = rows(b, |b| &b.inv_inertia[1]);
-        let (v, w) = (rows(b, |b| &b.v), rows(b, |b| &b.w));
-        let turned = rows(b, |b| &b.turned);
+        let [xz, yz, ..] = rows(b, |b| &b.inv_inertia[1]);
+        let (v, w) = (three(rows(b, |b| &b.v)), three(rows(b, |b| &b.w)));
+        let turned = three(rows(b, |b| &b.turned));
         Self { v, w, moved: [mx, my, mz], turned, inv_mass, inv_inertia: [xx, yy, zz, xy, xz, yz] }
     }
 
     #[inline(always)]
     fn store(&self, bodies: &mut [Body], which: &[u32; 4]) {
-        store_rows(&[self.v, self.w], bodies, which, |b| [&mut b.v, &mut b.w]);
+        let rows = |[x, y, z]: V3| transpose([x.to_array(), y.to_array(), z.to_array(), [0.0; 4]]);
+        let (v, w) = (rows(self.v), rows(self.w));
+        for l in 0..4 {
+            let body = &mut bodies[which[l] as usize];
+            (body.v, body.w) = (v[l], w[l]);
+        }
     }
 
     /// I⁻¹ x.
     #[inline(always)]
-    fn turn(&self, x: &V3) -> V3 {
+    pub(super) fn turn(&self, x: &V3) -> V3 {
         let s = &self.inv_inertia;
         [
             s[4].mul_add(x[2], s[3].mul_add(x[1], s[0] * x[0])),
@@ -136,65 +131,12 @@ impl Four {
         ]
     }
 
+    /// An impulse, and its moment about the centre.
     #[inline(always)]
-    fn push(&mut self, arm: &V3, p: &V3) {
-        self.v = plus(&self.v, self.inv_mass, p);
-        self.w = add(&self.w, &self.turn(&cross(arm, p)));
+    pub(super) fn push(&mut self, P: &V3, L: &V3) {
+        self.v = plus(&self.v, self.inv_mass, P);
+        self.w = add(&self.w, &self.turn(L));
     }
-
-    #[inline(always)]
-    fn velocity(&self, arm: &V3) -> V3 {
-        add(&self.v, &cross(&self.w, arm))
-    }
-
-    #[inline(always)]
-    fn shift(&self, arm: &V3) -> V3 {
-        add(&self.moved, &cross(&self.turned, arm))
-    }
-
-    /// J M⁻¹ Jᵀ e of a point.
-    #[inline(always)]
-    fn answer(&self, arm: &V3, e: &V3) -> V3 {
-        plus(&cross(&self.turn(&cross(arm, e)), arm), self.inv_mass, e)
-    }
-}
-
-/// One point of each of four manifolds. What a push needs stands first, so that it reads half of the memory.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-struct Point {
-    /// From the centre of the first body; that from the other differs by the group's `apart`.
-    arm: V3,
-    gap: Lanes,
-    /// 1/(n·W n).
-    inv_normal: Lanes,
-    /// Impulse along n, s, t in this part of the step.
-    p: V3,
-    /// One over the larger eigenvalue of W across n.
-    inv_across: Lanes,
-    /// s·W n and t·W n.
-    coupling: [Lanes; 2],
-    /// The impulse in all parts.
-    sum: V3,
-}
-
-/// Four manifolds that share no body. As in a point, what a push needs stands first.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-struct Group {
-    n: V3,
-    /// From the centre of the second body to that of the first.
-    apart: V3,
-    a: [u32; 4],
-    b: [u32; 4],
-    first: u32,
-    count: u32,
-    s: V3,
-    t: V3,
-    friction: Lanes,
-    /// u_s and u_t if they stick.
-    belt: [Lanes; 2],
-    restitution: Lanes,
 }
 
 /// A manifold as it is given.
@@ -320,56 +262,14 @@ impl Sweeper {
         let lanes = &self.order[range];
         let blank = Patch { bodies: [world; 2], ..Patch::default() };
         let of = |l: usize| lanes.get(l).map_or(&blank, |k| &patches[*k as usize]);
-        let four: [&Patch; 4] = std::array::from_fn(of);
-        let each = |f: &dyn Fn(&Patch) -> f64| Lanes::new(four.map(f));
-        let three = |f: &dyn Fn(&Patch) -> [f64; 3]| -> V3 {
-            let rows = four.map(f);
-            std::array::from_fn(|i| Lanes::new([rows[0][i], rows[1][i], rows[2][i], rows[3][i]]))
-        };
-        let g = Group {
-            a: four.map(|p| p.bodies[0]),
-            b: four.map(|p| p.bodies[1]),
-            first: self.points.len() as u32,
-            count: four.iter().fold(0, |most, p| most.max(p.count)),
-            n: three(&|p| p.normal),
-            s: three(&|p| p.tangents[0]),
-            t: three(&|p| p.tangents[1]),
-            apart: three(&|p| p.apart),
-            friction: each(&|p| p.friction),
-            restitution: each(&|p| p.restitution),
-            belt: [each(&|p| p.belt[0]), each(&|p| p.belt[1])],
-        };
-        let (a, b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-        let none = Given::default();
-        for k in 0..g.count {
-            let point = |p: &Patch| if k < p.count { &given[(p.first + k) as usize] } else { &none };
-            let own: [&Given; 4] = four.map(point);
-            let three = |f: &dyn Fn(&Given) -> &[f64; 3]| -> V3 {
-                let rows = own.map(f);
-                std::array::from_fn(|i| Lanes::new([rows[0][i], rows[1][i], rows[2][i], rows[3][i]]))
-            };
-            let p = three(&|c| &c.p);
-            let mut point = Point {
-                arm: three(&|c| &c.arm),
-                gap: Lanes::new(own.map(|c| c.gap)),
-                // Marks a point that is there.
-                inv_normal: Lanes::new(four.map(|p| f64::from(u8::from(k < p.count)))),
-                p: [dot(&g.n, &p).fast_max(all(0.0)), dot(&g.s, &p), dot(&g.t, &p)],
-                ..Point::default()
-            };
-            respond(&a, &b, &g, &mut point);
-            self.points.push(point);
-        }
-        self.groups.push(g);
+        self.groups.push(Group::new(std::array::from_fn(of), bodies, given, &mut self.points));
     }
 
     /// The impulses of the step before, on all bodies.
     pub(super) fn warm(&self, bodies: &mut [Body]) {
         for g in &self.groups {
             let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            for c in &self.points[g.first as usize..(g.first + g.count) as usize] {
-                push(&mut a, &mut b, g, c, &c.p);
-            }
+            g.warm(&self.points[g.own()], &mut a, &mut b);
             a.store(bodies, &g.a);
             b.store(bodies, &g.b);
         }
@@ -379,9 +279,7 @@ impl Sweeper {
     pub(super) fn push_apart(&mut self, bodies: &mut [Body], ask: &Ask) {
         for g in &self.groups {
             let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            for c in &mut self.points[g.first as usize..(g.first + g.count) as usize] {
-                visit_soft(&mut a, &mut b, g, c, ask);
-            }
+            g.push(&mut self.points[g.own()], &mut a, &mut b, ask);
             a.store(bodies, &g.a);
             b.store(bodies, &g.b);
         }
@@ -394,9 +292,7 @@ impl Sweeper {
         let share = all(if sum { 1.0 } else { 0.0 });
         for g in &self.groups {
             let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            for c in &mut self.points[g.first as usize..(g.first + g.count) as usize] {
-                visit::<MEASURE>(&mut a, &mut b, g, c, ask, share, &mut most);
-            }
+            g.relax::<MEASURE>(&mut self.points[g.own()], (&mut a, &mut b), ask, share, &mut most);
             a.store(bodies, &g.a);
             b.store(bodies, &g.b);
         }
@@ -408,13 +304,7 @@ impl Sweeper {
         let mut most = all(0.0);
         for g in &self.groups {
             let (a, b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            let own = g.first as usize..(g.first + g.count) as usize;
-            for (c, before) in self.points[own.clone()].iter().zip(&mut self.before[own]) {
-                let u = relative(&a, &b, g, c);
-                *before = dot(&g.n, &u);
-                let there = c.inv_normal.simd_gt(all(0.0)) & dot(&u, &u);
-                most = there.fast_max(most);
-            }
+            g.look(&self.points[g.own()], &mut self.before[g.own()], &a, &b, &mut most);
         }
         most_of(most).sqrt()
     }
@@ -424,19 +314,9 @@ impl Sweeper {
         if self.groups.iter().all(|g| g.restitution == all(0.0)) {
             return;
         }
-        let none = all(0.0);
         for g in &self.groups {
             let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            let own = g.first as usize..(g.first + g.count) as usize;
-            for (c, before) in self.points[own.clone()].iter_mut().zip(&self.before[own]) {
-                let u = dot(&g.n, &relative(&a, &b, g, c));
-                let wanted = -(g.restitution * *before) - u;
-                let p = (wanted * c.inv_normal).fast_max(none);
-                let fast = before.simd_lt(all(-slowest)) & c.sum[0].simd_gt(none);
-                let p = [p & fast & g.restitution.simd_gt(none), none, none];
-                c.sum[0] += p[0];
-                push(&mut a, &mut b, g, c, &p);
-            }
+            g.bounce(&mut self.points[g.own()], &self.before[g.own()], (&mut a, &mut b), slowest);
             a.store(bodies, &g.a);
             b.store(bodies, &g.b);
         }
@@ -447,8 +327,8 @@ impl Sweeper {
         let mut at = 0;
         for g in &self.groups {
             let end = at + self.lanes_of(at);
-            for (k, c) in self.points[g.first as usize..(g.first + g.count) as usize].iter().enumerate() {
-                let world = |p: &V3| in_world(g, p).map(Lanes::to_array);
+            for (k, c) in self.points[g.own()].iter().enumerate() {
+                let world = |p: &V3| g.in_world(p).map(Lanes::to_array);
                 let (p, sum) = (world(&c.p), world(&c.sum));
                 for (l, patch) in self.order[at..end].iter().map(|i| &patches[*i as usize]).enumerate() {
                     if k < patch.count as usize {
@@ -460,108 +340,6 @@ impl Sweeper {
             at = end;
         }
     }
-}
-
-/// A vector along n, s, t in world axes.
-#[inline(always)]
-fn in_world(g: &Group, p: &V3) -> V3 {
-    std::array::from_fn(|i| p[2].mul_add(g.t[i], p[1].mul_add(g.s[i], p[0] * g.n[i])))
-}
-
-/// Answers of a point. Those of points that are not there are zero.
-#[inline(always)]
-fn respond(a: &Four, b: &Four, g: &Group, c: &mut Point) {
-    let arm_b = add(&c.arm, &g.apart);
-    let answer = |e: &V3| add(&a.answer(&c.arm, e), &b.answer(&arm_b, e));
-    let (n, s, t) = (answer(&g.n), answer(&g.s), answer(&g.t));
-    let (p, q, r) = (dot(&g.s, &s), dot(&g.t, &t), dot(&g.s, &t));
-    let (half, least) = (all(0.5), all(f64::MIN_POSITIVE));
-    let d = half * (p - q);
-    let across = half * (p + q) + d.mul_add(d, r * r).sqrt();
-    let there = c.inv_normal;
-    c.inv_normal = there / dot(&g.n, &n).fast_max(least);
-    c.inv_across = there / across.fast_max(least);
-    c.coupling = [dot(&g.s, &n), dot(&g.t, &n)];
-}
-
-/// The impulse (along n, s, t) on a, its opposite on b.
-#[inline(always)]
-fn push(a: &mut Four, b: &mut Four, g: &Group, c: &Point, p: &V3) {
-    let world = in_world(g, p);
-    a.push(&c.arm, &world);
-    b.push(&add(&c.arm, &g.apart), &[-world[0], -world[1], -world[2]]);
-}
-
-/// Relative velocity of a point.
-#[inline(always)]
-fn relative(a: &Four, b: &Four, g: &Group, c: &Point) -> V3 {
-    sub(&a.velocity(&c.arm), &b.velocity(&add(&c.arm, &g.apart)))
-}
-
-/// The gap of a point as it is now.
-#[inline(always)]
-fn gap(a: &Four, b: &Four, g: &Group, c: &Point) -> Lanes {
-    c.gap + dot(&g.n, &sub(&a.shift(&c.arm), &b.shift(&add(&c.arm, &g.apart))))
-}
-
-#[inline(always)]
-fn visit<const MEASURE: bool>(
-    a: &mut Four,
-    b: &mut Four,
-    g: &Group,
-    c: &mut Point,
-    ask: &Ask,
-    share: Lanes,
-    most: &mut Lanes,
-) {
-    let gap = gap(a, b, g, c);
-    let u = relative(a, b, g, c);
-    let zero = all(0.0);
-    let target = -(gap.fast_max(zero) * all(ask.inv_step));
-    let miss = (dot(&g.n, &u) - target) * c.inv_normal;
-    let p_n = (c.p[0] - miss).fast_max(zero);
-    let d_n = p_n - c.p[0];
-    let across = |e: &V3, coupling: Lanes, belt: Lanes| d_n.mul_add(coupling, dot(e, &u)) - belt;
-    let (u_s, u_t) = (across(&g.s, c.coupling[0], g.belt[0]), across(&g.t, c.coupling[1], g.belt[1]));
-    let p_s = c.p[1] - u_s * c.inv_across;
-    let p_t = c.p[2] - u_t * c.inv_across;
-    let size = p_s.mul_add(p_s, p_t * p_t);
-    let bound = g.friction * p_n;
-    // 1 inside the disc, its radius over the distance outside.
-    let reach = size.fast_max(bound * bound).fast_max(all(f64::MIN_POSITIVE));
-    let part = bound / reach.sqrt();
-    let new = [p_n, p_s * part, p_t * part];
-    let d = sub(&new, &c.p);
-    c.p = new;
-    c.sum = plus(&c.sum, share, &new);
-    if MEASURE {
-        // Points that are not there have an answer of zero, and d = 0.
-        let over = |inv: Lanes| inv.fast_max(all(f64::MIN_POSITIVE));
-        let across = (d[1].abs() + d[2].abs()) / over(c.inv_across);
-        *most = (d[0].abs() / over(c.inv_normal)).fast_max(across).fast_max(*most);
-    }
-    push(a, b, g, c, &d);
-}
-
-/// The normal row alone: what is apart may close, what overlaps is parted by a damped spring.
-#[inline(always)]
-fn visit_soft(a: &mut Four, b: &mut Four, g: &Group, c: &mut Point, ask: &Ask) {
-    let n = &g.n;
-    let gap = gap(a, b, g, c);
-    let rate = dot(n, &relative(a, b, g, c));
-    let zero = all(0.0);
-    let apart = gap.simd_gt(zero);
-    let overlap = (-gap - all(ask.slop)).fast_max(zero);
-    let push = (overlap * all(ask.rate)).fast_min(all(ask.push_speed));
-    let target = apart.select(-(gap * all(ask.inv_step)), push);
-    let mends = apart.select(all(1.0), all(ask.mends));
-    let keeps = apart.select(all(1.0), all(1.0 - ask.forgets));
-    let p_n = (keeps * c.p[0] - (rate - target) * c.inv_normal * mends).fast_max(zero);
-    let d = p_n - c.p[0];
-    c.p[0] = p_n;
-    let p: V3 = [d * n[0], d * n[1], d * n[2]];
-    a.push(&c.arm, &p);
-    b.push(&add(&c.arm, &g.apart), &[-p[0], -p[1], -p[2]]);
 }
 
 #[cfg(test)]

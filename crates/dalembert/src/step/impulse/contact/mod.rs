@@ -32,6 +32,7 @@ mod direct;
 mod dormant;
 mod drift;
 mod energy;
+mod faces;
 mod halves;
 mod islands;
 mod lanes;

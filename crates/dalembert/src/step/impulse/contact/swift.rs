@@ -13,9 +13,10 @@
 //! | row between its bounds | its impulse | one | rate⁺ = target |
 //!
 //! The last line of slipping is the slope of $p_t = -\mu p_n u_t/|u_t|$: the impulse turns as the velocity does. The others have
-//! a softness of 10⁻⁸ W, so that points which hold the same body twice share what they bear. One small system, not
-//! symmetric where something slips, gives Δp; steps follow until the law holds, and if they do not get there the rounds
-//! have their turn from where the steps began.
+//! a softness, so that points which hold the same body twice share what they bear. It acts on the change alone, so 10⁻⁴ W
+//! costs nothing near the answer, and a robot that is held more often than it has dofs does not leave it for a large change
+//! that makes a small difference; 10⁻⁸ W is tried next. One small system, not symmetric where something slips, gives Δp;
+//! steps follow until the law holds, and if they do not get there the rounds have their turn from where the steps began.
 
 use super::dense::{Dense, dot};
 use super::direct::STIFF;
@@ -26,6 +27,9 @@ use crate::math::Vec3;
 const STEPS: u32 = 8;
 /// Steps that do not make the best of all before the search ends.
 const PATIENCE: u32 = 2;
+
+/// W over the softness of steps that shy away from large changes.
+const SHY: f64 = 1e4;
 
 /// Part of the tolerance at which no further step is made.
 const POLISHED: f64 = 1e-4;
@@ -51,6 +55,7 @@ pub(super) struct Swift {
     A: Vec<f64>,
     y: Vec<f64>,
     start: Vec<f64>,
+    kept: Vec<f64>,
 }
 
 impl Dense {
@@ -61,50 +66,79 @@ impl Dense {
         }
         swift.start.clear();
         swift.start.extend_from_slice(&self.p);
-        let (mut best, mut patience, mut polished) = (f64::INFINITY, PATIENCE, false);
+        for stiff in [SHY, STIFF] {
+            if self.go_along(parts, swift, stiff) {
+                return true;
+            }
+            self.p.copy_from_slice(&swift.start);
+            self.velocities_of_p();
+        }
+        false
+    }
+
+    /// Steps with a softness of W over `stiff`; false if they do not get there.
+    fn go_along(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64) -> bool {
+        let (mut best, mut patience) = (f64::INFINITY, PATIENCE);
         for _ in 0..STEPS {
-            self.choose_ways(parts, &mut swift.ways);
-            self.velocities_of_p();
-            if !self.step_ways(swift) {
-                break;
+            if !self.step_once(parts, swift, stiff) {
+                return false;
             }
-            for i in 0..self.units.len() {
-                let (unit, at) = self.units[i];
-                let p = parts.project(unit, &self.of(&self.p, i), 0.0);
-                (0..Self::dim(unit)).for_each(|r| self.p[at + r] = p[r]);
-            }
-            self.velocities_of_p();
-            self.left = self.unrest(parts, &self.p, &self.u);
             if self.left <= self.tolerance {
-                // One step more than asked for: near the answer it squares what is left, and the next step of time begins
-                // from impulses that stay true for long.
-                if polished || self.left <= POLISHED * self.tolerance {
-                    return true;
-                }
-                polished = true;
-                continue;
+                self.polish(parts, swift);
+                return true;
             }
             if self.left < 0.5 * best {
                 (best, patience) = (self.left, PATIENCE);
             } else {
                 patience -= 1;
                 if patience == 0 || !self.left.is_finite() {
-                    break;
+                    return false;
                 }
             }
         }
-        self.p.copy_from_slice(&swift.start);
-        self.velocities_of_p();
         false
     }
 
+    /// One step more than asked for, kept if it is good: near the answer it squares what is left, and the next step of time
+    /// begins from impulses that stay true for long.
+    fn polish(&mut self, parts: &Parts, swift: &mut Swift) {
+        if self.left <= POLISHED * self.tolerance {
+            return;
+        }
+        let left = self.left;
+        swift.kept.clear();
+        swift.kept.extend_from_slice(&self.p);
+        if !self.step_once(parts, swift, STIFF) || !(self.left < left) {
+            self.p.copy_from_slice(&swift.kept);
+            self.velocities_of_p();
+            self.left = left;
+        }
+    }
+
+    /// A step and the projection onto the sets, with what is `left` there; false if the system is singular.
+    fn step_once(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64) -> bool {
+        self.choose_ways(parts, stiff, &mut swift.ways);
+        self.velocities_of_p();
+        if !self.step_ways(swift) {
+            return false;
+        }
+        for i in 0..self.units.len() {
+            let (unit, at) = self.units[i];
+            let p = parts.project(unit, &self.of(&self.p, i), 0.0);
+            (0..Self::dim(unit)).for_each(|r| self.p[at + r] = p[r]);
+        }
+        self.velocities_of_p();
+        self.left = self.unrest(parts, &self.p, &self.u);
+        true
+    }
+
     /// Who parts, sticks and slips; p becomes what the steps start from.
-    fn choose_ways(&mut self, parts: &Parts, ways: &mut Vec<Way>) {
+    fn choose_ways(&mut self, parts: &Parts, stiff: f64, ways: &mut Vec<Way>) {
         ways.clear();
         for i in 0..self.units.len() {
             let (unit, at) = self.units[i];
             let (u, p, rho) = (self.of(&self.u, i), self.of(&self.p, i), parts.weight(unit));
-            let softness = 1.0 / (STIFF * rho);
+            let softness = 1.0 / (stiff * rho);
             let mut new = p;
             match unit {
                 Unit::Cone(k) => {

@@ -13,8 +13,8 @@
 //!
 //! so that the parent feels the force $A_p^T D^{-1} s$ and the mass $A_p^T D^{-1} A_p$ more (Baraff 1996; in other words
 //! Featherstone's articulated inertia, with all coordinates kept). With $G = D^{-1}A_p$ a solution is one way up,
-//! $f_p \mathrel{+}= G^T s$, and one way down, $\lambda = D^{-1} s - G x_p$, $x_b = \hat M_b^{-1} f_b + Y\lambda$: about
-//! 40 products per row. D has full rank if the rows of the joint are independent on its body alone.
+//! $s = e - A_b \hat M_b^{-1} f_b$, $f_p \mathrel{+}= G^T s$, and one way down, $\lambda = D^{-1} s - G x_p$,
+//! $x_b = \hat M_b^{-1} (f_b + A_b^T\lambda)$. D has full rank if the rows of the joint are independent on its body alone.
 
 use wide::f64x4 as Lanes;
 
@@ -38,15 +38,21 @@ pub(super) struct Limb {
 /// No parent.
 pub(super) const FREE: u32 = u32::MAX;
 
-/// The factored joints of four trees of one shape.
+/// The factored joints of four trees of one shape. A solution reads all of it, so what can be left out is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Factors {
-    /// Of each limb: $\hat M^{-1}$.
-    inverse: Vec<[V6; 6]>,
+    /// Inverse masses of bodies on which nothing hangs, in the order of limbs.
+    leaves: Vec<Alone>,
+    /// $\hat M^{-1}$ of the others.
+    inner: Vec<[V6; 6]>,
     /// Of each row, in the order of limbs.
     rows: Vec<Row>,
-    /// Of each limb: D⁻¹.
-    answers: Vec<[V6; 6]>,
+    /// D⁻¹ of each limb with a joint, row by row.
+    answers: Vec<Lanes>,
+    /// Impulse of each row in this part of the step, and in all of them.
+    impulse: Vec<Lanes>,
+    sum: Vec<Lanes>,
+    masses: Vec<[V6; 6]>,
 }
 
 /// One row of a joint.
@@ -54,14 +60,8 @@ pub(super) struct Factors {
 struct Row {
     own: V6,
     parent: V6,
-    /// Row of Yᵀ.
-    y: V6,
     /// Row of G.
     g: V6,
-    /// The impulse so far.
-    impulse: Lanes,
-    /// That of all parts of the step.
-    sum: Lanes,
 }
 
 fn zero() -> Lanes {
@@ -131,51 +131,58 @@ fn inverse(a: &[V6; 6], n: usize) -> [V6; 6] {
     out
 }
 
-/// Mass and inertia of four bodies as they are alone, and their inverses.
+/// Inverse mass and inertia of four bodies as they are alone: 1/m, and I⁻¹ in world axes (xx, yy, zz, xy, xz, yz).
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Alone {
-    pub(super) mass: Lanes,
     pub(super) inv_mass: Lanes,
-    /// World axes.
-    pub(super) inertia: [[Lanes; 3]; 3],
-    pub(super) inv_inertia: [[Lanes; 3]; 3],
+    pub(super) inv_inertia: V6,
 }
 
 impl Alone {
-    /// From 1/m and I⁻¹ (xx, yy, zz, xy, xz, yz).
-    pub(super) fn new(inv_mass: Lanes, i: [Lanes; 6]) -> Self {
-        let inv_inertia = [[i[0], i[3], i[4]], [i[3], i[1], i[5]], [i[4], i[5], i[2]]];
-        let minor = |a: usize, b: usize, c: usize, d: usize| {
-            inv_inertia[a][c] * inv_inertia[b][d] - inv_inertia[a][d] * inv_inertia[b][c]
-        };
-        let (xx, xy, xz) = (minor(1, 2, 1, 2), -minor(1, 2, 0, 2), minor(1, 2, 0, 1));
-        let (yy, yz, zz) = (minor(0, 2, 0, 2), -minor(0, 2, 0, 1), minor(0, 1, 0, 1));
-        let det = i[0] * xx + i[3] * xy + i[4] * xz;
-        let s = Lanes::ONE / det;
-        let inertia = [[s * xx, s * xy, s * xz], [s * xy, s * yy, s * yz], [s * xz, s * yz, s * zz]];
-        Self { mass: Lanes::ONE / inv_mass, inv_mass, inertia, inv_inertia }
-    }
-
-    fn block(mass: Lanes, inertia: &[[Lanes; 3]; 3]) -> [V6; 6] {
+    /// M.
+    fn mass(&self) -> [V6; 6] {
+        let [xx, yy, zz, xy, xz, yz] = self.inv_inertia;
+        let (a, b, c) = (yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy);
+        let s = Lanes::ONE / (xx * a + xy * b + xz * c);
+        let (d, e, f) = (xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy);
+        let inertia = [[s * a, s * b, s * c], [s * b, s * d, s * e], [s * c, s * e, s * f]];
         let mut out = [none(); 6];
         for i in 0..3 {
-            out[i][i] = mass;
+            out[i][i] = Lanes::ONE / self.inv_mass;
             out[3 + i][3..].copy_from_slice(&inertia[i]);
         }
         out
     }
+
+    /// M⁻¹ x.
+    #[inline(always)]
+    fn answer(&self, x: &V6) -> V6 {
+        let [xx, yy, zz, xy, xz, yz] = self.inv_inertia;
+        let m = self.inv_mass;
+        let row = |a: Lanes, b: Lanes, c: Lanes| c.mul_add(x[5], b.mul_add(x[4], a * x[3]));
+        [m * x[0], m * x[1], m * x[2], row(xx, xy, xz), row(xy, yy, yz), row(xz, yz, zz)]
+    }
+}
+
+/// A x.
+#[inline(always)]
+fn times(a: &[V6; 6], x: &V6) -> V6 {
+    std::array::from_fn(|k| dot6(&a[k], x))
 }
 
 impl Factors {
-    /// Room for trees of this shape.
+    /// Room for trees of this shape; all impulses are zero.
     pub(super) fn begin(&mut self, limbs: &[Limb]) {
-        self.inverse.clear();
-        self.inverse.resize(limbs.len(), [none(); 6]);
-        self.answers.clear();
-        self.answers.resize(limbs.len(), [none(); 6]);
         let rows = limbs.iter().map(|l| l.rows as usize).sum();
-        let blank = Row { own: none(), parent: none(), y: none(), g: none(), impulse: zero(), sum: zero() };
-        self.rows.clear();
-        self.rows.resize(rows, blank);
+        self.rows.resize(rows, Row { own: none(), parent: none(), g: none() });
+        for list in [&mut self.impulse, &mut self.sum] {
+            list.clear();
+            list.resize(rows, zero());
+        }
+        self.answers.resize(limbs.iter().map(|l| l.rows as usize * l.rows as usize).sum(), zero());
+        let leaves = limbs.iter().filter(|l| l.leaf).count();
+        self.leaves.resize(leaves, Alone { inv_mass: zero(), inv_inertia: none() });
+        self.inner.resize(limbs.len() - leaves, [none(); 6]);
     }
 
     /// Sets a row of the Jacobian: what multiplies the velocities of the body and of its parent.
@@ -184,38 +191,51 @@ impl Factors {
     }
 
     /// Eliminates from the leaves to the root.
-    pub(super) fn factor(&mut self, limbs: &[Limb], alone: &[Alone]) {
-        let mut masses: Vec<[V6; 6]> = alone.iter().map(|a| Alone::block(a.mass, &a.inertia)).collect();
-        let mut end = self.rows.len();
+    pub(super) fn factor(&mut self, limbs: &[Limb], alone: impl Iterator<Item = Alone>) {
+        let Self { leaves, inner, rows, answers, masses, .. } = self;
+        masses.clear();
+        let mut leaf = 0;
+        for (limb, alone) in limbs.iter().zip(alone) {
+            // A leaf gets no more mass.
+            masses.push(if limb.leaf { [none(); 6] } else { alone.mass() });
+            if limb.leaf {
+                leaves[leaf] = alone;
+                leaf += 1;
+            }
+        }
+        let (mut end, mut inside, mut last) = (rows.len(), inner.len(), answers.len());
         for (b, limb) in limbs.iter().enumerate().rev() {
-            self.inverse[b] = if limb.leaf {
-                Alone::block(alone[b].inv_mass, &alone[b].inv_inertia)
-            } else {
-                inverse(&masses[b], 6)
-            };
             let n = limb.rows as usize;
-            let rows = &mut self.rows[end - n..end];
-            end -= n;
-            let inv = &self.inverse[b];
-            for row in rows.iter_mut() {
-                row.y = std::array::from_fn(|k| dot6(&inv[k], &row.own));
+            let rows = &mut rows[end - n..end];
+            let answer = &mut answers[last - n * n..last];
+            (end, last) = (end - n, last - n * n);
+            let mut y = [none(); 6];
+            if limb.leaf {
+                leaf -= 1;
+                rows.iter().zip(&mut y).for_each(|(row, y)| *y = leaves[leaf].answer(&row.own));
+            } else {
+                inside -= 1;
+                inner[inside] = inverse(&masses[b], 6);
+                rows.iter().zip(&mut y).for_each(|(row, y)| *y = times(&inner[inside], &row.own));
             }
             let mut d = [none(); 6];
             for i in 0..n {
                 for j in 0..=i {
-                    d[i][j] = dot6(&rows[i].own, &rows[j].y);
+                    d[i][j] = dot6(&rows[i].own, &y[j]);
                     d[j][i] = d[i][j];
                 }
             }
-            let answer = inverse(&d, n);
-            self.answers[b] = answer;
+            let d = inverse(&d, n);
+            for i in 0..n {
+                answer[n * i..n * i + n].copy_from_slice(&d[i][..n]);
+            }
             if limb.parent == FREE {
                 continue;
             }
             for i in 0..n {
                 let mut g = none();
                 for j in 0..n {
-                    add6(&mut g, answer[i][j], &rows[j].parent);
+                    add6(&mut g, d[i][j], &rows[j].parent);
                 }
                 rows[i].g = g;
             }
@@ -230,92 +250,95 @@ impl Factors {
 
     /// Changes the velocities so that no row moves, and counts the impulses.
     pub(super) fn hold(&mut self, limbs: &[Limb], v: &mut [V6], room: &mut Vec<V6>) {
-        self.solve::<true>(limbs, v, room, |_, row, own, parent| {
-            let rate = dot6(&row.own, own);
-            -parent.map_or(rate, |parent| rate + dot6(&row.parent, parent))
-        });
+        self.solve(limbs, v, room, |_| zero());
+        let m = limbs.len();
+        let mut row = 0;
+        for (limb, lambda) in limbs.iter().zip(&room[m..2 * m]) {
+            for lambda in &lambda[..limb.rows as usize] {
+                self.impulse[row] += *lambda;
+                row += 1;
+            }
+        }
     }
 
     /// Moves, in place of velocities, that change the rows by the numbers given. Impulses are left alone.
     pub(super) fn change(&mut self, limbs: &[Limb], by: &[Lanes], x: &mut [V6], room: &mut Vec<V6>) {
         x.fill(none());
-        self.solve::<false>(limbs, x, room, |k, _, _, _| by[k]);
+        self.solve(limbs, x, room, |k| by[k]);
     }
 
+    /// Changes v so that A v has the rates asked for. `room` holds λ of the limbs afterwards, behind as many other numbers.
     #[inline(always)]
-    fn solve<const COUNT: bool>(
-        &mut self,
-        limbs: &[Limb],
-        v: &mut [V6],
-        room: &mut Vec<V6>,
-        asked: impl Fn(usize, &Row, &V6, Option<&V6>) -> Lanes,
-    ) {
+    fn solve(&self, limbs: &[Limb], v: &mut [V6], room: &mut Vec<V6>, asked: impl Fn(usize) -> Lanes) {
         let m = limbs.len();
+        // f from the children, then what it moves the body by, then x; λ.
         room.clear();
-        room.resize(3 * m, none());
-        let (f, rest) = room.split_at_mut(m);
-        let (s, x) = rest.split_at_mut(m);
-        let mut end = self.rows.len();
+        room.resize(2 * m, none());
+        let (f, lambda) = room.split_at_mut(m);
+        let Self { leaves, inner, rows, answers, .. } = self;
+        let (mut end, mut inside) = (rows.len(), inner.len());
         for (b, limb) in limbs.iter().enumerate().rev() {
             let n = limb.rows as usize;
-            let rows = &self.rows[end - n..end];
             end -= n;
-            let parent = (limb.parent != FREE).then(|| &v[limb.parent as usize]);
-            let own = &v[b];
-            for (k, (row, s)) in rows.iter().zip(&mut s[b]).enumerate() {
-                *s = asked(end + k, row, own, parent);
-            }
+            let rows = &rows[end..end + n];
+            let mut own = v[b];
             if !limb.leaf {
-                for (row, s) in rows.iter().zip(&mut s[b]) {
-                    *s -= dot6(&row.y, &f[b]);
-                }
+                inside -= 1;
+                f[b] = times(&inner[inside], &f[b]);
+                (0..6).for_each(|k| own[k] += f[b][k]);
+            }
+            let s = &mut lambda[b];
+            for (k, row) in rows.iter().enumerate() {
+                s[k] = asked(end + k) - dot6(&row.own, &own);
             }
             if limb.parent != FREE {
-                let to = &mut f[limb.parent as usize];
-                for (row, s) in rows.iter().zip(&s[b]) {
+                let (parent, to) = (&v[limb.parent as usize], &mut f[limb.parent as usize]);
+                for (row, s) in rows.iter().zip(s) {
+                    *s -= dot6(&row.parent, parent);
                     add6(to, *s, &row.g);
                 }
             }
         }
-        let mut first = 0;
+        let (mut first, mut at, mut leaf) = (0, 0, 0);
         for (b, limb) in limbs.iter().enumerate() {
             let n = limb.rows as usize;
-            let rows = &mut self.rows[first..first + n];
-            first += n;
-            let mut own = none();
-            if !limb.leaf {
-                for k in 0..6 {
-                    own[k] = dot6(&self.inverse[b][k], &f[b]);
-                }
-            }
-            for (i, row) in rows.iter_mut().enumerate() {
-                let mut lambda = zero();
+            let rows = &rows[first..first + n];
+            let answer = &answers[at..at + n * n];
+            (first, at) = (first + n, at + n * n);
+            let s = lambda[b];
+            let mut push = none();
+            for (i, row) in rows.iter().enumerate() {
+                let mut l = zero();
                 for j in 0..n {
-                    lambda = self.answers[b][i][j].mul_add(s[b][j], lambda);
+                    l = answer[n * i + j].mul_add(s[j], l);
                 }
                 if limb.parent != FREE {
-                    lambda -= dot6(&row.g, &x[limb.parent as usize]);
+                    l -= dot6(&row.g, &f[limb.parent as usize]);
                 }
-                if COUNT {
-                    row.impulse += lambda;
-                }
-                add6(&mut own, lambda, &row.y);
+                lambda[b][i] = l;
+                add6(&mut push, l, &row.own);
             }
-            x[b] = own;
-            for k in 0..6 {
-                v[b][k] += own[k];
-            }
+            let x = if limb.leaf {
+                leaf += 1;
+                leaves[leaf - 1].answer(&push)
+            } else {
+                let moved = times(&inner[inside], &push);
+                inside += 1;
+                std::array::from_fn(|k| f[b][k] + moved[k])
+            };
+            f[b] = x;
+            (0..6).for_each(|k| v[b][k] += x[k]);
         }
     }
 
     /// Adds the impulses of a part of the step to those of the whole.
     pub(super) fn add_up(&mut self) {
-        self.rows.iter_mut().for_each(|row| row.sum += row.impulse);
+        self.sum.iter_mut().zip(&self.impulse).for_each(|(sum, p)| *sum += *p);
     }
 
     /// The impulse of a row in all parts, per lane.
     pub(super) fn sum(&self, row: usize) -> [f64; 4] {
-        self.rows[row].sum.to_array()
+        self.sum[row].to_array()
     }
 }
 
@@ -394,10 +417,10 @@ mod tests {
                 .map(|b| {
                     let places = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
                     let at = |i: usize, j: usize| lanes(&|l| inv_mass[l][(6 * b + i, 6 * b + j)]);
-                    Alone::new(at(0, 0), places.map(|(i, j)| at(3 + i, 3 + j)))
+                    Alone { inv_mass: at(0, 0), inv_inertia: places.map(|(i, j)| at(3 + i, 3 + j)) }
                 })
                 .collect();
-            factors.factor(&limbs, &alone);
+            factors.factor(&limbs, alone.into_iter());
             let mut found: Vec<V6> =
                 (0..n).map(|b| std::array::from_fn(|k| lanes(&|l| v[l][6 * b + k]))).collect();
             factors.hold(&limbs, &mut found, &mut Vec::new());

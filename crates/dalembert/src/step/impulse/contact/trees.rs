@@ -53,6 +53,9 @@ struct Four {
     factors: Factors,
 }
 
+/// Rows of four trees: own block, then the parent's, each number in all lanes.
+type Blocks = Vec<[[f64; 4]; 12]>;
+
 /// All trees of a model, and those of a step.
 #[derive(Debug, Default)]
 pub(super) struct Trees {
@@ -72,6 +75,10 @@ pub(super) struct Trees {
     parts: f64,
     v: Vec<V6>,
     room: Vec<V6>,
+    by: Vec<Lanes>,
+    blocks: Blocks,
+    /// Joint forces of the step before, of one island.
+    last: Vec<[f64; 6]>,
 }
 
 /// The limbs of an island, if it is a tree that can be held here.
@@ -204,7 +211,18 @@ impl Trees {
                 let mut four = self.spare.pop().unwrap_or_default();
                 four.shape = shape_of(&self.trees, group[0]);
                 four.islands = std::array::from_fn(|l| group.get(l).copied().unwrap_or(NONE));
-                four.load(&self.shapes, &self.trees, model, state, own, bodies, &body, part, &mut self.ties);
+                four.load(
+                    &self.shapes,
+                    &self.trees,
+                    model,
+                    state,
+                    own,
+                    bodies,
+                    &body,
+                    part,
+                    &mut self.ties,
+                    &mut self.blocks,
+                );
                 self.fours.push(four);
             }
         }
@@ -282,8 +300,7 @@ impl Trees {
         length: f64,
         report: &mut StepReport,
     ) {
-        let Self { shapes, trees, fours, v, room, .. } = self;
-        let mut by = Vec::new();
+        let Self { shapes, trees, fours, v, room, by, .. } = self;
         for four in fours {
             let limbs = &shapes[four.shape as usize];
             let rows = limbs.iter().map(|l| l.rows as usize).sum();
@@ -291,7 +308,7 @@ impl Trees {
             let gap = loop {
                 by.clear();
                 by.resize(rows, Lanes::ZERO);
-                let worst = four.measure(trees, limbs, model, state, own, h, &mut by);
+                let worst = four.measure(trees, limbs, model, state, own, h, by);
                 // A gap that is not a number is not closed by more of them.
                 if !(worst > CLOSED * length) || rounds == MOST_ROUNDS {
                     break worst;
@@ -299,7 +316,7 @@ impl Trees {
                 rounds += 1;
                 v.clear();
                 v.resize(limbs.len(), [Lanes::ZERO; 6]);
-                four.factors.change(limbs, &by, v, room);
+                four.factors.change(limbs, by, v, room);
                 for (l, &i) in four.islands[..four.lanes()].iter().enumerate() {
                     let Some(tree) = &trees[i as usize] else { continue };
                     for (x, node) in v.iter().zip(&tree.nodes) {
@@ -343,11 +360,12 @@ impl Four {
         body: impl Fn(u32, u32) -> u32,
         part: f64,
         ties: &mut Vec<Tie>,
+        blocks: &mut Blocks,
     ) {
         let limbs = &shapes[self.shape as usize];
         let rows: usize = limbs.iter().map(|l| l.rows as usize).sum();
-        // Blocks of all lanes: own, then parent, row by row.
-        let mut blocks = vec![[[0.0f64; 4]; 12]; rows];
+        blocks.clear();
+        blocks.resize(rows, [[0.0; 4]; 12]);
         self.bodies.clear();
         self.bodies.resize(limbs.len(), [NONE; 4]);
         let lanes = self.lanes();
@@ -400,11 +418,10 @@ impl Four {
         }
         let alone = self.bodies.iter().map(|which| {
             let b = which.map(|i| &bodies[i as usize]);
-            let inertia = std::array::from_fn(|k| Lanes::new(b.map(|b| b.inv_inertia.as_flattened()[k])));
-            Alone::new(Lanes::new(b.map(|b| b.moved[3])), inertia)
+            let inv_inertia = std::array::from_fn(|k| Lanes::new(b.map(|b| b.inv_inertia.as_flattened()[k])));
+            Alone { inv_mass: Lanes::new(b.map(|b| b.moved[3])), inv_inertia }
         });
-        let alone: Vec<Alone> = alone.collect();
-        self.factors.factor(limbs, &alone);
+        self.factors.factor(limbs, alone);
     }
 
     /// −C of all rows; returns the worst of them.
@@ -453,20 +470,38 @@ impl ContactWork {
         }
     }
 
-    /// Velocities without contacts and joints, and inverse masses, of the bodies of trees.
-    pub(super) fn load_trees(&mut self, model: &Model, state: &State, h: f64) {
+    /// Velocities without contacts and joints, and inverse masses, of the bodies of trees. Where joint forces of the step
+    /// before would make light links swing too fast for the step, the bodies have more inertia, E, and keep their momentum:
+    /// (M + E) v⁺ = M v + h F + …, as without contact (see `System::stiffen_by`).
+    pub(super) fn load_trees(&mut self, model: &Model, state: &State, h: f64, own: &mut ImpulseWork) {
+        let mut last = std::mem::take(&mut self.trees.last);
         for &island in &self.trees.list {
-            let cluster = self.clusters[island as usize];
-            for slot in (cluster.first / 6) as usize..((cluster.first + cluster.len) / 6) as usize {
+            let first = self.clusters[island as usize].first as usize / 6;
+            own.system.enter(std::mem::take(&mut own.islands[island as usize]), Keep::All);
+            let s = &mut own.system;
+            s.load_poses(model, &state.q, 0..s.island.nodes.len());
+            last.clear();
+            last.extend((0..s.island.members.len()).map(|c| s.island.lambda(&state.lambda, c)));
+            let stiff = s.stiffen_by(model, &last, &state.broken, h);
+            for n in 0..s.island.nodes.len() {
+                let slot = first + n;
                 let k = self.place[slot] / 6;
-                let inertia = model.rigid.world_inv_inertia(&state.q, k);
+                let mut inertia = model.rigid.world_inv_inertia(&state.q, k);
+                let mut w = triple(&state.v, 2 * k + 1);
+                if stiff && let Some(inverse) = s.inertia[n].angular.try_inverse() {
+                    w = inverse * (model.rigid.world_inertia(&state.q, k) * w);
+                    inertia = inverse;
+                    set_triple(&mut self.start, 2 * slot + 1, &w);
+                }
                 let mass = model.rigid.inv_mass[k];
                 self.field.inverse[slot] = Inverse { mass, inertia };
                 let v = triple(&state.v, 2 * k) + h * mass * triple(&self.f_free, 2 * k);
-                let w = triple(&state.v, 2 * k + 1) + h * (inertia * triple(&self.f_free, 2 * k + 1));
+                let w = w + h * (inertia * triple(&self.f_free, 2 * k + 1));
                 set_triple(&mut self.field.x, 2 * slot, &v);
                 set_triple(&mut self.field.x, 2 * slot + 1, &w);
             }
+            own.islands[island as usize] = own.system.leave();
         }
+        self.trees.last = last;
     }
 }
