@@ -17,6 +17,10 @@
 //! costs nothing near the answer, and a robot that is held more often than it has dofs does not leave it for a large change
 //! that makes a small difference; 10⁻⁸ W is tried next. One small system, not symmetric where something slips, gives Δp;
 //! steps follow until the law holds, and if they do not get there the rounds have their turn from where the steps began.
+//!
+//! A robot that is held more often than it has dofs creeps at points whose impulse is as large across as friction lets it be:
+//! slower than the tolerance, so that the signs of rounding say whether they stick. Held, they would ask for impulses outside
+//! their cones. So what was on the rim slips on at first, and what leaves its cone by a step slips in the next try of it.
 
 use super::dense::{Dense, dot};
 use super::direct::STIFF;
@@ -30,6 +34,9 @@ const PATIENCE: u32 = 2;
 
 /// W over the softness of steps that shy away from large changes.
 const SHY: f64 = 1e4;
+
+/// Times that points which leave their cones are let slip.
+const LET_SLIP: u32 = 4;
 
 /// Part of the tolerance at which no further step is made.
 const POLISHED: f64 = 1e-4;
@@ -55,6 +62,8 @@ pub(super) struct Swift {
     A: Vec<f64>,
     y: Vec<f64>,
     start: Vec<f64>,
+    /// Units that slip though they seem to stick.
+    slips: Vec<bool>,
     kept: Vec<f64>,
 }
 
@@ -67,6 +76,9 @@ impl Dense {
         swift.start.clear();
         swift.start.extend_from_slice(&self.p);
         for stiff in [SHY, STIFF] {
+            // What slipped before slips on, unless that proves wrong.
+            swift.slips.clear();
+            swift.slips.extend((0..self.units.len()).map(|i| self.on_rim(parts, i)));
             if self.go_along(parts, swift, stiff) {
                 return true;
             }
@@ -87,6 +99,7 @@ impl Dense {
                 self.polish(parts, swift);
                 return true;
             }
+            swift.slips.fill(false);
             if self.left < 0.5 * best {
                 (best, patience) = (self.left, PATIENCE);
             } else {
@@ -116,11 +129,22 @@ impl Dense {
     }
 
     /// A step and the projection onto the sets, with what is `left` there; false if the system is singular.
+    ///
+    /// A point that seems to stick and by the step would leave its cone slips: the step is made again with that known.
     fn step_once(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64) -> bool {
-        self.choose_ways(parts, stiff, &mut swift.ways);
-        self.velocities_of_p();
-        if !self.step_ways(swift) {
-            return false;
+        let from = std::mem::take(&mut self.p);
+        for _ in 0..=LET_SLIP {
+            self.p.clear();
+            self.p.extend_from_slice(&from);
+            self.velocities_of_p();
+            let stick = self.choose_ways(parts, stiff, swift);
+            self.velocities_of_p();
+            if !self.step_ways(swift) {
+                return false;
+            }
+            if !stick || !self.leave_cones(parts, swift) {
+                break;
+            }
         }
         for i in 0..self.units.len() {
             let (unit, at) = self.units[i];
@@ -132,8 +156,35 @@ impl Dense {
         true
     }
 
-    /// Who parts, sticks and slips; p becomes what the steps start from.
-    fn choose_ways(&mut self, parts: &Parts, stiff: f64, ways: &mut Vec<Way>) {
+    /// True if the impulse of a unit is as far across as friction lets it be.
+    fn on_rim(&self, parts: &Parts, i: usize) -> bool {
+        let Unit::Cone(k) = self.units[i].0 else { return false };
+        let (c, p) = (&parts.contacts[k], self.of(&self.p, i));
+        let normal = c.normal.dot(&p);
+        normal > 0.0 && (p - normal * c.normal).norm() >= c.friction * normal * (1.0 - 1e-9)
+    }
+
+    /// Marks the points that stick outside their cones; true if there is a new one.
+    fn leave_cones(&self, parts: &Parts, swift: &mut Swift) -> bool {
+        let mut any = false;
+        for (i, &(unit, _)) in self.units.iter().enumerate() {
+            if let Unit::Cone(k) = unit
+                && !swift.slips[i]
+            {
+                let (c, p) = (&parts.contacts[k], self.of(&self.p, i));
+                let normal = c.normal.dot(&p);
+                let out = normal > 0.0 && (p - normal * c.normal).norm() > c.friction * normal * (1.0 + 1e-9);
+                swift.slips[i] = out;
+                any |= out;
+            }
+        }
+        any
+    }
+
+    /// Who parts, sticks and slips; p becomes what the steps start from. True if something sticks.
+    fn choose_ways(&mut self, parts: &Parts, stiff: f64, swift: &mut Swift) -> bool {
+        let Swift { ways, slips, .. } = swift;
+        let mut sticks = false;
         ways.clear();
         for i in 0..self.units.len() {
             let (unit, at) = self.units[i];
@@ -157,10 +208,11 @@ impl Dense {
                     } else if mu == 0.0 {
                         new = n.dot(&p).max(0.0) * n;
                         way(*n, *n, softness);
-                    } else if size <= mu * normal {
+                    } else if size <= mu * normal && !slips[i] {
+                        sticks = true;
                         (0..3).for_each(|k| way(Vec3::ith(k, 1.0), Vec3::ith(k, 1.0), softness));
                     } else {
-                        let (t, pressed) = (side / size, n.dot(&p).max(0.0));
+                        let (t, pressed) = (side / size.max(f64::MIN_POSITIVE), n.dot(&p).max(0.0));
                         let rim = n + mu * t;
                         new = pressed * rim;
                         way(rim, *n, softness);
@@ -184,6 +236,7 @@ impl Dense {
             }
             (0..Self::dim(unit)).for_each(|r| self.p[at + r] = new[r]);
         }
+        sticks
     }
 
     /// p += Δp; false if the system is singular.
