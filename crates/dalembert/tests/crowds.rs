@@ -184,6 +184,51 @@ fn limits_hold_in_heaps() {
     assert!(held < 0.33, "{held}");
 }
 
+/// Boxes that stand on the floor and carry a wheel on an upright axle: half of the axles have a motor of at most 0.05 N·m that
+/// wants 5 rad/s, half turn at 5 rad/s against a dry friction of 0.02 N·m. The wheels have ½ m r² = 0.005 kg·m².
+#[test]
+fn motors_and_dry_friction_act_in_heaps() {
+    let settings = Impulse { friction: 0.8, ..Impulse::default() };
+    let mut s = Scene { method: Method::Impulse(settings), dt: 0.01, ..Scene::default() };
+    s.add(Ground::default());
+    let count = 90u32;
+    for k in 0..count {
+        let (x, y) = (f64::from(k % 10), f64::from(k / 10));
+        let (base, wheel) = (format!("base{k}"), format!("wheel{k}"));
+        let shape = Shape::Box { size: Vec3::new(0.3, 0.3, 0.2) };
+        s.add(RigidBody::new(&base, shape).mass(5.0).at([x, y, 0.1]));
+        let shape = Shape::Cylinder { radius: 0.1, length: 0.05 };
+        let driven = k % 2 == 0;
+        let spin = if driven { 0.0 } else { 5.0 };
+        s.add(RigidBody::new(&wheel, shape).mass(1.0).at([x, y, 0.25]).angular_velocity([0.0, 0.0, spin]));
+        let axle = JointItem::new(format!("axle{k}"), JointType::Hinge, &base, &wheel);
+        let axle = axle.anchor([x, y, 0.25]).axis([0.0, 0.0, 1.0]);
+        s.add(if driven {
+            axle.motor(Motor::Velocity { target: 5.0, max: 0.05 })
+        } else {
+            JointItem { friction: 0.02, ..axle }
+        });
+    }
+    let mut sim = s.build().unwrap();
+    let rates = |sim: &Simulation| {
+        let rate = |k: u32| {
+            let w = Quantity::parse(&sim.model, &format!("wheel{k}.wz")).unwrap();
+            w.value(&sim.model, &sim.state)
+        };
+        [rate(0), rate(88), rate(1), rate(89)]
+    };
+    // Rates at 0.2 s and 3 s: τ t/I and 5 rad/s; 5 rad/s − τ t/I and none.
+    for (steps, wanted) in [(20, [2.0, 2.0, 4.2, 4.2]), (280, [5.0, 5.0, 0.0, 0.0])] {
+        for _ in 0..steps {
+            let report = sim.step().unwrap();
+            assert!(report.contacts > 300 && report.iterations == HEAP_SWEEPS, "{report:?}");
+        }
+        for (found, wanted) in rates(&sim).into_iter().zip(wanted) {
+            assert!((found - wanted).abs() < 1e-3, "{found} instead of {wanted}");
+        }
+    }
+}
+
 /// Trays on chains of light links, with cubes on them: a link swings across the pull of its chain far faster than the step
 /// can follow, which must not shake the trays.
 #[test]
