@@ -448,15 +448,30 @@ impl ContactWork {
         let mut sweeps = 0;
         let mut moved = f64::INFINITY;
         // A few plain ones: most islands know their impulses from the step before.
+        let mut least = moved;
         while moved > tolerance && sweeps < most.min(PLAIN) {
             moved = sweep(contacts, spins, &mut x, sweeps % 2 == 1);
             sweeps += 1;
+            if !(moved <= ASTRAY * least) {
+                // They grow without end: back to nothing, from where others may try.
+                for c in contacts.iter_mut() {
+                    field.push(&mut x, c, &-c.impulse);
+                    c.impulse = Vec3::zeros();
+                    if c.spin != NONE {
+                        let spin = &mut spins[c.spin as usize];
+                        field.push_turn(&mut x, c, &-spin.impulse);
+                        spin.impulse = Vec3::zeros();
+                    }
+                }
+                break;
+            }
+            least = least.min(moved);
         }
         let turn = |c: &Contact, spins: &[Spin]| match c.spin {
             NONE => Vec3::zeros(),
             k => spins[k as usize].impulse,
         };
-        let mut least = moved;
+        least = moved;
         if moved > tolerance {
             mixer.begin(contacts.len());
             best.clear();

@@ -139,16 +139,30 @@ impl ContactWork {
         self.contacts[range].iter().map(|c| [c.impulse, spin(c)]).collect()
     }
 
-    /// Impulses take new values, and velocities go with them.
+    /// Impulses take new values, and velocities go with them: those of bodies by themselves from the start, since impulses that
+    /// were not solved may be so large that differences leave nothing but their rounding.
     fn set_impulses(&mut self, range: Range<usize>, new: &[[Vec3; 2]]) {
         let mut x = std::mem::take(&mut self.field.x);
-        for (c, [p, s]) in self.contacts[range].iter_mut().zip(new) {
+        for (c, [p, s]) in self.contacts[range.clone()].iter_mut().zip(new) {
             self.field.push(&mut x, c, &(p - c.impulse));
             c.impulse = *p;
             if c.spin != NONE {
                 let spin = &mut self.spins[c.spin as usize];
                 self.field.push_turn(&mut x, c, &(s - spin.impulse));
                 spin.impulse = *s;
+            }
+        }
+        let contacts = &self.contacts[range];
+        for side in contacts.iter().flat_map(|c| &c.sides) {
+            if let Side::Loose(at) = *side {
+                let own = at as usize..at as usize + 6;
+                x[own.clone()].copy_from_slice(&self.free[own]);
+            }
+        }
+        for (c, [p, s]) in contacts.iter().zip(new) {
+            self.field.push_loose(&mut x, c, p);
+            if c.spin != NONE {
+                self.field.push_turn_loose(&mut x, c, s);
             }
         }
         self.field.x = x;
