@@ -51,6 +51,8 @@ struct Way {
     along: [f64; 3],
     test: [f64; 3],
     softness: f64,
+    /// This and the next two are the three axes of the unit.
+    first_of_three: bool,
 }
 
 /// Buffers.
@@ -208,7 +210,8 @@ impl Dense {
                     let side = y - normal * n;
                     let size = side.norm();
                     let mut way = |along: Vec3, test: Vec3, softness: f64| {
-                        ways.push(Way { at, dim: 3, along: along.into(), test: test.into(), softness });
+                        let (along, test) = (along.into(), test.into());
+                        ways.push(Way { at, dim: 3, along, test, softness, first_of_three: false });
                     };
                     if mu * size <= -normal || (mu == 0.0 && normal <= 0.0) {
                         new = Vec3::zeros();
@@ -217,7 +220,12 @@ impl Dense {
                         way(*n, *n, softness);
                     } else if size <= mu * normal && !slips[i] {
                         sticks = true;
-                        (0..3).for_each(|k| way(Vec3::ith(k, 1.0), Vec3::ith(k, 1.0), softness));
+                        for k in 0..3 {
+                            let mut axis = [0.0; 3];
+                            axis[k] = 1.0;
+                            let first_of_three = k == 0;
+                            ways.push(Way { at, dim: 3, along: axis, test: axis, softness, first_of_three });
+                        }
                     } else {
                         let (t, pressed) = (side / size.max(f64::MIN_POSITIVE), n.dot(&p).max(0.0));
                         let rim = n + mu * t;
@@ -236,7 +244,7 @@ impl Dense {
                     if new.x == y {
                         new.x = p.x;
                         let one = [1.0, 0.0, 0.0];
-                        ways.push(Way { at, dim: 1, along: one, test: one, softness });
+                        ways.push(Way { at, dim: 1, along: one, test: one, softness, first_of_three: false });
                     }
                 }
                 Unit::Spin(_) => {}
@@ -258,19 +266,26 @@ impl Dense {
             }
         }
         let wide = width(r);
-        A.clear();
         A.resize(r * wide, 0.0);
         for (i, (way, V)) in ways.iter().zip(V.chunks_exact(n)).enumerate() {
             let row = &mut A[i * wide..(i + 1) * wide];
-            for (a, other) in row.iter_mut().zip(&*ways) {
-                let (c, at) = (&other.along, other.at);
-                *a = match other.dim {
+            let mut j = 0;
+            while j < r {
+                let (c, at) = (&ways[j].along, ways[j].at);
+                if ways[j].first_of_three {
+                    row[j..j + 3].copy_from_slice(&V[at..at + 3]);
+                    j += 3;
+                    continue;
+                }
+                row[j] = match ways[j].dim {
                     1 => c[0] * V[at],
                     _ => c[0] * V[at] + c[1] * V[at + 1] + c[2] * V[at + 2],
                 };
+                j += 1;
             }
             row[i] += way.softness;
             row[r] = -(0..way.dim).map(|k| way.test[k] * self.u[way.at + k]).sum::<f64>();
+            row[r + 1..].fill(0.0);
         }
         if !eliminate(A, r, y) {
             return false;
