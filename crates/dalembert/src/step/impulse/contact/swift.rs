@@ -22,8 +22,9 @@
 //! slower than the tolerance, so that the signs of rounding say whether they stick. Held, they would ask for impulses outside
 //! their cones. So what was on the rim slips on at first, and what leaves its cone by a step slips in the next try of it.
 
-use super::dense::{Dense, dot};
+use super::dense::{Dense, add, dot};
 use super::direct::STIFF;
+use super::lanes::Lanes;
 use super::units::{Parts, Unit};
 use crate::math::Vec3;
 
@@ -50,6 +51,8 @@ struct Way {
     along: [f64; 3],
     test: [f64; 3],
     softness: f64,
+    /// This and the next two are the three axes of the unit.
+    first_of_three: bool,
 }
 
 /// Buffers.
@@ -58,10 +61,11 @@ pub(super) struct Swift {
     ways: Vec<Way>,
     /// Tests times W, row by row.
     V: Vec<f64>,
-    /// The matrix, and behind each row its right-hand side.
+    /// The matrix, and behind each row its right-hand side; rows begin at multiples of four.
     A: Vec<f64>,
     y: Vec<f64>,
     start: Vec<f64>,
+    from: Vec<f64>,
     /// Units that slip though they seem to stick.
     slips: Vec<bool>,
     kept: Vec<f64>,
@@ -128,17 +132,22 @@ impl Dense {
         }
     }
 
-    /// A step and the projection onto the sets, with what is `left` there; false if the system is singular.
+    /// A step from p, whose velocities u are known, and the projection onto the sets, with what is `left` there; false if
+    /// the system is singular.
     ///
     /// A point that seems to stick and by the step would leave its cone slips: the step is made again with that known.
     fn step_once(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64) -> bool {
-        let from = std::mem::take(&mut self.p);
-        for _ in 0..=LET_SLIP {
-            self.p.clear();
-            self.p.extend_from_slice(&from);
-            self.velocities_of_p();
+        swift.from.clear();
+        swift.from.extend_from_slice(&self.p);
+        for again in 0..=LET_SLIP {
+            if again > 0 {
+                self.p.copy_from_slice(&swift.from);
+                self.velocities_of_p();
+            }
             let stick = self.choose_ways(parts, stiff, swift);
-            self.velocities_of_p();
+            if self.p != swift.from {
+                self.velocities_of_p();
+            }
             if !self.step_ways(swift) {
                 return false;
             }
@@ -201,7 +210,8 @@ impl Dense {
                     let side = y - normal * n;
                     let size = side.norm();
                     let mut way = |along: Vec3, test: Vec3, softness: f64| {
-                        ways.push(Way { at, dim: 3, along: along.into(), test: test.into(), softness });
+                        let (along, test) = (along.into(), test.into());
+                        ways.push(Way { at, dim: 3, along, test, softness, first_of_three: false });
                     };
                     if mu * size <= -normal || (mu == 0.0 && normal <= 0.0) {
                         new = Vec3::zeros();
@@ -210,7 +220,12 @@ impl Dense {
                         way(*n, *n, softness);
                     } else if size <= mu * normal && !slips[i] {
                         sticks = true;
-                        (0..3).for_each(|k| way(Vec3::ith(k, 1.0), Vec3::ith(k, 1.0), softness));
+                        for k in 0..3 {
+                            let mut axis = [0.0; 3];
+                            axis[k] = 1.0;
+                            let first_of_three = k == 0;
+                            ways.push(Way { at, dim: 3, along: axis, test: axis, softness, first_of_three });
+                        }
                     } else {
                         let (t, pressed) = (side / size.max(f64::MIN_POSITIVE), n.dot(&p).max(0.0));
                         let rim = n + mu * t;
@@ -229,7 +244,7 @@ impl Dense {
                     if new.x == y {
                         new.x = p.x;
                         let one = [1.0, 0.0, 0.0];
-                        ways.push(Way { at, dim: 1, along: one, test: one, softness });
+                        ways.push(Way { at, dim: 1, along: one, test: one, softness, first_of_three: false });
                     }
                 }
                 Unit::Spin(_) => {}
@@ -247,19 +262,30 @@ impl Dense {
         for (way, V) in ways.iter().zip(V.chunks_exact_mut(n)) {
             V.fill(0.0);
             for k in (0..way.dim).filter(|k| way.test[*k] != 0.0) {
-                let W = &self.W[(way.at + k) * n..][..n];
-                V.iter_mut().zip(W).for_each(|(v, w)| *v += way.test[k] * w);
+                add(V, way.test[k], &self.W[(way.at + k) * n..][..n]);
             }
         }
-        let wide = r + 1;
+        let wide = width(r);
         A.resize(r * wide, 0.0);
         for (i, (way, V)) in ways.iter().zip(V.chunks_exact(n)).enumerate() {
             let row = &mut A[i * wide..(i + 1) * wide];
-            for (a, other) in row.iter_mut().zip(&*ways) {
-                *a = (0..other.dim).map(|k| other.along[k] * V[other.at + k]).sum();
+            let mut j = 0;
+            while j < r {
+                let (c, at) = (&ways[j].along, ways[j].at);
+                if ways[j].first_of_three {
+                    row[j..j + 3].copy_from_slice(&V[at..at + 3]);
+                    j += 3;
+                    continue;
+                }
+                row[j] = match ways[j].dim {
+                    1 => c[0] * V[at],
+                    _ => c[0] * V[at] + c[1] * V[at + 1] + c[2] * V[at + 2],
+                };
+                j += 1;
             }
             row[i] += way.softness;
             row[r] = -(0..way.dim).map(|k| way.test[k] * self.u[way.at + k]).sum::<f64>();
+            row[r + 1..].fill(0.0);
         }
         if !eliminate(A, r, y) {
             return false;
@@ -271,9 +297,16 @@ impl Dense {
     }
 }
 
+/// Numbers of a row of n unknowns with its right-hand side.
+fn width(n: usize) -> usize {
+    (n + 1).next_multiple_of(4)
+}
+
 /// y ← A⁻¹ b of rows with b behind them, by elimination with row exchanges; false if A is singular.
+///
+/// Rows are worked on by whole fours: what lies before the pivot within its four is not read again.
 fn eliminate(A: &mut [f64], n: usize, y: &mut Vec<f64>) -> bool {
-    let wide = n + 1;
+    let wide = width(n);
     for k in 0..n {
         let mut pivot = k;
         for i in k + 1..n {
@@ -289,16 +322,19 @@ fn eliminate(A: &mut [f64], n: usize, y: &mut Vec<f64>) -> bool {
             return false;
         }
         let (above, below) = A.split_at_mut((k + 1) * wide);
+        let own = &mut above[k * wide..];
         if pivot != k {
             let at = (pivot - k - 1) * wide;
-            above[k * wide + k..].swap_with_slice(&mut below[at + k..at + wide]);
+            own.swap_with_slice(&mut below[at..at + wide]);
         }
-        let top = &above[k * wide + k..];
-        let scale = 1.0 / top[0];
+        let scale = 1.0 / own[k];
+        let top = &own.as_chunks::<4>().0[k / 4..];
         for row in below.chunks_exact_mut(wide) {
-            let factor = scale * row[k];
+            let factor = -scale * row[k];
             if factor != 0.0 {
-                row[k..].iter_mut().zip(top).for_each(|(a, t)| *a -= factor * t);
+                for (a, t) in row.as_chunks_mut::<4>().0[k / 4..].iter_mut().zip(top) {
+                    *a = Lanes::splat(factor).mul_add(Lanes::from(*t), Lanes::from(*a)).to_array();
+                }
             }
         }
     }
@@ -326,7 +362,24 @@ mod tests {
             let left: f64 = (0..3).map(|j| a[i][j] * y[j]).sum::<f64>() - b[i];
             assert!(left.abs() < 1e-14, "{i} {left}");
         }
-        let mut singular = vec![1.0, 2.0, 1.0, 2.0, 4.0, 1.0];
+        let mut singular = vec![1.0, 2.0, 1.0, 0.0, 2.0, 4.0, 1.0, 0.0];
         assert!(!eliminate(&mut singular, 2, &mut y));
+        // All lengths of the last four; columns in another order make exchanges.
+        for n in 1..14 {
+            let a = |i: usize, j: usize| {
+                ((3 * i + 7 * j + i * j) as f64).sin() + if (i + 1) % n == j { 3.0 } else { 0.0 }
+            };
+            let b = |i: usize| (i as f64).cos();
+            let mut rows = vec![0.0; n * width(n)];
+            for (i, row) in rows.chunks_exact_mut(width(n)).enumerate() {
+                (0..n).for_each(|j| row[j] = a(i, j));
+                row[n] = b(i);
+            }
+            assert!(eliminate(&mut rows, n, &mut y), "{n}");
+            for i in 0..n {
+                let left: f64 = (0..n).map(|j| a(i, j) * y[j]).sum::<f64>() - b(i);
+                assert!(left.abs() < 1e-12, "{n} {i} {left}");
+            }
+        }
     }
 }
