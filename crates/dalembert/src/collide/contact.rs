@@ -178,6 +178,19 @@ pub trait HessianSink {
             }
         }
     }
+
+    /// Adds W_i W_j N at every two of at most four rising `blocks`: one contact with these weights.
+    fn add_contact(&mut self, blocks: &[u32], weights: &[f64], N: &Sym3) {
+        let (mut patch, mut k) = ([[0.0; 6]; 10], 0);
+        for i in 0..weights.len() {
+            for j in 0..=i {
+                let w = weights[i] * weights[j];
+                patch[k] = N.map(|N| w * N);
+                k += 1;
+            }
+        }
+        self.add_patch(blocks, &patch[..k]);
+    }
 }
 
 impl<F: FnMut(u32, u32, &Sym3)> HessianSink for F {
@@ -416,10 +429,17 @@ impl ContactSet {
                 }
             } else {
                 open = None;
-                let (blocks, weights, count) = scattered(surface, c);
                 let block = self.blocks.len() as u32;
-                self.blocks.extend_from_slice(&blocks[..count]);
-                self.weights.extend_from_slice(&weights[..count]);
+                let count = if let Some((blocks, weights, count)) = of_points(surface, c) {
+                    self.blocks.extend_from_slice(&blocks[..count]);
+                    self.weights.extend_from_slice(&weights[..count]);
+                    count
+                } else {
+                    let (blocks, weights, count) = scattered(surface, c);
+                    self.blocks.extend_from_slice(&blocks[..count]);
+                    self.weights.extend_from_slice(&weights[..count]);
+                    count
+                };
                 let k = k as u32;
                 self.runs.push(Run { first: k, end: k, block, count: count as u32, weight: place });
             }
@@ -512,8 +532,7 @@ impl ContactSet {
             match (run.count, N.len()) {
                 (8, 2..) => self.affine_patch::<8, 36>(run, N, sink),
                 (4, 2..) => self.affine_patch::<4, 10>(run, N, sink),
-                // Most contacts of points have four blocks: a small patch is soon filled.
-                (..=4, _) => self.patch::<10>(run, N, sink),
+                (..=4, 1) => sink.add_contact(self.run_blocks(run), self.run_weights(run, run.first), &N[0]),
                 _ => self.patch::<{ MOST * (MOST + 1) / 2 }>(run, N, sink),
             }
         }
@@ -581,6 +600,31 @@ fn nearly_parallel(v: &[u32; 4], x: &[Vec3]) -> bool {
     let [a, b, c, d] = v.map(|i| x[i as usize]);
     let (e, f) = (b - a, d - c);
     e.cross(&f).norm_squared() < 4e-3 * e.norm_squared() * f.norm_squared()
+}
+
+/// Blocks and weights of a contact whose vertices follow one block each or none, rising; none for other contacts.
+fn of_points(surface: &Surface, c: &Contact) -> Option<([u32; 4], [f64; 4], usize)> {
+    let (mut blocks, mut weights, mut count) = ([0; 4], [0.0; 4], 0);
+    for (&v, &w) in c.vertices.iter().zip(&c.weights).filter(|(_, w)| **w != 0.0) {
+        let map = &surface.maps[v as usize];
+        if map.n > 1 {
+            return None;
+        }
+        if map.n == 0 {
+            continue;
+        }
+        let mut at = count;
+        while at > 0 && blocks[at - 1] > map.first_block {
+            (blocks[at], weights[at]) = (blocks[at - 1], weights[at - 1]);
+            at -= 1;
+        }
+        if at > 0 && blocks[at - 1] == map.first_block {
+            return None;
+        }
+        (blocks[at], weights[at]) = (map.first_block, w * map.w[0]);
+        count += 1;
+    }
+    Some((blocks, weights, count))
 }
 
 /// Blocks and weights of a contact whose vertices follow blocks of their own, rising, equal blocks merged.

@@ -40,7 +40,11 @@ impl VertexMap {
     /// Position for the flat unknowns `z`; `None` for a prescribed vertex.
     pub fn position(&self, z: &[f64]) -> Option<Vec3> {
         let first = self.first_block as usize;
-        (self.n > 0).then(|| (0..self.n as usize).map(|j| self.w[j] * triple(z, first + j)).sum())
+        match self.n {
+            0 => None,
+            1 => Some(self.w[0] * triple(z, first)),
+            n => Some((0..n as usize).map(|j| self.w[j] * triple(z, first + j)).sum()),
+        }
     }
 }
 

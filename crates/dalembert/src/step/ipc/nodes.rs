@@ -44,6 +44,11 @@ pub(super) struct Nodes {
     lower_columns: Vec<u32>,
     lower_place: Vec<u32>,
     lower: Vec<Columns>,
+    /// Places of L^T in L, and those that contacts were added to.
+    lower_of: Vec<u32>,
+    touched: Vec<u32>,
+    /// L^T and L are `bare` but for the touched places.
+    copied: bool,
     /// L^T and D without contacts, and a place for what is held.
     bare: Vec<Columns>,
     inverse: Vec<Columns>,
@@ -149,6 +154,7 @@ impl Nodes {
     /// False if the blocks are not those of the last time.
     fn fill(&mut self, model: &Model, potential: &Potential) -> bool {
         self.bare.fill(Columns::ZERO);
+        self.copied = false;
         let (places, slots) = (&self.places, &self.slots);
         let mut filler = Filler { places, slots, blocks: &mut self.bare, count: 0, same: true };
         potential.each_block(model, &mut filler);
@@ -219,14 +225,27 @@ impl Nodes {
         self.lower_columns.extend(all.iter().map(|q| q.1));
         self.lower_place.clear();
         self.lower_place.extend(all.iter().map(|q| q.2));
+        self.lower_of.clear();
+        self.lower_of.resize(all.len(), 0);
+        for (at, k) in self.lower_place.iter().enumerate() {
+            self.lower_of[*k as usize] = at as u32;
+        }
     }
 
     /// Begins anew with what was assembled last, without contacts.
     pub(super) fn strip(&mut self) {
         self.far.clear();
         let (upper, rest) = self.bare.split_at(self.columns.len());
-        self.upper.clear();
-        self.upper.extend_from_slice(upper);
+        if self.copied {
+            for &k in &self.touched {
+                self.upper[k as usize] = upper[k as usize];
+                self.lower[self.lower_of[k as usize] as usize] = upper[k as usize].transposed();
+            }
+        } else {
+            self.upper.clear();
+            self.upper.extend_from_slice(upper);
+        }
+        self.touched.clear();
         self.diagonal.clear();
         self.diagonal.extend_from_slice(&rest[..self.rows]);
     }
@@ -251,12 +270,19 @@ impl Nodes {
     ) -> Option<(u32, f64)> {
         delta.clear();
         delta.resize(b.len(), 0.0);
+        if self.copied {
+            for &k in &self.touched {
+                self.lower[self.lower_of[k as usize] as usize] = self.upper[k as usize].transposed();
+            }
+        } else {
+            self.lower.clear();
+            self.lower.extend(self.lower_place.iter().map(|k| self.upper[*k as usize].transposed()));
+            self.copied = true;
+        }
         self.inverse.clear();
         for D in &self.diagonal {
             self.inverse.push(Columns::of(&D.matrix().try_inverse()?));
         }
-        self.lower.clear();
-        self.lower.extend(self.lower_place.iter().map(|k| self.upper[*k as usize].transposed()));
         for list in [&mut self.x, &mut self.t, &mut self.w, &mut self.p, &mut self.r] {
             list.clear();
             list.resize(self.rows, [0.0; 4]);
@@ -367,24 +393,51 @@ impl Nodes {
     }
 }
 
-impl HessianSink for Nodes {
-    fn add(&mut self, row: u32, column: u32, N: &Sym3) {
-        let (r, c) = (self.row[row as usize], self.row[column as usize]);
+/// A symmetric matrix in registers.
+#[inline(always)]
+fn columns_of(N: &Sym3) -> [f64x4; 3] {
+    let [xx, xy, xz, yy, yz, zz] = *N;
+    [[xx, xy, xz, 0.0], [xy, yy, yz, 0.0], [xz, yz, zz, 0.0]].map(f64x4::new)
+}
+
+impl Nodes {
+    /// Adds a block at rows r and c.
+    #[inline(always)]
+    fn put(&mut self, r: u32, c: u32, N: Columns) {
         if r == HELD || c == HELD {
             return;
         }
-        let [xx, xy, xz, yy, yz, zz] = *N;
-        let N = [[xx, xy, xz, 0.0], [xy, yy, yz, 0.0], [xz, yz, zz, 0.0]].map(f64x4::new);
-        let N = Columns(N);
         if r == c {
             self.diagonal[r as usize].plus(&N);
             return;
         }
         let (r, c) = (r.min(c), r.max(c));
         let range = self.start[r as usize] as usize..self.start[r as usize + 1] as usize;
-        match self.columns[range.clone()].binary_search(&c) {
-            Ok(k) => self.upper[range.start + k].plus(&N),
-            Err(_) => self.far.push((r, c, N)),
+        // Rows are short.
+        match self.columns[range.clone()].iter().position(|x| *x == c) {
+            Some(k) => {
+                self.upper[range.start + k].plus(&N);
+                self.touched.push((range.start + k) as u32);
+            }
+            None => self.far.push((r, c, N)),
+        }
+    }
+}
+
+impl HessianSink for Nodes {
+    fn add(&mut self, row: u32, column: u32, N: &Sym3) {
+        let (r, c) = (self.row[row as usize], self.row[column as usize]);
+        self.put(r, c, Columns(columns_of(N)));
+    }
+
+    fn add_contact(&mut self, blocks: &[u32], weights: &[f64], N: &Sym3) {
+        let N = columns_of(N);
+        for (i, (&row, &W)) in blocks.iter().zip(weights).enumerate() {
+            let r = self.row[row as usize];
+            for (&column, &other) in blocks[..=i].iter().zip(weights) {
+                let w = f64x4::splat(W * other);
+                self.put(r, self.row[column as usize], Columns(N.map(|N| N * w)));
+            }
         }
     }
 }
@@ -469,6 +522,57 @@ mod tests {
         // Few digits take few iterations.
         let (few, left) = nodes.solve(&b, &mut x, 1e-2, 0.0).unwrap();
         assert!(few < iterations / 2 && left <= 1e-2, "{few} {left}");
+    }
+
+    /// Contacts that come and go while forces keep their curvature leave nothing behind, in neither triangle.
+    #[test]
+    fn contacts_leave_nothing_behind() {
+        let mut random = Random::new(7);
+        let mut nodes = sample(&mut random);
+        nodes.bare = nodes.upper.clone();
+        nodes.bare.extend_from_slice(&nodes.diagonal);
+        nodes.bare.push(Columns::ZERO);
+        let b: Vec<f64> = (0..3 * nodes.rows).map(|_| random.between(-1.0, 1.0)).collect();
+        let mut on_places = 0;
+        for _ in 0..5 {
+            nodes.strip();
+            for _ in 0..30 {
+                let n = Vec3::from_fn(|_, _| random.between(-1.0, 1.0)).normalize();
+                let first = (random.bits() % (nodes.rows as u64 - 10)) as u32;
+                // Neighbours in the grid, and a row that no force joins to them.
+                nodes.add_contact(
+                    &[first, first + 1, first + 9, first + 10],
+                    &[0.5, 0.5, -0.3, -0.7],
+                    &crate::collide::dyad(20.0, &n),
+                );
+            }
+            on_places += nodes.touched.len();
+            assert!(!nodes.far.is_empty());
+            let (mut x, mut fresh_x) = (Vec::new(), Vec::new());
+            let mut fresh = Nodes {
+                rows: nodes.rows,
+                row: nodes.row.clone(),
+                start: nodes.start.clone(),
+                columns: nodes.columns.clone(),
+                upper: nodes.upper.clone(),
+                diagonal: nodes.diagonal.clone(),
+                far: nodes.far.clone(),
+                ..Nodes::default()
+            };
+            fresh.find_lower();
+            nodes.solve(&b, &mut x, 1e-10, 0.0).unwrap();
+            fresh.solve(&b, &mut fresh_x, 1e-10, 0.0).unwrap();
+            assert_eq!(x, fresh_x);
+            let product = product(&nodes, &x);
+            let off = product.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(off < 1e-6, "{off}");
+        }
+        assert!(on_places > 100, "{on_places}");
+        // Without contacts it is what was assembled.
+        nodes.strip();
+        assert!(nodes.upper.iter().zip(&nodes.bare).all(|(a, b)| a.matrix() == b.matrix()));
+        let lower = |k: usize| nodes.lower[nodes.lower_of[k] as usize].transposed();
+        assert!((0..nodes.columns.len()).all(|k| lower(k).matrix() == nodes.bare[k].matrix()));
     }
 
     #[test]
