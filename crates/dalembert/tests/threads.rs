@@ -104,7 +104,7 @@ fn many_islands() {
 #[test]
 fn many_islands_with_spin_friction_that_bounce() {
     let scene = || {
-        let mut s = stacks(100);
+        let mut s = stacks(40);
         if let Method::Impulse(settings) = &mut s.method {
             settings.restitution = 0.6;
         }
@@ -114,7 +114,7 @@ fn many_islands_with_spin_friction_that_bounce() {
         s.add(rule);
         s
     };
-    same_on_any(scene, 60, 500);
+    same_on_any(scene, 30, 100);
 }
 
 /// Dolls of five boxes on balls and hinges, in layers.
