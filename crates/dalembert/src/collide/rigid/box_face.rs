@@ -70,19 +70,19 @@ impl Polygon {
         out
     }
 
-    /// What lies within `sign` · p\[axis\] ≤ `limit`.
-    fn clip(&mut self, axis: usize, sign: f64, limit: f64, slack: f64, side: u16) {
+    /// What lies within `sign` · p\[axis\] ≤ `limit`, into `out`; false if that is all of it, and `out` as it was.
+    fn clip(&self, axis: usize, sign: f64, limit: f64, slack: f64, side: u16, out: &mut Self) -> bool {
         let height = |c: &Corner| {
             let h = sign * c.p[axis] - limit;
             if h.abs() <= slack { 0.0 } else { h }
         };
         if self.list().iter().all(|c| height(c) <= 0.0) {
-            return;
+            return false;
         }
         let count = self.count;
         // A segment has two ends and one edge, a polygon as many edges as corners.
         let edges = if count == 2 { 1 } else { count };
-        let mut out = Self::default();
+        out.count = 0;
         for i in 0..count {
             let (from, to) = (&self.corners[i], &self.corners[if i + 1 == count { 0 } else { i + 1 }]);
             let (h, h_to) = (height(from), height(to));
@@ -95,7 +95,7 @@ impl Polygon {
                 out.push(Corner { p, id: from.id, side: 2 * side + 1 + u16::from(h > 0.0) });
             }
         }
-        *self = out;
+        true
     }
 }
 
@@ -141,27 +141,25 @@ pub(super) fn along_face(
     };
     let (u, v) = ((i + 1) % 3, (i + 2) % 3);
     let (incident, flatness, edges) = incident_face(&seen, h, h_inc);
-    let mut common = incident;
+    let (mut room, mut more) = (incident, Polygon::default());
     if flatness <= 0.98 {
-        common = common.narrowed(edges);
+        room = room.narrowed(edges);
     }
+    let (mut common, mut spare) = (&mut room, &mut more);
     let alone = common.count == 1;
     if alone {
         common.corners[0].p[2] = s;
     } else {
         let slack = SLACK * 2.0 * h[u].max(h[v]);
         for (side, (axis, sign)) in [(1, 1.0), (0, -1.0), (1, -1.0), (0, 1.0)].into_iter().enumerate() {
-            common.clip(axis, sign, if axis == 0 { h[u] } else { h[v] }, slack, side as u16);
+            let limit = if axis == 0 { h[u] } else { h[v] };
+            if common.clip(axis, sign, limit, slack, side as u16, spare) {
+                std::mem::swap(&mut common, &mut spare);
+            }
         }
     }
-    let mut touches = [Touch::default(); MOST];
-    let (mut count, mut least) = (0, f64::INFINITY);
-    for corner in common.list() {
+    let touch = |corner: &Corner| {
         let [x, y, gap] = corner.p;
-        least = least.min(gap);
-        if !(gap <= margin) {
-            continue;
-        }
         let feature = if alone {
             u32::from(corner.id) << 16 | u32::from(a_is_reference)
         } else {
@@ -169,20 +167,24 @@ pub(super) fn along_face(
         };
         let mut p = Vec3::zeros();
         (p[u], p[v], p[i]) = (x, y, seen.sign * (h[i] + 0.5 * gap));
-        touches[count] = Touch { point: reference.x + reference.R * p, gap, feature };
-        count += 1;
-    }
-    let all = &touches[..count];
+        Touch { point: reference.x + reference.R * p, gap, feature }
+    };
+    let near = |c: &&Corner| c.p[2] <= margin;
     out.push(Manifold::empty(normal));
     if let Some(manifold) = out.last_mut() {
+        let count = common.list().iter().filter(near).count();
+        let list = common.list().iter().filter(near).map(touch);
         if count <= 4 {
-            all.iter().for_each(|t| manifold.push(*t));
+            list.for_each(|t| manifold.push(t));
         } else {
+            let mut touches = [Touch::default(); MOST];
+            touches.iter_mut().zip(list).for_each(|(place, t)| *place = t);
+            let all = &touches[..count];
             let keep = best_four(all, &normal);
             (0..count).filter(|k| keep.contains(k)).for_each(|k| manifold.push(all[k]));
         }
     }
-    Some(least)
+    Some(common.list().iter().fold(f64::INFINITY, |least, c| least.min(c.p[2])))
 }
 
 /// The face of the other box that looks towards the reference, |cosine| of the angle between the two, and its edges.

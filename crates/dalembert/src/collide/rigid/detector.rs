@@ -35,6 +35,9 @@ pub struct Detector {
     /// Colliders without an end.
     endless: Vec<u32>,
     pairs: Vec<(u32, u32)>,
+    /// Pairs as they are found, and where those of each first collider begin.
+    found: Vec<(u32, u32)>,
+    place: Vec<u32>,
     witnesses: Vec<Witness>,
     /// Those before the pairs changed.
     old: (Vec<(u32, u32)>, Vec<Witness>),
@@ -278,8 +281,8 @@ impl Detector {
         };
         std::mem::swap(&mut self.old.0, &mut self.pairs);
         std::mem::swap(&mut self.old.1, &mut self.witnesses);
-        self.pairs.clear();
-        let pairs = &mut self.pairs;
+        let pairs = &mut self.found;
+        pairs.clear();
         self.tree.refit(&self.grown);
         self.tree.self_pairs(|a, b| {
             let (a, b) = (a.min(b), a.max(b));
@@ -292,16 +295,40 @@ impl Detector {
             let others = (0..colliders.len() as u32).filter(|&i| i != e && meet(e, i));
             pairs.extend(others.map(|i| (e.min(i), e.max(i))));
         }
-        pairs.sort_unstable();
-        pairs.dedup();
+        self.sort_found(colliders.len());
         self.witnesses.clear();
         let mut at = 0;
-        for pair in pairs.iter() {
+        for pair in &self.pairs {
             while at < self.old.0.len() && self.old.0[at] < *pair {
                 at += 1;
             }
             let known = self.old.0.get(at) == Some(pair);
             self.witnesses.push(if known { self.old.1[at] } else { Witness::None });
         }
+    }
+
+    /// The pairs that were found, in order, each once: counted out by their first colliders, which have a few each.
+    fn sort_found(&mut self, colliders: usize) {
+        let Self { pairs, found, place, .. } = self;
+        place.clear();
+        place.resize(colliders + 1, 0);
+        found.iter().for_each(|(a, _)| place[*a as usize + 1] += 1);
+        for k in 0..colliders {
+            place[k + 1] += place[k];
+        }
+        pairs.clear();
+        pairs.resize(found.len(), (0, 0));
+        for pair in found.iter() {
+            let at = &mut place[pair.0 as usize];
+            pairs[*at as usize] = *pair;
+            *at += 1;
+        }
+        // Each place has become the end of its list.
+        let mut from = 0;
+        for to in &place[..colliders] {
+            pairs[from..*to as usize].sort_unstable_by_key(|pair| pair.1);
+            from = *to as usize;
+        }
+        pairs.dedup();
     }
 }

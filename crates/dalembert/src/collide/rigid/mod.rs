@@ -118,6 +118,13 @@ impl Manifold {
         Self { a: 0, b: 0, part: 0, normal, touches: [Touch::default(); 4], count: 0 }
     }
 
+    /// A manifold of one point.
+    fn single(normal: Vec3, touch: Touch) -> Self {
+        let mut found = Self::empty(normal);
+        found.push(touch);
+        found
+    }
+
     /// One to four points.
     pub fn points(&self) -> &[Touch] {
         &self.touches[..self.count as usize]

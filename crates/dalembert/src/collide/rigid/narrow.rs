@@ -143,9 +143,7 @@ fn spheres(c: &Vec3, r: f64, d: &Vec3, s: f64, margin: f64) -> Option<Manifold> 
         return None;
     }
     let n = if distance > 0.0 { between / distance } else { Vec3::z() };
-    let mut points = Points::new(n, margin);
-    points.push(d + n * s, gap, 0);
-    Some(points.manifold())
+    Some(Manifold::single(n, Touch { point: d + n * s + 0.5 * gap * n, gap, feature: 0 }))
 }
 
 fn sphere_box(c: &Vec3, r: f64, B: &Frame, half: &Vec3, margin: f64) -> Option<Manifold> {
@@ -167,9 +165,8 @@ fn sphere_box(c: &Vec3, r: f64, B: &Frame, half: &Vec3, margin: f64) -> Option<M
     if !(gap <= margin) {
         return None;
     }
-    let mut points = Points::new(B.R * n, margin);
-    points.push(B.x + B.R * on_b, gap, 0);
-    Some(points.manifold())
+    let n = B.R * n;
+    Some(Manifold::single(n, Touch { point: B.x + B.R * on_b + 0.5 * gap * n, gap, feature: 0 }))
 }
 
 /// The contact of two boxes, if there is one, into `out`; false if they are nearest at a corner, which the fifteen
@@ -274,6 +271,12 @@ fn on_half_space(A: &Convex, B: &Frame, margin: f64) -> Option<Manifold> {
     let n: Vec3 = B.R.column(2).into_owned();
     if n.dot(&(A.support(&-n) - B.x)) - A.radius > margin {
         return None;
+    }
+    if let Core::Point = A.core {
+        let p = A.frame.x - n * A.radius;
+        let gap = n.dot(&(p - B.x));
+        let point = p - n * gap + 0.5 * gap * n;
+        return (gap <= margin).then(|| Manifold::single(n, Touch { point, gap, feature: 0 }));
     }
     let patch: Patch = A.patch(&-n);
     let mut points = Points::new(n, margin);

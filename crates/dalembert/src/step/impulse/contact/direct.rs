@@ -89,6 +89,24 @@ pub(super) fn project(y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
     (along * rim, share * rim * rim.transpose() + (along * mu / size) * turn)
 }
 
+/// The nearest point of the cone about n alone: that of [`project`], to the last digit.
+fn nearest(y: &Vec3, n: &Vec3, mu: f64) -> Vec3 {
+    let normal = n.dot(y);
+    if mu == 0.0 {
+        return if normal > 0.0 { normal * n } else { Vec3::zeros() };
+    }
+    let across = y - normal * n;
+    let size = across.norm();
+    if size <= mu * normal {
+        return *y;
+    }
+    if mu * size <= -normal {
+        return Vec3::zeros();
+    }
+    let along = 1.0 / (1.0 + mu * mu) * (normal + mu * size);
+    along * (n + mu * (across / size))
+}
+
 /// The projection of y, made linear about p.
 pub(super) fn trusted(p: &Vec3, y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
     if *p == Vec3::zeros() {
@@ -332,7 +350,7 @@ impl Direct {
             }
         }
         for (k, c) in contacts.iter_mut().enumerate() {
-            c.impulse = project(&self.aim(k, field, x, c), &c.normal, c.friction).0;
+            c.impulse = nearest(&self.aim(k, field, x, c), &c.normal, c.friction);
         }
         done
     }
@@ -362,7 +380,7 @@ impl Direct {
             sum += 0.5 * mass * v.norm_squared() + 0.5 * w.dot(&(inertia * w));
         }
         for (k, c) in contacts.iter().enumerate() {
-            let p = project(&self.aim(k, field, x, c), &c.normal, c.friction).0;
+            let p = nearest(&self.aim(k, field, x, c), &c.normal, c.friction);
             sum += 0.5 * p.norm_squared() / self.stiffness(c);
         }
         sum
@@ -389,6 +407,10 @@ impl Direct {
             } else {
                 project(&aim, &c.normal, c.friction)
             };
+            if p == Vec3::zeros() && slope == Mat3::zeros() {
+                // It parts, and nothing comes of it.
+                continue;
+            }
             let H = self.stiffness(c) * slope;
             let place = |s: usize| match c.sides[s] {
                 Side::Loose(at) => Some(self.local[at as usize / 6] as usize),
@@ -428,13 +450,14 @@ impl Direct {
     /// Adds a 3×3 block below or on the diagonal.
     fn add_block(&mut self, i: usize, r: usize, j: usize, q: usize, block: &Mat3) {
         for a in 0..3 {
-            let row = 6 * i + 3 * r + a;
-            for b in 0..3 {
-                let column = 6 * j + 3 * q + b;
-                if column <= row {
-                    self.values[self.row[row] + column - self.first[row]] += block[(a, b)];
-                }
+            let (row, column) = (6 * i + 3 * r + a, 6 * j + 3 * q);
+            if column > row {
+                continue;
             }
+            let from = self.row[row] + column - self.first[row];
+            let wide = (row + 1 - column).min(3);
+            let own = self.values[from..from + wide].iter_mut();
+            own.enumerate().for_each(|(b, value)| *value += block[(a, b)]);
         }
     }
 
@@ -510,6 +533,7 @@ mod tests {
             let y = Vec3::new((1.3 * t).sin(), (2.1 * t).cos(), (0.7 * t).sin() - 0.2);
             let mu = [0.0, 0.3, 1.2][k % 3];
             let (p, D) = project(&y, &n, mu);
+            assert_eq!(nearest(&y, &n, mu), p);
             kinds[k % 3] += usize::from(p != Vec3::zeros());
             assert!((D - D.transpose()).norm() < 1e-14);
             for i in 0..3 {

@@ -20,7 +20,7 @@
 //! Points are midway between two surfaces, so they leave the plane by half the difference of their gaps. The plane goes
 //! through the deepest one: points that carry forces have gaps that are almost zero.
 
-use super::lanes::{Ask, Body, Four, Given, Lanes, Patch, V3, add, all, cross, dot, plus, sub};
+use super::lanes::{Ask, Body, Four, Given, Lanes, Patch, V3, add, all, cross, dot, plus, rows, sub, three};
 
 /// One point of each of four manifolds. What a push needs stands first, so that it reads half of the memory.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,6 +55,8 @@ pub(super) struct Group {
     t: V3,
     /// From the centres of the bodies to the reference point.
     arms: [V3; 2],
+    /// (V_n, W_s, W_t) of what the bodies have moved since the step began.
+    shift: V3,
     friction: Lanes,
     /// u_s and u_t if they stick.
     belt: [Lanes; 2],
@@ -84,11 +86,6 @@ impl Seen {
     }
 
     #[inline(always)]
-    fn shifts(g: &Group, a: &Four, b: &Four) -> Self {
-        Self::new(g, (&a.moved, &a.turned), (&b.moved, &b.turned))
-    }
-
-    #[inline(always)]
     fn normal(&self, g: &Group) -> V3 {
         [dot(&g.n, &self.V), dot(&g.s, &self.W), dot(&g.t, &self.W)]
     }
@@ -115,45 +112,45 @@ impl Point {
     }
 }
 
-/// Four vectors, one per lane.
-#[inline(always)]
-fn lanes(rows: [[f64; 3]; 4]) -> V3 {
-    std::array::from_fn(|i| Lanes::new(rows.map(|row| row[i])))
-}
-
 impl Group {
     /// Four manifolds and their points, which are added to `points`.
-    pub(super) fn new(four: [&Patch; 4], bodies: &[Body], given: &[Given], points: &mut Vec<Point>) -> Self {
-        let own = |p: &Patch| &given[p.first as usize..(p.first + p.count) as usize];
-        let deepest = |p: &Patch| {
-            let best = own(p).iter().reduce(|a, b| if b.gap < a.gap { b } else { a });
-            best.map_or([0.0; 3], |c| c.arm)
-        };
-        let arm = lanes(four.map(deepest));
+    pub(super) fn new(four: &[&Patch; 4], bodies: &[Body], given: &[Given], points: &mut Vec<Point>) -> Self {
+        let own = |l: usize| &given[four[l].first as usize..(four[l].first + four[l].count) as usize];
+        let own = [own(0), own(1), own(2), own(3)];
+        let none = Given::default();
+        let deepest = |l: usize| own[l].iter().reduce(|a, b| if b.gap() < a.gap() { b } else { a });
+        let deepest = |l: usize| deepest(l).unwrap_or(&none);
+        let arm = three(rows(&[deepest(0), deepest(1), deepest(2), deepest(3)], |c| &c.arm));
+        let [nx, ny, nz, friction] = rows(four, |p| &p.normal);
+        let [sx, sy, sz, along_s] = rows(four, |p| &p.tangents[0]);
+        let [tx, ty, tz, along_t] = rows(four, |p| &p.tangents[1]);
+        let [ax, ay, az, restitution] = rows(four, |p| &p.apart);
         let mut g = Self {
             a: four.map(|p| p.bodies[0]),
             b: four.map(|p| p.bodies[1]),
             first: points.len() as u32,
             count: four.iter().fold(0, |most, p| most.max(p.count)),
-            n: lanes(four.map(|p| p.normal)),
-            s: lanes(four.map(|p| p.tangents[0])),
-            t: lanes(four.map(|p| p.tangents[1])),
-            arms: [arm, add(&arm, &lanes(four.map(|p| p.apart)))],
-            friction: Lanes::new(four.map(|p| p.friction)),
-            restitution: Lanes::new(four.map(|p| p.restitution)),
-            belt: [Lanes::new(four.map(|p| p.belt[0])), Lanes::new(four.map(|p| p.belt[1]))],
+            n: [nx, ny, nz],
+            s: [sx, sy, sz],
+            t: [tx, ty, tz],
+            arms: [arm, add(&arm, &[ax, ay, az])],
+            friction,
+            belt: [along_s, along_t],
+            restitution,
             ..Self::default()
         };
         let upright = g.respond(&Four::load(bodies, &g.a), &Four::load(bodies, &g.b));
-        let none = Given::default();
-        for k in 0..g.count {
-            let there = Lanes::new(four.map(|p| f64::from(u8::from(k < p.count))));
-            let own: [&Given; 4] = four.map(|p| own(p).get(k as usize).unwrap_or(&none));
-            let (p, from) = (lanes(own.map(|c| c.p)), sub(&lanes(own.map(|c| c.arm)), &arm));
+        for k in 0..g.count as usize {
+            let is = |l: usize| f64::from(u8::from(k < own[l].len()));
+            let there = Lanes::new([is(0), is(1), is(2), is(3)]);
+            let at = |l: usize| own[l].get(k).unwrap_or(&none);
+            let at = [at(0), at(1), at(2), at(3)];
+            let [x, y, z, gap] = rows(&at, |c| &c.arm);
+            let (from, p) = (sub(&[x, y, z], &arm), three(rows(&at, |c| &c.p)));
             let mut point = Point {
                 x: dot(&g.s, &from) * there,
                 y: dot(&g.t, &from) * there,
-                gap: Lanes::new(own.map(|c| c.gap)),
+                gap,
                 p: [dot(&g.n, &p).fast_max(all(0.0)), dot(&g.s, &p), dot(&g.t, &p)],
                 ..Point::default()
             };
@@ -248,15 +245,20 @@ impl Group {
         self.give(a, b, &up, &flat);
     }
 
+    /// Bodies have moved and turned so far since the step began.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, a: &[V3; 2], b: &[V3; 2]) {
+        self.shift = Seen::new(self, (&a[0], &a[1]), (&b[0], &b[1])).normal(self);
+    }
+
     /// The normal rows alone: what is apart may close, what overlaps is parted by a damped spring.
     #[inline(always)]
     pub(super) fn push(&self, points: &mut [Point], a: &mut Four, b: &mut Four, ask: &Ask) {
         let mut N = Seen::rates(self, a, b).normal(self);
-        let shift = Seen::shifts(self, a, b).normal(self);
         let (zero, one) = (all(0.0), all(1.0));
         let mut given = [zero; 3];
         for c in points {
-            let gap = c.gap + c.along(&shift);
+            let gap = c.gap + c.along(&self.shift);
             let apart = gap.simd_gt(zero);
             let overlap = (-gap - all(ask.slop)).fast_max(zero);
             let push = (overlap * all(ask.rate)).fast_min(all(ask.push_speed));
@@ -288,13 +290,12 @@ impl Group {
     ) {
         let rates = Seen::rates(self, a, b);
         let mut N = rates.normal(self);
-        let shift = Seen::shifts(self, a, b).normal(self);
         let zero = all(0.0);
         // Points that are not there have an answer of zero, and change by zero.
         let over = |d: Lanes, inv: Lanes| d / inv.fast_max(all(f64::MIN_POSITIVE));
         let mut up = [zero; 3];
         for c in points.iter_mut() {
-            let gap = c.gap + c.along(&shift);
+            let gap = c.gap + c.along(&self.shift);
             let target = -(gap.fast_max(zero) * all(ask.inv_step));
             let p = (c.p[0] - (c.along(&N) - target) * c.inv_normal).fast_max(zero);
             let d = p - c.p[0];
@@ -318,10 +319,17 @@ impl Group {
             let p_t = u_t.mul_neg_add(c.inv_across, c.p[2]);
             let size = p_s.mul_add(p_s, p_t * p_t);
             let bound = self.friction * c.p[0];
-            // 1 inside the disc, its radius over the distance outside.
-            let reach = size.fast_max(bound * bound).fast_max(all(f64::MIN_POSITIVE));
-            let part = bound / reach.sqrt();
-            let new = [p_s * part, p_t * part];
+            let within = bound * bound;
+            let pressed = bound.simd_gt(zero);
+            // Most points stick, or do not press at all: root and quotient are for the others, and nobody waits for them.
+            let new = if (size.simd_le(within) | bound.simd_le(zero)).all() {
+                [p_s & pressed, p_t & pressed]
+            } else {
+                // 1 inside the disc, its radius over the distance outside.
+                let reach = size.fast_max(within).fast_max(all(f64::MIN_POSITIVE));
+                let part = bound / reach.sqrt();
+                [p_s * part, p_t * part]
+            };
             let (d_s, d_t) = (new[0] - c.p[1], new[1] - c.p[2]);
             (c.p[1], c.p[2]) = (new[0], new[1]);
             c.sum = plus(&c.sum, share, &c.p);
@@ -393,8 +401,10 @@ mod tests {
             bodies.push(Body {
                 v: row(&vector(1.0)),
                 w: row(&vector(1.0)),
-                moved: [0.0, 0.0, 0.0, 0.5 + f64::from(k)],
-                inv_inertia: [[I[(0, 0)], I[(1, 1)], I[(2, 2)], I[(0, 1)]], [I[(0, 2)], I[(1, 2)], 0.0, 0.0]],
+                inverse: Body::inverse(
+                    0.5 + f64::from(k),
+                    [I[(0, 0)], I[(1, 1)], I[(2, 2)], I[(0, 1)], I[(0, 2)], I[(1, 2)]],
+                ),
                 ..Body::default()
             });
         }
@@ -407,17 +417,16 @@ mod tests {
             let across = vector(0.5);
             let arm = center + across.x * s + across.y * t;
             let p = (0.1 * f64::from(k) + 0.2) * n + 0.05 * s - 0.02 * t;
-            given.push(Given { arm: arm.into(), gap: -1e-3 * f64::from(k), p: p.into(), ..Given::default() });
+            let arm = [arm.x, arm.y, arm.z, -1e-3 * f64::from(k)];
+            given.push(Given { arm, p: row(&p), ..Given::default() });
         }
         let patch = Patch {
             bodies: [0, 1],
             first: 0,
             count: 3,
-            normal: n.into(),
-            tangents: [s.into(), t.into()],
-            apart: apart.into(),
-            friction: 0.4,
-            ..Patch::default()
+            normal: [n.x, n.y, n.z, 0.4],
+            tangents: [row(&s), row(&t)],
+            apart: row(&apart),
         };
         (bodies, patch, given)
     }
@@ -444,7 +453,7 @@ mod tests {
             let (mut bodies, patch, given) = some(&mut random);
             let blank = Patch { bodies: [2; 2], ..Patch::default() };
             let mut points = Vec::new();
-            let g = Group::new([&patch, &blank, &blank, &blank], &bodies, &given, &mut points);
+            let g = Group::new(&[&patch, &blank, &blank, &blank], &bodies, &given, &mut points);
             let (mut a, mut b) = (Four::load(&bodies, &g.a), Four::load(&bodies, &g.b));
             let axes = Mat3::from_rows(
                 &[patch.normal, patch.tangents[0], patch.tangents[1]].map(|e| vec3(&e).transpose()),
@@ -481,11 +490,11 @@ mod tests {
             for c in &given {
                 for (k, sign, arm) in [(0, 1.0, vec3(&c.arm)), (1, -1.0, vec3(&c.arm) + vec3(&patch.apart))] {
                     let body = &mut bodies[k];
-                    let [d, o] = body.inv_inertia;
-                    let I = Mat3::new(d[0], d[3], o[0], d[3], d[1], o[1], o[0], o[1], d[2]);
+                    let [xx, yy, zz, xy, xz, yz] = body.inv_inertia();
+                    let I = Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
                     let (p, w) = (sign * vec3(&c.p), I * arm.cross(&(sign * vec3(&c.p))));
                     for i in 0..3 {
-                        body.v[i] += body.moved[3] * p[i];
+                        body.v[i] += body.inv_mass() * p[i];
                         body.w[i] += w[i];
                     }
                 }

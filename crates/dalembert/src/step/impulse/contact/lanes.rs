@@ -18,24 +18,37 @@ const COLOURS: usize = 64;
 /// Groups that a thread takes at least; colours of fewer than two such pieces stay on one thread.
 const PIECE: usize = 24;
 
-/// A body: velocity, angular velocity, what it has moved and turned since the step began, 1/m, and the inverse inertia in
-/// world axes. Rows of four, of which the last number is not used unless it says so: four bodies turn into lanes by
+/// A body: velocity, angular velocity, what it has moved and turned since the step began, the inverse inertia in world axes,
+/// and 1/m. Rows of four, of which the last number is not used unless it says so: four bodies turn into lanes by
 /// transposition.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub(super) struct Body {
     pub(super) v: [f64; 4],
     pub(super) w: [f64; 4],
-    /// The last number is 1/m.
     pub(super) moved: [f64; 4],
     pub(super) turned: [f64; 4],
-    /// xx, yy, zz, xy and xz, yz.
-    pub(super) inv_inertia: [[f64; 4]; 2],
+    /// xx, yy, zz, xy and xz, yz, 1/m.
+    pub(super) inverse: [[f64; 4]; 2],
 }
 
-/// Place of 1/m in `moved`.
-#[cfg(test)]
-const INV_MASS: usize = 3;
+impl Body {
+    /// One over the mass \[1/kg\], and the inverse inertia \[1/(kg m²)\] as xx, yy, zz, xy, xz, yz.
+    pub(super) fn inverse(inv_mass: f64, [xx, yy, zz, xy, xz, yz]: [f64; 6]) -> [[f64; 4]; 2] {
+        [[xx, yy, zz, xy], [xz, yz, inv_mass, 0.0]]
+    }
+
+    /// One over the mass \[1/kg\].
+    pub(super) fn inv_mass(&self) -> f64 {
+        self.inverse[1][2]
+    }
+
+    /// The inverse inertia \[1/(kg m²)\]: xx, yy, zz, xy, xz, yz.
+    pub(super) fn inv_inertia(&self) -> [f64; 6] {
+        let [[xx, yy, zz, xy], [xz, yz, ..]] = self.inverse;
+        [xx, yy, zz, xy, xz, yz]
+    }
+}
 
 /// Three numbers per lane.
 pub(super) type V3 = [Lanes; 3];
@@ -77,19 +90,16 @@ fn most_of(a: Lanes) -> f64 {
     a.to_array().iter().fold(0.0, |m: f64, x| m.max(*x))
 }
 
+/// A row of four things, one thing per lane.
 #[inline(always)]
-fn transpose([p, q, r, s]: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
-    [[p[0], q[0], r[0], s[0]], [p[1], q[1], r[1], s[1]], [p[2], q[2], r[2], s[2]], [p[3], q[3], r[3], s[3]]]
-}
-
-/// The same row of four bodies, one body per lane.
-#[inline(always)]
-fn rows(b: &[&Body; 4], row: impl Fn(&Body) -> &[f64; 4]) -> [Lanes; 4] {
-    transpose(b.map(|b| *row(b))).map(Lanes::new)
+pub(super) fn rows<T>(b: &[&T; 4], row: impl Fn(&T) -> &[f64; 4]) -> [Lanes; 4] {
+    let [p, q, r, s] = b;
+    let lane = |b: &T| Lanes::new(*row(b));
+    Lanes::transpose([lane(p), lane(q), lane(r), lane(s)])
 }
 
 #[inline(always)]
-fn three([x, y, z, _]: [Lanes; 4]) -> V3 {
+pub(super) fn three([x, y, z, _]: [Lanes; 4]) -> V3 {
     [x, y, z]
 }
 
@@ -98,22 +108,30 @@ fn three([x, y, z, _]: [Lanes; 4]) -> V3 {
 pub(super) struct Four {
     pub(super) v: V3,
     pub(super) w: V3,
-    pub(super) moved: V3,
-    pub(super) turned: V3,
     pub(super) inv_mass: Lanes,
     inv_inertia: [Lanes; 6],
 }
 
 impl Four {
     #[inline(always)]
+    fn find<'a>(bodies: &'a [Body], &[p, q, r, s]: &[u32; 4]) -> [&'a Body; 4] {
+        [&bodies[p as usize], &bodies[q as usize], &bodies[r as usize], &bodies[s as usize]]
+    }
+
+    #[inline(always)]
     pub(super) fn load(bodies: &[Body], which: &[u32; 4]) -> Self {
-        let b = &which.map(|i| &bodies[i as usize]);
-        let [mx, my, mz, inv_mass] = rows(b, |b| &b.moved);
-        let [xx, yy, zz, xy] = rows(b, |b| &b.inv_inertia[0]);
-        let [xz, yz, ..] = rows(b, |b| &b.inv_inertia[1]);
+        let b = &Self::find(bodies, which);
+        let [xx, yy, zz, xy] = rows(b, |b| &b.inverse[0]);
+        let [xz, yz, inv_mass, _] = rows(b, |b| &b.inverse[1]);
         let (v, w) = (three(rows(b, |b| &b.v)), three(rows(b, |b| &b.w)));
-        let turned = three(rows(b, |b| &b.turned));
-        Self { v, w, moved: [mx, my, mz], turned, inv_mass, inv_inertia: [xx, yy, zz, xy, xz, yz] }
+        Self { v, w, inv_mass, inv_inertia: [xx, yy, zz, xy, xz, yz] }
+    }
+
+    /// What four bodies have moved and turned.
+    #[inline(always)]
+    fn ways(bodies: &[Body], which: &[u32; 4]) -> [V3; 2] {
+        let b = &Self::find(bodies, which);
+        [three(rows(b, |b| &b.moved)), three(rows(b, |b| &b.turned))]
     }
 
     #[inline(always)]
@@ -128,7 +146,7 @@ impl Four {
     /// v and ω of the four.
     #[inline(always)]
     fn rows(&self) -> [[[f64; 4]; 4]; 2] {
-        [self.v, self.w].map(|[x, y, z]| transpose([x.to_array(), y.to_array(), z.to_array(), [0.0; 4]]))
+        [self.v, self.w].map(|[x, y, z]| Lanes::transpose([x, y, z, all(0.0)]).map(Lanes::to_array))
     }
 
     /// I⁻¹ x.
@@ -158,25 +176,30 @@ pub(super) struct Patch {
     /// Its points in the list of points.
     pub(super) first: u32,
     pub(super) count: u32,
-    pub(super) normal: [f64; 3],
-    pub(super) tangents: [[f64; 3]; 2],
-    /// From the centre of the second body to that of the first; zero if either is the world.
-    pub(super) apart: [f64; 3],
-    pub(super) friction: f64,
-    pub(super) restitution: f64,
-    pub(super) belt: [f64; 2],
+    /// The last number is the coefficient of friction.
+    pub(super) normal: [f64; 4],
+    /// The last numbers are how fast the surfaces run along them if they stick \[m/s\].
+    pub(super) tangents: [[f64; 4]; 2],
+    /// From the centre of the second body to that of the first, zero if either is the world; then the restitution.
+    pub(super) apart: [f64; 4],
 }
 
 /// A point as it is given, and what came of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Given {
-    /// From the centre of the first body, or of the second if the first is the world.
-    pub(super) arm: [f64; 3],
-    pub(super) gap: f64,
-    /// Impulse of one part of the step, world axes.
-    pub(super) p: [f64; 3],
+    /// From the centre of the first body, or of the second if the first is the world; then the gap.
+    pub(super) arm: [f64; 4],
+    /// Impulse of one part of the step, world axes; the last number is not used.
+    pub(super) p: [f64; 4],
     /// Of all parts.
-    pub(super) sum: [f64; 3],
+    pub(super) sum: [f64; 4],
+}
+
+impl Given {
+    /// Distance of the surfaces when the step began \[m\].
+    pub(super) fn gap(&self) -> f64 {
+        self.arm[3]
+    }
 }
 
 /// What a sweep asks of the normal rows.
@@ -211,13 +234,19 @@ impl After {
 }
 
 /// Visits the groups of one colour, on several threads if they are many; returns the largest of what the visits return.
-fn share<V>(groups: &[Group], points: &mut [Point], after: &mut [After], bodies: &[Body], visit: &V) -> Lanes
+fn share<V>(
+    groups: &mut [Group],
+    points: &mut [Point],
+    after: &mut [After],
+    bodies: &[Body],
+    visit: &V,
+) -> Lanes
 where
-    V: Fn(&Group, &mut [Point], &mut Four, &mut Four) -> Lanes + Sync,
+    V: Fn(&[Body], &mut Group, &mut [Point], &mut Four, &mut Four) -> Lanes + Sync,
 {
     if groups.len() >= 2 * PIECE {
         let middle = groups.len() / 2;
-        let (low, high) = groups.split_at(middle);
+        let (low, high) = groups.split_at_mut(middle);
         let (low_points, high_points) = points.split_at_mut((high[0].first - low[0].first) as usize);
         let (low_after, high_after) = after.split_at_mut(middle);
         let (a, b) = rayon::join(
@@ -228,10 +257,11 @@ where
     }
     let mut most = all(0.0);
     let first = groups.first().map_or(0, |g| g.first as usize);
-    for (g, after) in groups.iter().zip(after) {
+    for (g, after) in groups.iter_mut().zip(after) {
         let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
         let own = g.own();
-        most = visit(g, &mut points[own.start - first..own.end - first], &mut a, &mut b).fast_max(most);
+        let points = &mut points[own.start - first..own.end - first];
+        most = visit(bodies, g, points, &mut a, &mut b).fast_max(most);
         *after = After([a.rows(), b.rows()]);
     }
     most
@@ -333,20 +363,21 @@ impl Sweeper {
         let lanes = &self.order[range];
         let blank = Patch { bodies: [world; 2], ..Patch::default() };
         let of = |l: usize| lanes.get(l).map_or(&blank, |k| &patches[*k as usize]);
-        self.groups.push(Group::new(std::array::from_fn(of), bodies, given, &mut self.points));
+        self.groups.push(Group::new(&[of(0), of(1), of(2), of(3)], bodies, given, &mut self.points));
     }
 
     /// Visits all groups, colour by colour; returns the largest of what the visits return.
     #[inline(always)]
     fn visit<V>(&mut self, bodies: &mut [Body], visit: V) -> Lanes
     where
-        V: Fn(&Group, &mut [Point], &mut Four, &mut Four) -> Lanes + Sync,
+        V: Fn(&[Body], &mut Group, &mut [Point], &mut Four, &mut Four) -> Lanes + Sync,
     {
         let mut most = all(0.0);
-        let mut in_turn = |groups: &[Group], points: &mut [Point], bodies: &mut [Body]| {
+        let mut in_turn = |groups: &mut [Group], points: &mut [Point], bodies: &mut [Body]| {
             for g in groups {
                 let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-                most = visit(g, &mut points[g.own()], &mut a, &mut b).fast_max(most);
+                let own = g.own();
+                most = visit(bodies, g, &mut points[own], &mut a, &mut b).fast_max(most);
                 a.store(bodies, &g.a);
                 b.store(bodies, &g.b);
             }
@@ -358,22 +389,21 @@ impl Sweeper {
         }
         let mut shared = all(0.0);
         for colour in self.colours.windows(2) {
-            let groups = &groups[colour[0] as usize..colour[1] as usize];
-            match groups {
-                [first, .., last] if groups.len() >= 2 * PIECE => {
-                    let points = &mut points[first.own().start..last.own().end];
-                    shared = share(groups, points, after, bodies, &visit).fast_max(shared);
-                    after.iter().zip(groups).for_each(|(after, g)| after.store(bodies, g));
-                }
-                _ => in_turn(groups, points, bodies),
+            let groups = &mut groups[colour[0] as usize..colour[1] as usize];
+            if groups.len() < 2 * PIECE {
+                in_turn(groups, points, bodies);
+                continue;
             }
+            let own = groups[0].own().start..groups[groups.len() - 1].own().end;
+            shared = share(groups, &mut points[own], after, bodies, &visit).fast_max(shared);
+            after.iter().zip(groups).for_each(|(after, g)| after.store(bodies, g));
         }
         most.fast_max(shared)
     }
 
     /// The impulses of the step before, on all bodies.
     pub(super) fn warm(&mut self, bodies: &mut [Body]) {
-        self.visit(bodies, |g, points, a, b| {
+        self.visit(bodies, |_, g, points, a, b| {
             g.warm(points, a, b);
             all(0.0)
         });
@@ -381,17 +411,20 @@ impl Sweeper {
 
     /// One visit of all normal rows, soft and with the speed that parts what overlaps.
     pub(super) fn push_apart(&mut self, bodies: &mut [Body], ask: &Ask) {
-        self.visit(bodies, |g, points, a, b| {
+        self.visit(bodies, |_, g, points, a, b| {
             g.push(points, a, b, ask);
             all(0.0)
         });
     }
 
-    /// One visit of all points as they should be, friction included. Impulses are added up if `sum`; returns the largest
-    /// change of a relative velocity if `MEASURE`.
+    /// One visit of all points as they should be, friction included, after the bodies have moved; or once more before they
+    /// move again, if `MEASURE`, which returns the largest change of a relative velocity. Impulses are added up if `sum`.
     pub(super) fn relax<const MEASURE: bool>(&mut self, bodies: &mut [Body], ask: &Ask, sum: bool) -> f64 {
         let share = all(if sum { 1.0 } else { 0.0 });
-        most_of(self.visit(bodies, |g, points, a, b| {
+        most_of(self.visit(bodies, |bodies, g, points, a, b| {
+            if !MEASURE {
+                g.follow(&Four::ways(bodies, &g.a), &Four::ways(bodies, &g.b));
+            }
             let mut most = all(0.0);
             g.relax::<MEASURE>(points, (a, b), ask, share, &mut most);
             most
@@ -427,12 +460,15 @@ impl Sweeper {
         for g in &self.groups {
             let end = at + self.lanes_of(at);
             for (k, c) in self.points[g.own()].iter().enumerate() {
-                let world = |p: &V3| g.in_world(p).map(Lanes::to_array);
+                let world = |p: &V3| {
+                    let [x, y, z] = g.in_world(p);
+                    Lanes::transpose([x, y, z, all(0.0)]).map(Lanes::to_array)
+                };
                 let (p, sum) = (world(&c.p), world(&c.sum));
                 for (l, patch) in self.order[at..end].iter().map(|i| &patches[*i as usize]).enumerate() {
                     if k < patch.count as usize {
                         let to = &mut given[patch.first as usize + k];
-                        (to.p, to.sum) = (p.map(|p| p[l]), sum.map(|p| p[l]));
+                        (to.p, to.sum) = (p[l], sum[l]);
                     }
                 }
             }
@@ -451,8 +487,7 @@ mod tests {
         let mut bodies: Vec<Body> = (0..n)
             .map(|k| Body {
                 v: [0.1 * (k as f64).sin(), 0.2, -1.0 + 0.01 * k as f64, 0.0],
-                moved: [0.0, 0.0, 0.0, if k == 0 { 0.01 } else { 1.0 }],
-                inv_inertia: [[3.0, 2.0, 1.0, 0.1], [0.0, 0.2, 0.0, 0.0]],
+                inverse: Body::inverse(if k == 0 { 0.01 } else { 1.0 }, [3.0, 2.0, 1.0, 0.1, 0.0, 0.2]),
                 ..Body::default()
             })
             .collect();
@@ -463,19 +498,16 @@ mod tests {
                 let count = 1 + k % 4;
                 let first = given.len() as u32;
                 for i in 0..count {
-                    let arm = [0.1 * f64::from(i), 0.05, -0.1];
-                    given.push(Given { arm, gap: -1e-3, ..Given::default() });
+                    let arm = [0.1 * f64::from(i), 0.05, -0.1, -1e-3];
+                    given.push(Given { arm, ..Given::default() });
                 }
                 patches.push(Patch {
                     bodies: [k, other],
                     first,
                     count,
-                    normal: [0.0, 0.0, 1.0],
-                    tangents: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]],
-                    apart: [0.0, 0.0, if other == 0 { 0.3 } else { 0.0 }],
-                    friction: 0.5,
-                    restitution: 0.0,
-                    belt: [0.0; 2],
+                    normal: [0.0, 0.0, 1.0, 0.5],
+                    tangents: [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]],
+                    apart: [0.0, 0.0, if other == 0 { 0.3 } else { 0.0 }, 0.0],
                 });
             }
         }
@@ -502,8 +534,8 @@ mod tests {
     fn impulses_change_momentum_by_their_sum_and_lie_in_the_cone() {
         let (mut bodies, patches, mut given) = star();
         let momentum = |bodies: &[Body]| -> [f64; 3] {
-            let with_mass = bodies.iter().filter(|b| b.moved[INV_MASS] > 0.0);
-            with_mass.fold([0.0; 3], |p, b| std::array::from_fn(|k| p[k] + b.v[k] / b.moved[INV_MASS]))
+            let with_mass = bodies.iter().filter(|b| b.inv_mass() > 0.0);
+            with_mass.fold([0.0; 3], |p, b| std::array::from_fn(|k| p[k] + b.v[k] / b.inv_mass()))
         };
         let before = momentum(&bodies);
         let mut sweeper = Sweeper::default();

@@ -153,7 +153,7 @@ impl Pile {
 
     /// The smallest gap of its contacts \[m\].
     pub(super) fn smallest_gap(&self) -> f64 {
-        self.given.iter().fold(f64::INFINITY, |least, c| least.min(c.gap))
+        self.given.iter().fold(f64::INFINITY, |least, c| least.min(c.gap()))
     }
 
     /// Its contacts with their forces after steps of h seconds, each with its place in the order of detection; `manifolds`
@@ -172,9 +172,9 @@ impl Pile {
                     point: t.point,
                     normal: m.normal,
                     gap: t.gap,
-                    force: Vec3::from(c.sum) * whole,
+                    force: xyz(&c.sum) * whole,
                     torque: Vec3::zeros(),
-                    last: Vec3::from(c.p) * part,
+                    last: xyz(&c.p) * part,
                 };
                 keep(place, point);
             }
@@ -208,12 +208,8 @@ impl Pile {
         let center = new.centers[if new.nodes[0] == NONE { 1 } else { 0 }];
         let forces = heirs(new.manifold.points(), new.known);
         for (k, p) in new.manifold.points().iter().enumerate() {
-            self.given.push(Given {
-                arm: (p.point - center).into(),
-                gap: p.gap,
-                p: (part * forces[k]).into(),
-                ..Given::default()
-            });
+            let (arm, p) = (row(&(p.point - center), p.gap), row(&(part * forces[k]), 0.0));
+            self.given.push(Given { arm, p, ..Given::default() });
         }
         self.sources.push((new.number, new.place));
         let [s, t] = tangents(&n);
@@ -222,12 +218,9 @@ impl Pile {
             bodies,
             first,
             count: self.given.len() as u32 - first,
-            normal: n.into(),
-            tangents: [s.into(), t.into()],
-            apart: between.into(),
-            friction: new.law.friction,
-            restitution: new.law.restitution,
-            belt: [s.dot(&new.belt), t.dot(&new.belt)],
+            normal: row(&n, new.law.friction),
+            tangents: [row(&s, s.dot(&new.belt)), row(&t, t.dot(&new.belt))],
+            apart: row(&between, new.law.restitution),
         });
     }
 
@@ -308,8 +301,10 @@ impl ContactWork {
             pile.bodies.push(Body {
                 v: row(&begin[0], 0.0),
                 w: row(&begin[1], 0.0),
-                moved: row(&Vec3::zeros(), field.inverse[slot].mass),
-                inv_inertia: [[I[(0, 0)], I[(1, 1)], I[(2, 2)], I[(0, 1)]], [I[(0, 2)], I[(1, 2)], 0.0, 0.0]],
+                inverse: Body::inverse(
+                    field.inverse[slot].mass,
+                    [I[(0, 0)], I[(1, 1)], I[(2, 2)], I[(0, 1)], I[(0, 2)], I[(1, 2)]],
+                ),
                 ..Body::default()
             });
             pile.begun.push([row(&begin[0], 0.0), row(&begin[1], 0.0)]);
@@ -333,7 +328,7 @@ impl ContactWork {
         report.iterations = report.iterations.max(2 * PARTS + 1);
         report.residual = report.residual.max(left / scale);
         report.unfinished |= !(left <= RULE * scale);
-        report.contacts += pile.given.iter().filter(|c| c.sum != [0.0; 3]).count() as u32;
+        report.contacts += pile.given.iter().filter(|c| c.sum != [0.0; 4]).count() as u32;
     }
 
     /// A body of the pile moves as it did in the parts of the step; its spin keeps its momentum as in free flight.

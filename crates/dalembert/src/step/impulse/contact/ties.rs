@@ -63,8 +63,8 @@ pub(super) fn is_tie(hold: &Hold) -> bool {
 
 /// M⁻¹ j of a body.
 fn answer(body: &Body, j: &[f64; 6]) -> [f64; 6] {
-    let ([xx, yy, zz, xy], [xz, yz, ..]) = (body.inv_inertia[0], body.inv_inertia[1]);
-    let (m, w) = (body.moved[3], [j[3], j[4], j[5]]);
+    let [xx, yy, zz, xy, xz, yz] = body.inv_inertia();
+    let (m, w) = (body.inv_mass(), [j[3], j[4], j[5]]);
     [
         m * j[0],
         m * j[1],

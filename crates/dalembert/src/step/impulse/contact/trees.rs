@@ -442,8 +442,8 @@ impl Four {
         }
         let alone = self.bodies.iter().map(|which| {
             let b = which.map(|i| &bodies[i as usize]);
-            let inv_inertia = std::array::from_fn(|k| Lanes::new(b.map(|b| b.inv_inertia.as_flattened()[k])));
-            Alone { inv_mass: Lanes::new(b.map(|b| b.moved[3])), inv_inertia }
+            let inv_inertia = std::array::from_fn(|k| Lanes::new(b.map(|b| b.inv_inertia()[k])));
+            Alone { inv_mass: Lanes::new(b.map(Body::inv_mass)), inv_inertia }
         });
         self.factors.factor(limbs, alone);
     }
