@@ -97,6 +97,36 @@ impl Bencher {
     }
 }
 
+impl Bencher {
+    fn threads_row(&mut self, name: &str, n: usize, sim: &mut Simulation, w: Window) {
+        on_one_thread(|| (0..w.warm).for_each(|_| step(sim)));
+        let start = sim.state.clone();
+        let mut run = || {
+            sim.state.copy_from(&start);
+            let clock = std::time::Instant::now();
+            (0..w.steps).for_each(|_| step(sim));
+            let seconds = clock.elapsed().as_secs_f64() / f64::from(w.steps);
+            let bits: Vec<u64> = sim.state.q.iter().chain(&sim.state.robots).map(|x| x.to_bits()).collect();
+            (seconds, bits)
+        };
+        let (mut one, mut all, mut same) = (f64::INFINITY, f64::INFINITY, true);
+        for _ in 0..w.runs.min(self.repeat).max(1) {
+            let (alone, first) = on_one_thread(&mut run);
+            let (together, second) = rayon::scope(|_| run());
+            (one, all, same) = (one.min(alone), all.min(together), same && first == second);
+        }
+        let note = format!(
+            "{:.3} ms on one thread, {:.3} ms on {}: {:.2} times; {} bits",
+            1e3 * one,
+            1e3 * all,
+            rayon::current_num_threads(),
+            one / all,
+            if same { "the same" } else { "other" },
+        );
+        self.row(name, n, all, note);
+    }
+}
+
 fn impulse(title: &str, dt: f64, friction: f64) -> Scene {
     let settings = Impulse { friction, ..Impulse::default() };
     Scene { title: title.into(), dt, method: Method::Impulse(settings), ..Scene::default() }
@@ -234,36 +264,78 @@ pub(super) fn asleep(b: &mut Bencher) {
 }
 
 /// Ragdolls of 11 boxes and 10 joints dropped on the floor.
-pub(super) fn ragdolls(b: &mut Bencher) {
-    let count = 1_000;
+fn ragdolls_scene(count: usize) -> Scene {
     let mut scene = impulse("ragdolls on the floor", 1.0 / 60.0, 0.6);
     scene.gravity = Vec3::new(0.0, -9.81, 0.0);
     scene.add(Ground { normal: Vec3::y(), ..Ground::default() });
     super::joints::add_ragdolls(&mut scene, count, Vec3::zeros());
-    let mut sim = build(scene);
+    scene
+}
+
+pub(super) fn ragdolls(b: &mut Bencher) {
+    let count = 1_000;
+    let mut sim = build(ragdolls_scene(count));
     b.contact_row("contact_ragdolls", count, &mut sim, Window { warm: 0, steps: 120, runs: 2 });
+}
+
+/// A robot of the shared models on the floor, if the models are there.
+fn humanoids_scene(file: &str) -> Result<Scene, String> {
+    let shared =
+        std::env::var_os("DALEMBERT_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
+    let path = shared.join(format!("models/mujoco_humanoid/{file}.xml"));
+    let (robot, _) = read_robot(&path, &ReadOptions::default()).map_err(|e| e.to_string())?;
+    let mut scene = impulse(file, 0.005, 0.5);
+    scene.add(RobotItem::new("man", robot));
+    scene.contact.push(ContactRule::between("*", "*"));
+    Ok(scene)
 }
 
 /// Robots of the shared models; without them there is nothing to time.
 pub(super) fn humanoids(b: &mut Bencher) {
-    let shared =
-        std::env::var_os("DALEMBERT_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
     for (file, n, w) in [
         ("humanoid", 1, Window { warm: 400, steps: 400, runs: 5 }),
         ("22_humanoids", 22, Window { warm: 400, steps: 100, runs: 3 }),
     ] {
-        let path = shared.join(format!("models/mujoco_humanoid/{file}.xml"));
-        let robot = match read_robot(&path, &ReadOptions::default()) {
-            Ok((robot, _)) => robot,
-            Err(e) => {
-                b.row("humanoids", n, f64::NAN, format!("skipped: {e}"));
-                continue;
+        match humanoids_scene(file) {
+            Ok(scene) => {
+                b.contact_row("humanoids", n, &mut build(scene), w);
             }
-        };
-        let mut scene = impulse(file, 0.005, 0.5);
-        scene.add(RobotItem::new("man", robot));
-        scene.contact.push(ContactRule::between("*", "*"));
-        let mut sim = build(scene);
-        b.contact_row("humanoids", n, &mut sim, w);
+            Err(e) => b.row("humanoids", n, f64::NAN, format!("skipped: {e}")),
+        }
     }
+}
+
+/// The same scenes on one thread and on all of them, by the clock on the wall: the two take turns from the same state.
+pub(super) fn threads(b: &mut Bencher) {
+    let spheres = pile(5_000, &Shape::Sphere { radius: 0.05 }, true);
+    let men = humanoids_scene("22_humanoids");
+    let scenes = [
+        ("heap", 3_000, Ok(heap_scene(3_000)), Window { warm: 150, steps: 30, runs: 5 }),
+        ("pyramid", 3_003, Ok(pyramid_scene(77)), Window { warm: 30, steps: 40, runs: 5 }),
+        ("spheres", 5_000, Ok(spheres), Window { warm: 250, steps: 20, runs: 5 }),
+        ("ragdolls", 1_000, Ok(ragdolls_scene(1_000)), Window { warm: 60, steps: 20, runs: 5 }),
+        ("humanoids", 22, men, Window { warm: 400, steps: 100, runs: 5 }),
+        ("stacks", 1_200, Ok(stacks_scene(300)), Window { warm: 30, steps: 40, runs: 5 }),
+    ];
+    for (name, n, scene, w) in scenes {
+        let name = format!("threads_{name}");
+        match scene {
+            Ok(scene) => b.threads_row(&name, n, &mut build(scene), w),
+            Err(e) => b.row(&name, n, f64::NAN, format!("skipped: {e}")),
+        }
+    }
+}
+
+/// Stacks of four boxes each, far from each other: many small islands.
+fn stacks_scene(count: usize) -> Scene {
+    let mut scene = impulse("stacks", 1.0 / 60.0, 0.6);
+    scene.add(Ground::default());
+    for i in 0..count {
+        let (x, y) = ((i % 20) as f64 * 3.0, (i / 20) as f64 * 3.0);
+        for k in 0..4 {
+            let aside = 0.2 * jitter(4 * i + k);
+            cube(&mut scene, [x + aside, y - 0.5 * aside, 0.5 + 1.01 * k as f64]);
+        }
+    }
+    scene
 }

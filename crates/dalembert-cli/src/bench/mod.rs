@@ -138,6 +138,11 @@ const BENCHES: &[Bench] = &[
         run: contact::humanoids,
     },
     Bench {
+        name: "contact_threads",
+        about: "heaps, ragdolls, humanoids and stacks under `impulse` on one thread and on all, by the clock on the wall",
+        run: contact::threads,
+    },
+    Bench {
         name: "collide",
         about: "contact geometry of a cube pile, a ball in its socket and a cloth on a sphere, one thread",
         run: collide::collide,

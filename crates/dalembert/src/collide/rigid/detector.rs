@@ -5,8 +5,13 @@
 //! looked at only while its tight boxes overlap. **Narrow phase.** A pair keeps the features of the plane that separated
 //! it last, and that plane is asked first. Neither changes an answer.
 //!
+//! **Threads.** Many colliders are placed and many pairs are looked at in chunks, side by side. A pair knows nothing of the
+//! others, and the contacts of the chunks are put together in the order of the pairs: the same at any number of threads.
+//!
 //! The tree was chosen by measurement: on 512, 3000 and 20000 boxes of a shaken lattice, about ten neighbours each, it
 //! finds the pairs 1.7, 3.4 and 10 times faster than a sweep along one axis whose order is kept from call to call.
+
+use rayon::prelude::*;
 
 use super::super::bvh::{Aabb, Tree};
 use super::geometry::Frame;
@@ -40,11 +45,75 @@ pub struct Detector {
     /// Pairs of colliders that touched, now and in the call before.
     touching: [Vec<(u32, u32)>; 2],
     memory: Memory,
+    /// Of chunks of pairs that are looked at side by side.
+    rooms: Vec<Room>,
     rebuilds: u64,
+}
+
+/// What looking at a chunk of pairs needs, and what it found.
+#[derive(Debug, Clone, Default)]
+struct Room {
+    memory: Memory,
+    manifolds: Vec<Manifold>,
+}
+
+/// Colliders where they are, for the narrow phase.
+struct Scene<'a> {
+    colliders: &'a [Collider],
+    placed: &'a [Frame],
+    boxes: &'a [Aabb],
+    /// How far each body may move, and who sleeps.
+    reach: &'a [f64],
+    asleep: &'a [bool],
 }
 
 /// Grown boxes are larger than tight ones by this part of their size.
 const SKIN: f64 = 0.05;
+/// Pairs of a chunk. Fewer than two chunks of them stay on one thread.
+const CHUNK: usize = 256;
+/// Colliders that a thread places at least.
+const PLACED: usize = 512;
+
+/// How far a collider is looked for.
+fn reach_of(reach: &[f64], c: &Collider) -> f64 {
+    reach.get(c.body as usize).copied().unwrap_or(0.0).max(0.0) + c.margin
+}
+
+impl Scene<'_> {
+    /// Contacts of one pair, added to `out`.
+    #[inline]
+    fn look(&self, (a, b): (u32, u32), witness: &mut Witness, memory: &mut Memory, out: &mut Vec<Manifold>) {
+        let still = |body: u32| self.asleep.get(body as usize).copied().unwrap_or(body == super::WORLD);
+        let reach = |c: &Collider| reach_of(self.reach, c);
+        let (ca, cb) = (&self.colliders[a as usize], &self.colliders[b as usize]);
+        if !self.asleep.is_empty() && still(ca.body) && still(cb.body) {
+            return;
+        }
+        let endless = matches!(ca.shape, Geometry::HalfSpace) || matches!(cb.shape, Geometry::HalfSpace);
+        if !endless && !self.boxes[a as usize].overlaps(&self.boxes[b as usize]) {
+            return;
+        }
+        if endless {
+            // The box of the other one stands clear of it.
+            let first = matches!(ca.shape, Geometry::HalfSpace);
+            let (plane, other, c) = if first { (a, b, ca) } else { (b, a, cb) };
+            let (at, tight) = (&self.placed[plane as usize], &self.boxes[other as usize]);
+            let n = at.R * Vec3::z();
+            let near = (0..3).map(|k| {
+                let end = if n[k] > 0.0 { tight.low[k] } else { tight.high[k] };
+                n[k] * (end - at.x[k])
+            });
+            if near.sum::<f64>() > reach(c) + 1e-9 * at.x.norm() {
+                return;
+            }
+        }
+        let margin = reach(ca) + reach(cb);
+        let (at_a, at_b) = (&self.placed[a as usize], &self.placed[b as usize]);
+        let first = out.len();
+        collide((&ca.shape, at_a), (&cb.shape, at_b), margin, witness, memory, out);
+        out[first..].iter_mut().for_each(|m| (m.a, m.b) = (a, b));
+    }
+}
 
 impl Detector {
     /// Knows nothing yet.
@@ -107,49 +176,46 @@ impl Detector {
         reach: &[f64],
         asleep: &[bool],
     ) -> &[Manifold] {
-        let still = |body: u32| asleep.get(body as usize).copied().unwrap_or(body == super::WORLD);
-        let reach = |c: &Collider| reach.get(c.body as usize).copied().unwrap_or(0.0).max(0.0) + c.margin;
-        self.placed.clear();
-        self.placed.extend(colliders.iter().map(|c| Frame::of(&c.placed(bodies))));
-        self.boxes.clear();
-        for (c, frame) in colliders.iter().zip(&self.placed) {
-            let endless = matches!(c.shape, Geometry::HalfSpace);
-            self.boxes.push(if endless { Aabb::EMPTY } else { c.shape.bounds_in(frame, reach(c)) });
+        let place = |c: &Collider| Frame::of(&c.placed(bodies));
+        let tight = |c: &Collider, frame: &Frame| match c.shape {
+            Geometry::HalfSpace => Aabb::EMPTY,
+            _ => c.shape.bounds_in(frame, reach_of(reach, c)),
+        };
+        let several = rayon::current_num_threads() > 1;
+        if several && colliders.len() >= 2 * PLACED {
+            let all = colliders.par_iter().with_min_len(PLACED);
+            all.clone().map(place).collect_into_vec(&mut self.placed);
+            all.zip(&self.placed).map(|(c, frame)| tight(c, frame)).collect_into_vec(&mut self.boxes);
+        } else {
+            self.placed.clear();
+            self.placed.extend(colliders.iter().map(place));
+            self.boxes.clear();
+            self.boxes.extend(colliders.iter().zip(&self.placed).map(|(c, frame)| tight(c, frame)));
         }
         if self.grow(colliders) {
             self.rebuilds += 1;
             self.find_pairs(colliders);
         }
         self.manifolds.clear();
-        for (&(a, b), witness) in self.pairs.iter().zip(&mut self.witnesses) {
-            let (ca, cb) = (&colliders[a as usize], &colliders[b as usize]);
-            if !asleep.is_empty() && still(ca.body) && still(cb.body) {
-                continue;
-            }
-            let endless = matches!(ca.shape, Geometry::HalfSpace) || matches!(cb.shape, Geometry::HalfSpace);
-            if !endless && !self.boxes[a as usize].overlaps(&self.boxes[b as usize]) {
-                continue;
-            }
-            if endless {
-                // The box of the other one stands clear of it.
-                let first = matches!(ca.shape, Geometry::HalfSpace);
-                let (plane, other, c) = if first { (a, b, ca) } else { (b, a, cb) };
-                let (at, tight) = (&self.placed[plane as usize], &self.boxes[other as usize]);
-                let n = at.R * Vec3::z();
-                let near = (0..3).map(|k| {
-                    let end = if n[k] > 0.0 { tight.low[k] } else { tight.high[k] };
-                    n[k] * (end - at.x[k])
-                });
-                if near.sum::<f64>() > reach(c) + 1e-9 * at.x.norm() {
-                    continue;
+        let Self { placed, boxes, pairs, witnesses, memory, rooms, manifolds, .. } = self;
+        let scene = Scene { colliders, placed, boxes, reach, asleep };
+        if several && pairs.len() >= 2 * CHUNK {
+            let chunks = pairs.len().div_ceil(CHUNK);
+            rooms.resize_with(chunks.max(rooms.len()), Room::default);
+            let chunks = pairs.par_chunks(CHUNK).zip(witnesses.par_chunks_mut(CHUNK));
+            chunks.zip(rooms.par_iter_mut()).for_each(|((pairs, witnesses), Room { memory, manifolds })| {
+                manifolds.clear();
+                for (&pair, witness) in pairs.iter().zip(witnesses) {
+                    scene.look(pair, witness, memory, manifolds);
                 }
+            });
+            for room in &rooms[..pairs.len().div_ceil(CHUNK)] {
+                manifolds.extend_from_slice(&room.manifolds);
             }
-            let margin = reach(ca) + reach(cb);
-            let (at_a, at_b) = (&self.placed[a as usize], &self.placed[b as usize]);
-            let first = self.manifolds.len();
-            let (memory, out) = (&mut self.memory, &mut self.manifolds);
-            collide((&ca.shape, at_a), (&cb.shape, at_b), margin, witness, memory, out);
-            self.manifolds[first..].iter_mut().for_each(|m| (m.a, m.b) = (a, b));
+        } else {
+            for (&pair, witness) in pairs.iter().zip(witnesses) {
+                scene.look(pair, witness, memory, manifolds);
+            }
         }
         self.touching.swap(0, 1);
         let now = &mut self.touching[0];

@@ -156,8 +156,27 @@ struct Loose {
 const MOST_ROUNDS: u32 = 60;
 /// Rounds with masses from forces found in the same step.
 const STIFFER: u32 = 12;
+/// Scenes with so many colliders are stepped on a thread of the pool.
+const MANY_COLLIDERS: usize = 200;
+
 impl Impulse {
+    /// One step, on a thread of the pool if there is much to do: the many places where threads share the work then find their
+    /// helpers there already, instead of waking them.
     pub(super) fn step(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
+        let large = model.touch.as_ref().is_some_and(|t| t.colliders.len() >= MANY_COLLIDERS);
+        if large && rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1 {
+            return rayon::scope(|_| self.step_here(model, state, h, work));
+        }
+        self.step_here(model, state, h, work)
+    }
+
+    fn step_here(
         &self,
         model: &Model,
         state: &mut State,

@@ -33,7 +33,7 @@ use crate::math::{Mat3, Vec3, triple};
 use crate::model::Model;
 
 /// Most unknowns.
-const MOST: usize = 150;
+pub(super) const MOST: usize = 150;
 const ROUNDS: u32 = 12;
 const NEWTON: u32 = 20;
 /// Steps of Newton's method while the impulses of the step before are believed.
@@ -100,7 +100,7 @@ pub(super) struct Dense {
     swift: Swift,
     /// Nothing but links touches; then what impulses and angular impulses of contacts changed by.
     links: bool,
-    changes: Vec<[Vec3; 2]>,
+    pub(super) changes: Vec<[Vec3; 2]>,
 }
 
 /// y += a x. By fours, since most lists here are shorter than what a compiler thinks worth its while.
@@ -169,7 +169,7 @@ impl ContactWork {
 }
 
 impl Dense {
-    fn list(&mut self, contacts: &[Contact], rows: &[u32]) {
+    pub(super) fn list(&mut self, contacts: &[Contact], rows: &[u32]) {
         self.units.clear();
         self.n = 0;
         for (k, c) in contacts.iter().enumerate() {
@@ -214,7 +214,7 @@ impl Dense {
         }
     }
 
-    fn search(&mut self, parts: &mut Parts, x: &mut [f64], tolerance: f64) -> f64 {
+    pub(super) fn search(&mut self, parts: &mut Parts, x: &mut [f64], tolerance: f64) -> f64 {
         self.assemble(parts, x);
         self.tolerance = tolerance;
         self.changes.clear();

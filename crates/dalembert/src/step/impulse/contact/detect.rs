@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::pile::NewPatch;
 use super::sweep::{Columns, Contact, FLOOR, Field, Inverse, Side, Spin, visit, visit_spin};
+use super::together::Early;
 use super::{ContactWork, Info, Meeting, NONE};
 use crate::collide::rigid::{Manifold, Touch, WORLD};
 use crate::joints::Softness;
@@ -376,47 +377,73 @@ impl ContactWork {
     pub(super) fn solve(&mut self, settings: &Impulse, model: &Model, h: f64, report: &mut StepReport) {
         self.unsolved.clear();
         self.unsolved.resize(self.islands.len(), false);
+        self.solve_together(settings, model, h, report);
         for i in 0..self.islands.len() {
-            let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
-            let scale = self.info[range.clone()].iter().map(|i| i.speed);
-            let scale = scale.fold(h * model.gravity.norm(), f64::max).max(1e-12);
-            let (tolerance, most) = (settings.tolerance * scale, settings.most_sweeps);
-            self.rows_of(range.clone());
-            // Sweeps that move little may still be far from the end; where Newton's method is cheap it has the last word.
-            let loose = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Loose(_) | Side::World));
-            let small = range.len() <= SMALL && self.contacts[range.clone()].iter().all(loose);
-            let fine = if small { FINE * tolerance } else { tolerance };
-            let (mut sweeps, mut moved) = (0, f64::INFINITY);
-            // Robots alone have all their answers at hand.
-            let link = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Link(..) | Side::World));
-            let links = self.contacts[range.clone()].iter().all(link);
-            if most > 0 && links {
-                moved = self.unrest_now(range.clone());
-                if moved > fine {
-                    moved = self.solve_dense(range.clone(), fine, model).unwrap_or(moved);
-                }
+            match self.together.get(i) {
+                Early::Solved => {}
+                Early::Links(moved) => self.solve_one(i, Some(moved), settings, model, h, report),
+                Early::Nothing => self.solve_one(i, None, settings, model, h, report),
             }
-            if moved > fine || !links {
-                self.know_answers(range.clone(), model);
-            }
-            if moved > fine {
-                (sweeps, moved) = self.sweep_some(range.clone(), fine, most.min(PATIENCE));
-            }
-            if moved > fine && most > sweeps {
-                let left = self.solve_direct(range.clone(), moved, fine);
-                let left = left.or_else(|| self.solve_dense(range.clone(), fine, model));
-                moved = left.unwrap_or(moved);
-            }
-            if moved > tolerance && most > sweeps {
-                let (more, left) = self.sweep_some(range, tolerance, most - sweeps);
-                (sweeps, moved) = (sweeps + more, left);
-            }
-            report.iterations = report.iterations.max(sweeps);
-            report.residual = report.residual.max(moved / scale);
-            self.unsolved[i] = moved > settings.tolerance * scale;
-            report.unfinished |= self.unsolved[i];
         }
         report.contacts = self.contacts.iter().filter(|c| c.impulse != Vec3::zeros()).count() as u32;
+    }
+
+    /// The fastest change that an island asks for, and how near to the law its velocities shall be \[m/s\].
+    pub(super) fn goal(&self, range: Range<usize>, settings: &Impulse, model: &Model, h: f64) -> (f64, f64) {
+        let scale = self.info[range.clone()].iter().map(|i| i.speed);
+        let scale = scale.fold(h * model.gravity.norm(), f64::max).max(1e-12);
+        let tolerance = settings.tolerance * scale;
+        // Sweeps that move little may still be far from the end; where Newton's method is cheap it has the last word.
+        let loose = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Loose(_) | Side::World));
+        let small = range.len() <= SMALL && self.contacts[range].iter().all(loose);
+        (scale, if small { FINE * tolerance } else { tolerance })
+    }
+
+    /// One island; `early` is how far its velocities are from the law if robots alone touch and all was done for them.
+    pub(super) fn solve_one(
+        &mut self,
+        i: usize,
+        early: Option<f64>,
+        settings: &Impulse,
+        model: &Model,
+        h: f64,
+        report: &mut StepReport,
+    ) {
+        let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
+        let (scale, fine) = self.goal(range.clone(), settings, model, h);
+        let (tolerance, most) = (settings.tolerance * scale, settings.most_sweeps);
+        self.rows_of(range.clone());
+        let (mut sweeps, mut moved) = (0, f64::INFINITY);
+        // Robots alone have all their answers at hand.
+        let link = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Link(..) | Side::World));
+        let links = self.contacts[range.clone()].iter().all(link);
+        if let Some(early) = early {
+            moved = early;
+        } else if most > 0 && links {
+            moved = self.unrest_now(range.clone());
+            if moved > fine {
+                moved = self.solve_dense(range.clone(), fine, model).unwrap_or(moved);
+            }
+        }
+        if moved > fine || !links {
+            self.know_answers(range.clone(), model);
+        }
+        if moved > fine {
+            (sweeps, moved) = self.sweep_some(range.clone(), fine, most.min(PATIENCE));
+        }
+        if moved > fine && most > sweeps {
+            let left = self.solve_direct(range.clone(), moved, fine);
+            let left = left.or_else(|| self.solve_dense(range.clone(), fine, model));
+            moved = left.unwrap_or(moved);
+        }
+        if moved > tolerance && most > sweeps {
+            let (more, left) = self.sweep_some(range, tolerance, most - sweeps);
+            (sweeps, moved) = (sweeps + more, left);
+        }
+        report.iterations = report.iterations.max(sweeps);
+        report.residual = report.residual.max(moved / scale);
+        self.unsolved[i] = moved > settings.tolerance * scale;
+        report.unfinished |= self.unsolved[i];
     }
 
     /// Sweeps over an island, and over rows of robots if it has any.

@@ -4,6 +4,10 @@
 //! both bodies). Those of one colour do not depend on each other, so four of them are visited together, one per lane,
 //! and the result is that of visiting them in turn. Lanes without a manifold, and points that a manifold lacks, have a
 //! response of zero: nothing comes of them. What a visit does is in `faces`.
+//!
+//! Several threads share the groups of a large colour. Bodies are read by all and written by none while they work: each
+//! group leaves the velocities of its eight bodies behind, which are put in their places once the colour is done. A visit
+//! reads what no other of its colour writes, so the bits are those of visiting the groups in turn, whoever does it.
 
 pub(super) use wide::f64x4 as Lanes;
 
@@ -11,6 +15,8 @@ use super::faces::{Group, Point};
 
 /// Colours beyond which manifolds are visited one by one.
 const COLOURS: usize = 64;
+/// Groups that a thread takes at least; colours of fewer than two such pieces stay on one thread.
+const PIECE: usize = 24;
 
 /// A body: velocity, angular velocity, what it has moved and turned since the step began, the inverse inertia in world axes,
 /// and 1/m. Rows of four, of which the last number is not used unless it says so: four bodies turn into lanes by
@@ -130,12 +136,17 @@ impl Four {
 
     #[inline(always)]
     fn store(&self, bodies: &mut [Body], which: &[u32; 4]) {
-        let rows = |[x, y, z]: V3| Lanes::transpose([x, y, z, all(0.0)]).map(Lanes::to_array);
-        let (v, w) = (rows(self.v), rows(self.w));
+        let [v, w] = self.rows();
         for l in 0..4 {
             let body = &mut bodies[which[l] as usize];
             (body.v, body.w) = (v[l], w[l]);
         }
+    }
+
+    /// v and ω of the four.
+    #[inline(always)]
+    fn rows(&self) -> [[[f64; 4]; 4]; 2] {
+        [self.v, self.w].map(|[x, y, z]| Lanes::transpose([x, y, z, all(0.0)]).map(Lanes::to_array))
     }
 
     /// I⁻¹ x.
@@ -206,11 +217,64 @@ pub(super) struct Ask {
     pub(super) forgets: f64,
 }
 
+/// Velocities of the bodies of a group after a visit: v and ω of the first ones, then of the second ones.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct After([[[[f64; 4]; 4]; 2]; 2]);
+
+impl After {
+    fn store(&self, bodies: &mut [Body], g: &Group) {
+        for (which, [v, w]) in [&g.a, &g.b].into_iter().zip(&self.0) {
+            for l in 0..4 {
+                let body = &mut bodies[which[l] as usize];
+                (body.v, body.w) = (v[l], w[l]);
+            }
+        }
+    }
+}
+
+/// Visits the groups of one colour, on several threads if they are many; returns the largest of what the visits return.
+fn share<V>(
+    groups: &mut [Group],
+    points: &mut [Point],
+    after: &mut [After],
+    bodies: &[Body],
+    visit: &V,
+) -> Lanes
+where
+    V: Fn(&[Body], &mut Group, &mut [Point], &mut Four, &mut Four) -> Lanes + Sync,
+{
+    if groups.len() >= 2 * PIECE {
+        let middle = groups.len() / 2;
+        let (low, high) = groups.split_at_mut(middle);
+        let (low_points, high_points) = points.split_at_mut((high[0].first - low[0].first) as usize);
+        let (low_after, high_after) = after.split_at_mut(middle);
+        let (a, b) = rayon::join(
+            || share(low, low_points, low_after, bodies, visit),
+            || share(high, high_points, high_after, bodies, visit),
+        );
+        return a.fast_max(b);
+    }
+    let mut most = all(0.0);
+    let first = groups.first().map_or(0, |g| g.first as usize);
+    for (g, after) in groups.iter_mut().zip(after) {
+        let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
+        let own = g.own();
+        let points = &mut points[own.start - first..own.end - first];
+        most = visit(bodies, g, points, &mut a, &mut b).fast_max(most);
+        *after = After([a.rows(), b.rows()]);
+    }
+    most
+}
+
 /// Buffers of the sweeps.
 #[derive(Debug, Default)]
 pub(super) struct Sweeper {
     groups: Vec<Group>,
     points: Vec<Point>,
+    /// Where the groups of each colour begin, and where the last ones end.
+    colours: Vec<u32>,
+    after: Vec<After>,
     /// n·u of each point before the step.
     before: Vec<Lanes>,
     /// Colours that a body has.
@@ -229,10 +293,24 @@ impl Sweeper {
         self.groups.clear();
         self.points.clear();
         let mut at = 0;
+        self.colours.clear();
+        let mut last = None;
         while at < self.order.len() {
+            let colour = Some(self.colour[self.order[at] as usize]);
+            // Beyond the colours each stands by itself.
+            if colour != last || colour == Some(COLOURS as u8) {
+                self.colours.push(self.groups.len() as u32);
+                last = colour;
+            }
             let end = at + self.lanes_of(at);
             self.group(at..end, bodies, patches, given);
             at = end;
+        }
+        self.colours.push(self.groups.len() as u32);
+        self.after.clear();
+        let widest = self.colours.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
+        if rayon::current_num_threads() > 1 && widest >= 2 * PIECE {
+            self.after.resize(widest, After::default());
         }
         self.before.clear();
         self.before.resize(self.points.len(), Lanes::default());
@@ -288,41 +366,69 @@ impl Sweeper {
         self.groups.push(Group::new(&[of(0), of(1), of(2), of(3)], bodies, given, &mut self.points));
     }
 
-    /// The impulses of the step before, on all bodies.
-    pub(super) fn warm(&self, bodies: &mut [Body]) {
-        for g in &self.groups {
-            let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            g.warm(&self.points[g.own()], &mut a, &mut b);
-            a.store(bodies, &g.a);
-            b.store(bodies, &g.b);
+    /// Visits all groups, colour by colour; returns the largest of what the visits return.
+    #[inline(always)]
+    fn visit<V>(&mut self, bodies: &mut [Body], visit: V) -> Lanes
+    where
+        V: Fn(&[Body], &mut Group, &mut [Point], &mut Four, &mut Four) -> Lanes + Sync,
+    {
+        let mut most = all(0.0);
+        let mut in_turn = |groups: &mut [Group], points: &mut [Point], bodies: &mut [Body]| {
+            for g in groups {
+                let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
+                let own = g.own();
+                most = visit(bodies, g, &mut points[own], &mut a, &mut b).fast_max(most);
+                a.store(bodies, &g.a);
+                b.store(bodies, &g.b);
+            }
+        };
+        let Self { groups, points, after, .. } = self;
+        if after.is_empty() {
+            in_turn(groups, points, bodies);
+            return most;
         }
+        let mut shared = all(0.0);
+        for colour in self.colours.windows(2) {
+            let groups = &mut groups[colour[0] as usize..colour[1] as usize];
+            if groups.len() < 2 * PIECE {
+                in_turn(groups, points, bodies);
+                continue;
+            }
+            let own = groups[0].own().start..groups[groups.len() - 1].own().end;
+            shared = share(groups, &mut points[own], after, bodies, &visit).fast_max(shared);
+            after.iter().zip(groups).for_each(|(after, g)| after.store(bodies, g));
+        }
+        most.fast_max(shared)
+    }
+
+    /// The impulses of the step before, on all bodies.
+    pub(super) fn warm(&mut self, bodies: &mut [Body]) {
+        self.visit(bodies, |_, g, points, a, b| {
+            g.warm(points, a, b);
+            all(0.0)
+        });
     }
 
     /// One visit of all normal rows, soft and with the speed that parts what overlaps.
     pub(super) fn push_apart(&mut self, bodies: &mut [Body], ask: &Ask) {
-        for g in &self.groups {
-            let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            g.push(&mut self.points[g.own()], &mut a, &mut b, ask);
-            a.store(bodies, &g.a);
-            b.store(bodies, &g.b);
-        }
+        self.visit(bodies, |_, g, points, a, b| {
+            g.push(points, a, b, ask);
+            all(0.0)
+        });
     }
 
     /// One visit of all points as they should be, friction included, after the bodies have moved; or once more before they
     /// move again, if `MEASURE`, which returns the largest change of a relative velocity. Impulses are added up if `sum`.
     pub(super) fn relax<const MEASURE: bool>(&mut self, bodies: &mut [Body], ask: &Ask, sum: bool) -> f64 {
-        let mut most = all(0.0);
         let share = all(if sum { 1.0 } else { 0.0 });
-        for g in &mut self.groups {
+        most_of(self.visit(bodies, |bodies, g, points, a, b| {
             if !MEASURE {
                 g.follow(&Four::ways(bodies, &g.a), &Four::ways(bodies, &g.b));
             }
-            let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            g.relax::<MEASURE>(&mut self.points[g.own()], (&mut a, &mut b), ask, share, &mut most);
-            a.store(bodies, &g.a);
-            b.store(bodies, &g.b);
-        }
-        most_of(most)
+            let mut most = all(0.0);
+            g.relax::<MEASURE>(points, (a, b), ask, share, &mut most);
+            most
+        }))
     }
 
     /// The fastest relative velocity \[m/s\] as bodies move now, which counts as the one before the step.

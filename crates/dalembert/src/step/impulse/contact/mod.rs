@@ -47,6 +47,7 @@ mod swift;
 #[cfg(test)]
 mod tests;
 mod ties;
+mod together;
 mod tree_lanes;
 mod trees;
 mod units;
@@ -151,6 +152,7 @@ pub(super) struct ContactWork {
     rows_at_hand: Vec<u32>,
     islands: Islands,
     meetings: Vec<Meeting>,
+    together: together::Together,
     /// Islands whose impulses did not converge.
     unsolved: Vec<bool>,
     /// Laws of all pairs of materials, row by row; empty if there are many materials.

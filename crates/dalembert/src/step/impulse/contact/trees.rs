@@ -11,6 +11,7 @@
 //! (see `ties`); loops, springs and servos stay with the exact path. It does join if in the whole scene such islands, with
 //! all that they touch, have more contacts than a heap has at least, and `projection` is on.
 
+use rayon::prelude::*;
 use wide::f64x4 as Lanes;
 
 use super::lanes::Body;
@@ -28,6 +29,8 @@ use crate::step::system::{Island, Keep};
 /// Joints are closed to this part of the smallest shape, in no more than so many rounds.
 const CLOSED: f64 = 5e-4;
 const MOST_ROUNDS: u32 = 4;
+/// Fours of trees that a thread holds at least.
+const PIECE: usize = 8;
 
 /// A tree among the islands of joints.
 #[derive(Debug)]
@@ -51,6 +54,9 @@ struct Four {
     /// Bodies of each limb in the heap; where a lane is not used, those of the first lane.
     bodies: Vec<[u32; 4]>,
     factors: Factors,
+    /// Velocities, and room, where several threads hold trees.
+    v: Vec<V6>,
+    room: Vec<V6>,
 }
 
 /// Rows of four trees: own block, then the parent's, each number in all lanes.
@@ -242,20 +248,24 @@ impl Trees {
     /// Makes all joints hold: the velocities change as little as they can.
     pub(super) fn hold(&mut self, bodies: &mut [Body]) {
         let Self { shapes, fours, v, room, .. } = self;
+        if rayon::current_num_threads() > 1 && fours.len() >= 2 * PIECE {
+            // Trees share no body: all are read before any is written.
+            let from = &*bodies;
+            fours.par_iter_mut().with_min_len(PIECE).for_each(|four| {
+                let Four { shape, bodies, factors, v, room, .. } = four;
+                v.clear();
+                v.extend(bodies.iter().map(|which| velocities(from, which)));
+                factors.hold(&shapes[*shape as usize], v, room);
+            });
+            fours.iter().for_each(|four| four.store(&four.v, bodies));
+            return;
+        }
         for four in fours {
             let limbs = &shapes[four.shape as usize];
             v.clear();
             v.extend(four.bodies.iter().map(|which| velocities(bodies, which)));
             four.factors.hold(limbs, v, room);
-            let lanes = four.lanes();
-            for (which, v) in four.bodies.iter().zip(v.iter()) {
-                let v = v.map(Lanes::to_array);
-                for (l, b) in which[..lanes].iter().enumerate() {
-                    let body = &mut bodies[*b as usize];
-                    body.v = [v[0][l], v[1][l], v[2][l], 0.0];
-                    body.w = [v[3][l], v[4][l], v[5][l], 0.0];
-                }
-            }
+            four.store(v, bodies);
         }
     }
 
@@ -343,6 +353,20 @@ fn velocities(bodies: &[Body], which: &[u32; 4]) -> V6 {
 }
 
 impl Four {
+    /// Velocities of its bodies.
+    #[inline(always)]
+    fn store(&self, v: &[V6], bodies: &mut [Body]) {
+        let lanes = self.lanes();
+        for (which, v) in self.bodies.iter().zip(v) {
+            let v = v.map(Lanes::to_array);
+            for (l, b) in which[..lanes].iter().enumerate() {
+                let body = &mut bodies[*b as usize];
+                body.v = [v[0][l], v[1][l], v[2][l], 0.0];
+                body.w = [v[3][l], v[4][l], v[5][l], 0.0];
+            }
+        }
+    }
+
     /// Lanes in use.
     fn lanes(&self) -> usize {
         self.islands.iter().take_while(|i| **i != NONE).count()
