@@ -11,7 +11,7 @@ use super::bend::bend;
 use super::islands::NONE;
 use super::newton::IpcWork;
 use crate::collide::TooMany;
-use crate::model::{Model, State};
+use crate::model::{ContactModel, Model, State};
 
 /// Halvings of a step.
 const HALVINGS: u32 = 40;
@@ -128,7 +128,16 @@ impl IpcWork {
         for (k, z) in self.trial[..n].iter_mut().enumerate() {
             *z = self.q[k] + self.way[k];
         }
-        contact.positions(&self.trial, &mut self.touch.x1);
+        self.place_trial(contact);
+    }
+
+    /// x1 ← the vertices at the trial. Where all that moves are nodes and nothing is told to, other bodies are where they were.
+    fn place_trial(&mut self, contact: &ContactModel) {
+        if self.by_nodes && self.told.is_empty() && !self.touch.rows.on {
+            contact.positions_of_free(&self.trial, &mut self.touch.x1);
+        } else {
+            contact.positions(&self.trial, &mut self.touch.x1);
+        }
     }
 
     /// Shortens ways until all are free. On entry the ways of changed groups are to be made anew.
@@ -287,7 +296,7 @@ impl IpcWork {
             m.carry(&mut self.trial);
         }
         if let Some(contact) = &model.contact {
-            contact.positions(&self.trial, &mut self.touch.x1);
+            self.place_trial(contact);
             let energy = self.touch.energy(contact, true);
             if !energy.is_finite() {
                 self.touch.share.fill(f64::INFINITY);
