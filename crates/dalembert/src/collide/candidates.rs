@@ -135,9 +135,59 @@ impl Broad {
         out: &mut Candidates,
     ) -> bool {
         out.clear();
-        self.vertex_boxes(surface, x0, x1, alpha, radius);
+        self.vertex_boxes(surface, x0, x1, alpha, |_| 0.5 * radius);
         self.find_body_pairs(surface);
         self.refit_trees(surface);
+        self.primitive_pairs(surface, [x0, x1], alpha, |_| radius, limit, out)
+    }
+
+    /// All pairs of `wanted` bodies with any others that come nearer to each other than their two reaches \[m\] and their radii
+    /// on the straight motion from `x0` to `x1`, and within twice its reach of a half-plane. At most `limit` of them are
+    /// ever held.
+    pub fn around(
+        &mut self,
+        surface: &Surface,
+        [x0, x1]: [&[Vec3]; 2],
+        wanted: &[bool],
+        reach: impl Fn(usize) -> f64,
+        limit: usize,
+        out: &mut Candidates,
+    ) -> Result<(), TooMany> {
+        out.clear();
+        self.vertex_boxes(surface, x0, x1, 1.0, &reach);
+        self.bodies.refit(&self.body_boxes);
+        let list = &mut self.body_pairs;
+        list.clear();
+        for a in (0..wanted.len() as u32).filter(|&a| wanted[a as usize]) {
+            self.bodies.query(&self.body_boxes[a as usize], |b| {
+                // Two wanted bodies find each other twice.
+                if (b >= a || !wanted[b as usize]) && surface.bodies_touch(a, b) {
+                    list.push([a.min(b), a.max(b)]);
+                }
+                true
+            });
+        }
+        list.sort_unstable();
+        self.refit_trees(surface);
+        let planes = |b: usize| if wanted[b] { 2.0 * reach(b) } else { f64::NEG_INFINITY };
+        if self.primitive_pairs(surface, [x0, x1], 1.0, planes, limit, out) {
+            return Ok(());
+        }
+        let radius = (0..wanted.len()).filter(|&b| wanted[b]).map(|b| 2.0 * reach(b)).fold(0.0, f64::max);
+        Err(TooMany { limit, radius })
+    }
+
+    /// Pairs of primitives of all pairs of bodies, and with half-planes nearer than `plane` of a body; false if there are more
+    /// than `limit`.
+    fn primitive_pairs(
+        &mut self,
+        surface: &Surface,
+        [x0, x1]: [&[Vec3]; 2],
+        alpha: f64,
+        plane: impl Fn(usize) -> f64,
+        limit: usize,
+        out: &mut Candidates,
+    ) -> bool {
         let mut left = limit;
         for &[a, b] in &self.body_pairs {
             if !pairs_of_bodies(surface, &self.trees, a, b, &mut left, out) {
@@ -145,7 +195,7 @@ impl Broad {
                 return false;
             }
         }
-        if !vertex_planes(surface, x0, x1, alpha, radius, left, out) {
+        if !vertex_planes(surface, [x0, x1], alpha, plane, left, out) {
             out.clear();
             return false;
         }
@@ -157,12 +207,19 @@ impl Broad {
         true
     }
 
-    fn vertex_boxes(&mut self, surface: &Surface, x0: &[Vec3], x1: &[Vec3], alpha: f64, radius: f64) {
+    fn vertex_boxes(
+        &mut self,
+        surface: &Surface,
+        x0: &[Vec3],
+        x1: &[Vec3],
+        alpha: f64,
+        reach: impl Fn(usize) -> f64,
+    ) {
         assert!(x0.len() == surface.maps.len() && x1.len() == x0.len(), "one position per vertex");
         self.boxes.clear();
         self.body_boxes.clear();
-        for body in &surface.bodies {
-            let margin = 0.5 * radius + body.radius;
+        for (b, body) in surface.bodies.iter().enumerate() {
+            let margin = reach(b) + body.radius;
             let mut bounds = Aabb::EMPTY;
             for i in body.vertices.start as usize..body.vertices.end as usize {
                 let end = part_way(&x0[i], &x1[i], alpha);
@@ -230,20 +287,23 @@ fn part_way(x0: &Vec3, x1: &Vec3, alpha: f64) -> Vec3 {
     }
 }
 
-/// Vertices that come within `radius` of a half-plane; false if there are more than `limit`.
+/// Vertices that come within `radius` of their body of a half-plane; false if there are more than `limit`.
 fn vertex_planes(
     surface: &Surface,
-    x0: &[Vec3],
-    x1: &[Vec3],
+    [x0, x1]: [&[Vec3]; 2],
     alpha: f64,
-    radius: f64,
+    radius: impl Fn(usize) -> f64,
     limit: usize,
     out: &mut Candidates,
 ) -> bool {
     if surface.half_planes.is_empty() {
         return true;
     }
-    for body in surface.bodies.iter().filter(|b| !b.prescribed()) {
+    for (number, body) in surface.bodies.iter().enumerate().filter(|(_, b)| !b.prescribed()) {
+        let radius = radius(number);
+        if radius < 0.0 {
+            continue;
+        }
         for v in body.vertices.clone().filter(|&v| surface.maps[v as usize].n > 0) {
             let (a, b) = (&x0[v as usize], &x1[v as usize]);
             for (k, plane) in surface.half_planes.iter().enumerate() {

@@ -501,8 +501,13 @@ impl ContactSet {
 
     /// Adds W_j f_k of every contact to the flat gradient over the unknowns.
     pub fn add_gradient(&self, forces: &[Vec3], gradient: &mut [f64]) {
+        self.add_gradient_of(forces, |_| true, gradient);
+    }
+
+    /// The same for contacts of `wanted` bodies (a half-plane is `u32::MAX`).
+    pub fn add_gradient_of(&self, forces: &[Vec3], wanted: impl Fn([u32; 2]) -> bool, gradient: &mut [f64]) {
         assert_eq!(forces.len(), self.contacts.len());
-        for run in &self.runs {
+        for run in self.runs.iter().filter(|run| wanted(self.contacts[run.first as usize].bodies)) {
             let blocks = self.run_blocks(run);
             if run.end == run.first + 1 {
                 let (W, f) = (self.run_weights(run, run.first), &forces[run.first as usize]);
@@ -526,8 +531,19 @@ impl ContactSet {
 
     /// Adds W_j W_l N_k of every contact. Contacts of two affine bodies are summed first and handed over once per pair.
     pub fn add_hessian(&self, stiffnesses: &[Sym3], sink: &mut impl HessianSink) {
+        self.add_hessian_of(stiffnesses, |_| true, sink);
+    }
+
+    /// The same for contacts of `wanted` bodies (a half-plane is `u32::MAX`).
+    pub fn add_hessian_of(
+        &self,
+        stiffnesses: &[Sym3],
+        wanted: impl Fn([u32; 2]) -> bool,
+        sink: &mut impl HessianSink,
+    ) {
         assert_eq!(stiffnesses.len(), self.contacts.len());
-        for run in &self.runs {
+        // All contacts of a run are of the same two bodies.
+        for run in self.runs.iter().filter(|run| wanted(self.contacts[run.first as usize].bodies)) {
             let N = &stiffnesses[run.first as usize..run.end as usize];
             match (run.count, N.len()) {
                 (8, 2..) => self.affine_patch::<8, 36>(run, N, sink),

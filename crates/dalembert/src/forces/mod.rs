@@ -176,6 +176,11 @@ pub trait Force: Send + Sync {
         false
     }
 
+    /// The bodies, if this batch is what keeps affine bodies stiff: a step may then take them one by one.
+    fn affine_bodies(&self) -> Option<&nary::AffineBodies> {
+        None
+    }
+
     /// True if `add_force` is −∂W/∂x and nothing else.
     fn is_conservative(&self) -> bool {
         true

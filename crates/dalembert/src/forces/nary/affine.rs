@@ -51,7 +51,7 @@ pub struct AffineBodies {
 }
 
 /// Second derivatives over the nine numbers of A, as 3×3 blocks of columns.
-type Hessian = [[Mat3; 3]; 3];
+pub(crate) type Hessian = [[Mat3; 3]; 3];
 
 /// A = U diag(σ) Qᵀ with rotations U and Q, σ falling, the last one negative if A turns space inside out.
 pub(crate) fn signed_svd(A: &Mat3) -> (Mat3, Vec3, Mat3) {
@@ -85,7 +85,8 @@ impl AffineStiffness {
         Mat3::from_columns(&self.columns.map(|c| p.position(c.index())))
     }
 
-    fn energy(&self, A: &Mat3) -> f64 {
+    /// W \[J\].
+    pub(crate) fn energy(&self, A: &Mat3) -> f64 {
         let scale = self.stiffness * self.volume;
         match self.energy {
             AffineEnergy::Orthogonality => scale * (A.transpose() * A - Mat3::identity()).norm_squared(),
@@ -97,7 +98,7 @@ impl AffineStiffness {
     }
 
     /// ∂W/∂A \[J\].
-    fn slope(&self, A: &Mat3) -> Mat3 {
+    pub(crate) fn slope(&self, A: &Mat3) -> Mat3 {
         let scale = self.stiffness * self.volume;
         match self.energy {
             AffineEnergy::Orthogonality => 4.0 * scale * A * (A.transpose() * A - Mat3::identity()),
@@ -141,7 +142,8 @@ impl AffineStiffness {
         ]
     }
 
-    fn hessian(&self, A: &Mat3, tangent: Tangent) -> Hessian {
+    /// ∂²W/∂A² \[J\].
+    pub(crate) fn hessian(&self, A: &Mat3, tangent: Tangent) -> Hessian {
         let scale = self.stiffness * self.volume;
         let column = |i: usize| A.column(i).into_owned();
         let mut H: Hessian = match self.energy {
@@ -265,6 +267,10 @@ impl Force for AffineBodies {
 
     fn has_projection(&self) -> bool {
         true
+    }
+
+    fn affine_bodies(&self) -> Option<&AffineBodies> {
+        Some(self)
     }
 }
 

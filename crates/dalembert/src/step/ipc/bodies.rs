@@ -4,12 +4,17 @@
 //! touch. Contacts of a pair come summed already ([`ContactSet::add_hessian`](crate::collide::ContactSet::add_hessian)), so
 //! they are added to their two or three blocks and nothing is sorted but the pairs. Each island has its own factor over its
 //! bodies ([`BlockCholesky`]), whose places are kept while the same bodies touch.
+//!
+//! Where nothing acts but weight and what keeps bodies stiff, energy, slope and curvature are taken body by body, and only for
+//! bodies that are not done.
 
 use super::islands::{Islands, NONE};
 use super::potential::Potential;
 use crate::collide::{HessianSink, Sym3};
-use crate::math::Mat3;
-use crate::model::{ContactModel, Model};
+use crate::forces::Tangent;
+use crate::forces::nary::AffineStiffness;
+use crate::math::{Mat3, triple};
+use crate::model::{ContactModel, Model, State};
 use crate::solve::block_cholesky::{Block, BlockCholesky, zero};
 use rayon::prelude::*;
 
@@ -26,8 +31,10 @@ pub(super) struct Bodies {
     /// Body of each block, and the first block of each body.
     body: Vec<u32>,
     first: Vec<u32>,
-    /// Inertia and stiffness, and the same with contacts.
-    bare: Vec<Block12>,
+    /// What keeps each body stiff, and the weight of all blocks \[N\]; only where nothing else acts.
+    stiff: Vec<AffineStiffness>,
+    weight: Vec<f64>,
+    /// Inertia, stiffness and contacts.
     diagonal: Vec<Block12>,
     /// Pairs of bodies, low number first, rising, and where their blocks are: row of the second, column of the first.
     pairs: Vec<([u32; 2], u32)>,
@@ -37,11 +44,17 @@ pub(super) struct Bodies {
     /// Island part of each group, and place of each body in its part.
     part: Vec<u32>,
     place: Vec<u32>,
+    /// First bodies of the groups that are solved, the part that each body was the first of, and parts that are taken.
+    leads: Vec<u32>,
+    led: Vec<u32>,
+    taken: Vec<bool>,
 }
 
 /// One island.
 #[derive(Debug, Default)]
 struct Part {
+    /// Its first body.
+    lead: u32,
     bodies: Vec<u32>,
     pairs: Vec<[u32; 2]>,
     blocks: Vec<u32>,
@@ -61,6 +74,12 @@ pub(super) fn only_bodies(model: &Model, contact: &ContactModel) -> bool {
         && model.filters.len() <= held
         && model.forces.iter().all(|f| f.force.is_conservative())
         && held + 4 * bodies == model.layout.particles
+}
+
+/// A of the body with this first block.
+#[inline(always)]
+fn columns(q: &[f64], first: usize) -> Mat3 {
+    Mat3::from_columns(&[1, 2, 3].map(|k| triple(q, first + k)))
 }
 
 /// Adds a 3×3 block at its place, and its mirror image.
@@ -96,19 +115,10 @@ impl Bodies {
     /// Takes inertia and forces where the potential was evaluated last, and no contacts. False if a force acts on what is
     /// carried or joins two bodies.
     pub(super) fn assemble(&mut self, model: &Model, contact: &ContactModel, potential: &Potential) -> bool {
-        if self.body.len() != model.layout.particles {
-            self.body.clear();
-            self.body.resize(model.layout.particles, HELD);
-            self.first.clear();
-            for &first in contact.affine.iter().filter(|&&first| !contact.held[first as usize]) {
-                let body = self.first.len() as u32;
-                self.body[first as usize..first as usize + 4].fill(body);
-                self.first.push(first);
-            }
-        }
-        self.bare.clear();
-        self.bare.resize(self.first.len(), zero());
-        let Self { body, first, bare, .. } = self;
+        self.number(model, contact);
+        self.diagonal.clear();
+        self.diagonal.resize(self.first.len(), zero());
+        let Self { body, first, diagonal, .. } = self;
         let mut good = true;
         potential.each_block(model, &mut |i: usize, j: usize, block: &Mat3| {
             let (Some(&a), Some(&b)) = (body.get(i), body.get(j)) else {
@@ -121,13 +131,148 @@ impl Bodies {
             good &= a == b;
             if a == b {
                 let origin = first[a as usize] as usize;
-                add(&mut bare[a as usize], i - origin, j - origin, block);
+                add(&mut diagonal[a as usize], i - origin, j - origin, block);
             }
         });
-        self.diagonal.clone_from(&self.bare);
         self.pairs.clear();
         self.used = 0;
         good
+    }
+
+    /// Numbers the bodies, once per model.
+    fn number(&mut self, model: &Model, contact: &ContactModel) {
+        if self.body.len() == model.layout.particles {
+            return;
+        }
+        self.body.clear();
+        self.body.resize(model.layout.particles, HELD);
+        self.first.clear();
+        for &first in contact.affine.iter().filter(|&&first| !contact.held[first as usize]) {
+            let body = self.first.len() as u32;
+            self.body[first as usize..first as usize + 4].fill(body);
+            self.first.push(first);
+        }
+    }
+
+    /// Begins a step: true if nothing acts but weight and what keeps the bodies stiff, so that each of them can be taken by
+    /// itself.
+    pub(super) fn begin(&mut self, model: &Model, contact: &ContactModel, state: &State, time: f64) -> bool {
+        self.number(model, contact);
+        let known = |kind: &str| ["gravity", "affine bodies"].contains(&kind);
+        if !state.applied.is_empty() || !model.forces.iter().all(|f| known(f.force.kind())) {
+            return false;
+        }
+        self.stiff.clear();
+        self.weight.clear();
+        self.weight.resize(model.layout.len_v(), 0.0);
+        let points = model.points(time, &state.q, &state.v);
+        for batch in &model.forces {
+            match batch.force.affine_bodies() {
+                Some(list) => {
+                    let free = |b: &&AffineStiffness| !contact.held[b.columns[0].index()];
+                    self.stiff.extend(list.bodies.iter().filter(free));
+                }
+                None => batch.force.add_force(&points, &mut self.weight),
+            }
+        }
+        self.stiff.sort_unstable_by_key(|b| b.columns[0].index());
+        self.stiff.len() == self.first.len()
+            && self.stiff.iter().zip(&self.first).all(|(b, &first)| {
+                b.columns.map(|c| c.index()) == [1, 2, 3].map(|k| first as usize + k)
+            })
+            && model.particles.shared.iter().all(|s| self.body[s.0 as usize] == self.body[s.1 as usize])
+            // Forces on carried points would have to be gathered.
+            && self.weight[model.layout.nv..].iter().all(|f| *f == 0.0)
+    }
+
+    /// Bodies that are not done, with their first blocks and units.
+    fn live<'a>(&'a self, islands: &'a Islands) -> impl Iterator<Item = (usize, usize, usize)> + 'a {
+        let unit = |first: u32| islands.unit_of_block[first as usize] as usize;
+        let all = self.first.iter().enumerate().map(move |(k, &first)| (k, first as usize, unit(first)));
+        all.filter(|(_, _, u)| !islands.done[*u])
+    }
+
+    /// b ← −∇ of all but contact at q in bodies that are not done, zero elsewhere.
+    pub(super) fn slope(
+        &self,
+        model: &Model,
+        islands: &Islands,
+        potential: &mut Potential,
+        q: &[f64],
+        b: &mut Vec<f64>,
+    ) {
+        b.clear();
+        b.resize(model.layout.nv, 0.0);
+        let mut rounding = std::mem::take(&mut potential.rounding);
+        rounding.clear();
+        rounding.resize(model.layout.nv / 3, 0.0);
+        let [_, pull] = potential.inertia_at(model, q);
+        for (k, first, _) in self.live(islands) {
+            let S = self.stiff[k].slope(&columns(q, first));
+            for c in 0..12 {
+                let at = 3 * first + c;
+                let f = self.weight[at] - if c < 3 { 0.0 } else { S.as_slice()[c - 3] };
+                rounding[at / 3] += (pull[at].abs() + f.abs()) * q[at].abs();
+                b[at] = f - pull[at];
+            }
+        }
+        potential.rounding = rounding;
+    }
+
+    /// Energy of all but contact at q and the size of its terms \[J\] by units; zero for units that are done.
+    pub(super) fn energies(
+        &self,
+        model: &Model,
+        islands: &Islands,
+        potential: &mut Potential,
+        q: &[f64],
+        out: &mut [[f64; 2]],
+    ) {
+        let [off, pull] = potential.inertia_at(model, q);
+        for (k, first, unit) in self.live(islands) {
+            let (mut kinetic, mut high) = (0.0, 0.0);
+            for at in 3 * first..3 * first + 12 {
+                kinetic += 0.5 * off[at] * pull[at];
+                high -= self.weight[at] * q[at];
+            }
+            let stretch = self.stiff[k].energy(&columns(q, first));
+            out[unit][0] += stretch + high + kinetic;
+            out[unit][1] += stretch + f64::abs(high) + kinetic;
+        }
+    }
+
+    /// Takes inertia and stiffness of the bodies that are not done, at q, and no contacts; see [`begin`](Self::begin).
+    pub(super) fn assemble_each(&mut self, model: &Model, islands: &Islands, inertia: f64, q: &[f64]) {
+        let mut diagonal = std::mem::take(&mut self.diagonal);
+        diagonal.resize(self.first.len(), zero());
+        for (k, first, _) in self.live(islands) {
+            let H = &mut diagonal[k];
+            *H = zero();
+            for i in 0..12 {
+                H[i][i] = inertia * model.particles.mass[first + i / 3];
+            }
+            let K = self.stiff[k].hessian(&columns(q, first), Tangent::Projected);
+            for i in 0..3 {
+                for j in 0..3 {
+                    for c in 0..3 {
+                        for r in 0..3 {
+                            H[3 * j + c + 3][3 * i + r + 3] += K[i][j][(r, c)];
+                        }
+                    }
+                }
+            }
+        }
+        for &(i, j, shared) in &model.particles.shared {
+            let k = self.body[i as usize];
+            if k != HELD {
+                let origin = self.first[k as usize];
+                let block = Mat3::from_diagonal_element(inertia * shared);
+                add(&mut diagonal[k as usize], (i - origin) as usize, (j - origin) as usize, &block);
+            }
+        }
+        self.diagonal = diagonal;
+        self.pairs.clear();
+        self.used = 0;
     }
 
     /// The block of bodies a < b.
@@ -153,35 +298,60 @@ impl Bodies {
     pub(super) fn solve(&mut self, islands: &Islands, b: &[f64], delta: &mut Vec<f64>) -> bool {
         delta.clear();
         delta.resize(b.len(), 0.0);
-        let Self { body, first, diagonal, pairs, blocks, parts, part, place, .. } = self;
+        let Self { body, first, diagonal, pairs, blocks, parts, part, place, leads, led, taken, .. } = self;
         part.clear();
         part.resize(islands.groups, NONE);
         place.resize(first.len(), 0);
-        let mut used = 0;
-        for (k, &at) in first.iter().enumerate() {
-            let u = islands.unit_of_block[at as usize];
-            if islands.done[u as usize] {
-                continue;
-            }
-            let g = islands.group_of_unit[u as usize] as usize;
+        led.resize(first.len(), NONE);
+        leads.clear();
+        let unit = |at: u32| islands.unit_of_block[at as usize] as usize;
+        let awake = || first.iter().enumerate().filter(|(_, at)| !islands.done[unit(**at)]);
+        for (k, &at) in awake() {
+            let g = islands.group_of_unit[unit(at)] as usize;
             if part[g] == NONE {
-                part[g] = used as u32;
-                if parts.len() == used {
-                    parts.push(Part::default());
-                }
-                let part = &mut parts[used];
-                part.bodies.clear();
-                part.pairs.clear();
-                part.blocks.clear();
-                part.x.clear();
-                used += 1;
+                part[g] = leads.len() as u32;
+                leads.push(k as u32);
             }
-            let part = &mut parts[part[g] as usize];
+        }
+        // Each island goes where it was last time, if it was: the places of its factor are then known.
+        if parts.len() < leads.len() {
+            parts.resize_with(leads.len(), || Part { lead: NONE, ..Part::default() });
+        }
+        taken.clear();
+        taken.resize(parts.len(), false);
+        for &lead in &*leads {
+            let own = &mut led[lead as usize];
+            if parts.get(*own as usize).is_some_and(|p| p.lead == lead) {
+                taken[*own as usize] = true;
+            } else {
+                *own = NONE;
+            }
+        }
+        let mut next = 0;
+        for &lead in &*leads {
+            let own = &mut led[lead as usize];
+            if *own == NONE {
+                while taken[next] {
+                    next += 1;
+                }
+                (*own, taken[next], parts[next].lead) = (next as u32, true, lead);
+            }
+        }
+        for own in part.iter_mut().filter(|g| **g != NONE) {
+            *own = led[leads[*own as usize] as usize];
+            let part = &mut parts[*own as usize];
+            part.bodies.clear();
+            part.pairs.clear();
+            part.blocks.clear();
+            part.x.clear();
+        }
+        for (k, &at) in awake() {
+            let part = &mut parts[part[islands.group_of_unit[unit(at)] as usize] as usize];
             place[k] = part.bodies.len() as u32;
             part.bodies.push(k as u32);
             part.x.extend_from_slice(&b[3 * at as usize..3 * at as usize + 12]);
         }
-        if parts[..used].iter().any(|p| p.bodies.len() > MOST) {
+        if parts.iter().zip(&*taken).any(|(p, taken)| *taken && p.bodies.len() > MOST) {
             return false;
         }
         for &([a, b], slot) in pairs.iter() {
@@ -202,13 +372,14 @@ impl Bodies {
             good && part.x.iter().all(|x| x.is_finite())
         };
         // Islands know nothing of each other: the bits are the same in any order and on any thread.
-        let good = if used > 1 {
-            parts[..used].par_iter_mut().map(one).reduce(|| true, |a, b| a && b)
+        let one = |(part, taken): (&mut Part, &bool)| !taken || one(part);
+        let good = if leads.len() > 1 {
+            parts.par_iter_mut().zip(&*taken).map(one).reduce(|| true, |a, b| a && b)
         } else {
-            parts[..used].iter_mut().all(one)
+            parts.iter_mut().zip(&*taken).all(one)
         };
         debug_assert_eq!(body.len() * 3, b.len());
-        for part in &parts[..used] {
+        for (part, _) in parts.iter().zip(&*taken).filter(|(_, taken)| **taken) {
             for (k, x) in part.bodies.iter().zip(part.x.chunks_exact(12)) {
                 let at = 3 * first[*k as usize] as usize;
                 delta[at..at + 12].copy_from_slice(x);

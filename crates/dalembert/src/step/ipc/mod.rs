@@ -32,6 +32,7 @@ mod bend;
 mod bodies;
 mod islands;
 mod joints;
+mod near;
 mod newton;
 mod nodes;
 mod part;

@@ -48,9 +48,11 @@ pub(crate) struct IpcWork {
     pub(super) by_nodes: bool,
     /// The system where all that moves are bodies without joints, whether it serves in this step, and whether it holds the
     /// curvature at q.
-    bodies: Bodies,
+    pub(super) bodies: Bodies,
     by_bodies: bool,
     in_bodies: bool,
+    /// Nothing acts on these bodies that they do not know themselves.
+    pub(super) alone: bool,
     /// b and `nodes` hold slope and curvature at q, without contact.
     fresh: bool,
     /// Energy without contact at q and the size of its terms \[J\], where it came with the slope at the start.
@@ -149,7 +151,7 @@ impl Ipc {
             if pending {
                 w.follow(model);
             }
-            if pending || !(w.solve_nodes(self, model, report) || w.solve_bodies(model, report)) {
+            if pending || !(w.solve_nodes(self, model, report) || w.solve_bodies(model, state, report)) {
                 w.solve(self, model, report)?;
             }
             w.tell();
@@ -187,7 +189,7 @@ impl IpcWork {
         h: f64,
     ) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
-        (self.by_nodes, self.by_bodies, self.fresh) = (false, false, false);
+        (self.by_nodes, self.by_bodies, self.fresh, self.alone) = (false, false, false, false);
         (self.sloped, self.sloped_ahead, self.at_start) = (false, false, None);
         (self.steps.current, self.steps.closing) = (false, false);
         (self.steps.before, self.steps.last) = (0.0, 0.0);
@@ -212,6 +214,7 @@ impl IpcWork {
             self.by_bodies = self.islands.several()
                 && !matches!(settings.solver, LinearSolver::Cg { .. })
                 && only_bodies(model, contact);
+            self.alone = self.by_bodies && self.bodies.begin(model, contact, state, self.potential.time);
             self.by_nodes = nodes
                 && !self.islands.several()
                 && settings.solver != LinearSolver::Direct
@@ -256,7 +259,9 @@ impl IpcWork {
     fn linearise(&mut self, model: &Model, state: &State, pending: bool, report: &mut StepReport) {
         report.evaluations += 1;
         let fresh = std::mem::take(&mut self.fresh);
-        if !std::mem::take(&mut self.sloped) && !fresh {
+        if self.alone && !pending {
+            self.bodies.slope(model, &self.islands, &mut self.potential, &self.q, &mut self.b);
+        } else if !std::mem::take(&mut self.sloped) && !fresh {
             self.potential.slope(model, state, &self.q, &mut self.b);
         }
         if let Some(contact) = &model.contact {
@@ -271,6 +276,10 @@ impl IpcWork {
         if self.by_nodes && !pending {
             self.nodes.strip();
             self.touch.add_curvature(&mut self.nodes);
+        } else if self.alone && !pending {
+            self.bodies.assemble_each(model, &self.islands, self.potential.inertia, &self.q);
+            self.touch.add_curvature(&mut self.bodies);
+            self.in_bodies = true;
         } else if let Some(contact) = model.contact.as_ref().filter(|_| self.by_bodies && !pending)
             && self.bodies.assemble(model, contact, &self.potential)
         {
@@ -322,11 +331,17 @@ impl IpcWork {
     }
 
     /// δ where all that moves are bodies without joints. False if it must be found another way.
-    fn solve_bodies(&mut self, model: &Model, report: &mut StepReport) -> bool {
+    fn solve_bodies(&mut self, model: &Model, state: &State, report: &mut StepReport) -> bool {
         if !std::mem::take(&mut self.in_bodies) {
             return false;
         }
         if self.islands.whole || !self.bodies.solve(&self.islands, &self.b, &mut self.delta) {
+            if self.alone {
+                // The curvature of all is taken where forces were.
+                let rounding = self.potential.rounding.clone();
+                self.potential.slope(model, state, &self.q, &mut self.b_ahead);
+                self.potential.rounding = rounding;
+            }
             self.list_blocks(model);
             return false;
         }

@@ -17,7 +17,7 @@ pub(super) struct Potential {
     /// The scheme's step d \[s\]; 0 for `static`.
     pub d: f64,
     /// 1/d², 0 for `static`.
-    inertia: f64,
+    pub inertia: f64,
     /// Time at the end of the step \[s\].
     pub time: f64,
     dissipates: bool,
@@ -180,6 +180,19 @@ impl Potential {
                 out[*u as usize][1] += energy.abs();
             }
         }
+    }
+
+    /// z − s at q and M (z − s)/d², for callers that know all forces themselves.
+    pub(super) fn inertia_at(&mut self, model: &Model, q: &[f64]) -> [&[f64]; 2] {
+        let n = model.layout.nv;
+        self.off.clear();
+        self.off.extend(q[..n].iter().zip(&self.target).map(|(z, s)| z - s));
+        self.product.clear();
+        self.product.resize(n, 0.0);
+        if self.inertia > 0.0 {
+            self.here.add_mass_times(model, self.inertia, &self.off, &mut self.product);
+        }
+        [&self.off, &self.product]
     }
 
     /// b ← −∇ at q, not filtered.

@@ -58,6 +58,8 @@ pub(super) struct Steps {
     pub before: f64,
     /// How fast the last step was, cut or not \[m/s\].
     pub last: f64,
+    /// `trial` and x1 are the end of the way.
+    there: bool,
     /// Nodes were stopped one by one in the last step.
     clipped: bool,
     /// The next step will be small.
@@ -143,7 +145,10 @@ impl IpcWork {
     /// Shortens ways until all are free. On entry the ways of changed groups are to be made anew.
     fn settle(&mut self, model: &Model, state: &State, rest: f64) -> Result<(), StepError> {
         self.bend(model);
+        let there = std::mem::take(&mut self.steps.there);
         if model.contact.is_none() || std::mem::take(&mut self.steps.known) || self.touch.rows.on {
+            // A way that is known is the one that was gone last.
+            self.steps.there = there;
             return Ok(());
         }
         self.steps.scaled.clear();
@@ -152,12 +157,14 @@ impl IpcWork {
             self.go(model);
             let least = self.free_ways(model, state, rest)?;
             if least >= 1.0 {
+                self.steps.there = true;
                 return Ok(());
             }
             let one_chord = self.islands.groups == 1 && self.steps.straight[0];
             if one_chord || round >= SETTLING {
                 self.scale_all(least);
                 self.go(model);
+                self.steps.there = true;
                 return Ok(());
             }
             self.shorten_groups(model, if round < 2 { 1.0 } else { 0.5 });
@@ -238,6 +245,7 @@ impl IpcWork {
         let free = self.by_nodes && !self.touch.rows.on;
         let Some(contact) = model.contact.as_ref().filter(|_| free) else { return Ok(false) };
         self.way.clone_from(&self.delta);
+        self.steps.there = false;
         let mut part = std::mem::take(&mut self.steps.of_vertex);
         let mut changed = vec![true; contact.maps.len()];
         let mut clipped = false;
@@ -289,14 +297,21 @@ impl IpcWork {
     /// trial ← q + way, with carried points and vertices.
     fn look(&mut self, model: &Model, state: &State) {
         let n = model.layout.nv;
-        for (k, z) in self.trial[..n].iter_mut().enumerate() {
-            *z = self.q[k] + self.way[k];
+        let there = std::mem::take(&mut self.steps.there);
+        if !there {
+            for (k, z) in self.trial[..n].iter_mut().enumerate() {
+                *z = self.q[k] + self.way[k];
+            }
         }
-        for m in &model.mappings {
-            m.carry(&mut self.trial);
+        if !self.alone {
+            for m in &model.mappings {
+                m.carry(&mut self.trial);
+            }
         }
         if let Some(contact) = &model.contact {
-            self.place_trial(contact);
+            if !there {
+                self.place_trial(contact);
+            }
             let energy = self.touch.energy(contact, true);
             if !energy.is_finite() {
                 self.touch.share.fill(f64::INFINITY);
@@ -318,6 +333,8 @@ impl IpcWork {
             of_unit[0] = [energy, size];
         } else if let Some((energy, size)) = known {
             of_unit[0] = [energy, size];
+        } else if self.alone {
+            self.bodies.energies(model, islands, potential, at, &mut of_unit);
         } else {
             potential.energies(model, state, [at, q], islands, &mut of_unit);
         }

@@ -21,7 +21,7 @@ const ROUNDING: f64 = 1e-9;
 pub(super) struct Sift {
     /// Distances less radii of vertices and triangles, and of edges, or what they are at least \[m\].
     vertex_triangle: Vec<f64>,
-    edge_edge: Vec<f64>,
+    pub(super) edge_edge: Vec<f64>,
     /// u of each vertex at x and x1, the larger |e|, and T of each body there.
     moved: Vec<[Vec3; 2]>,
     stray: Vec<f64>,
@@ -51,15 +51,47 @@ fn boxes_apart2<const A: usize>(y: &[Vec3; 4]) -> f64 {
     sum
 }
 
+/// Drops what is `gone` from a rising list and what goes with it, and merges another rising list with what goes with that.
+fn exchange<D: Copy>(
+    list: &mut Vec<[u32; 2]>,
+    (with, others): (&mut Vec<D>, &[D]),
+    fresh: &[[u32; 2]],
+    gone: impl Fn([u32; 2]) -> bool,
+) {
+    let mut kept = 0;
+    for k in 0..list.len() {
+        if !gone(list[k]) {
+            (list[kept], with[kept]) = (list[k], with[k]);
+            kept += 1;
+        }
+    }
+    list.truncate(kept);
+    with.truncate(kept);
+    list.extend_from_slice(fresh);
+    with.extend_from_slice(others);
+    // From the back, so that nothing is overwritten before it is read.
+    let (mut i, mut j) = (kept, fresh.len());
+    while j > 0 {
+        let at = i + j - 1;
+        if i > 0 && list[i - 1] > fresh[j - 1] {
+            i -= 1;
+            (list[at], with[at]) = (list[i], with[i]);
+        } else {
+            j -= 1;
+            (list[at], with[at]) = (fresh[j], others[j]);
+        }
+    }
+}
+
 impl Sift {
-    /// Takes the distances of all pairs at x; drops pairs that stay farther apart than `most` \[m\] on the way to x1, if there is
-    /// one. Far beyond that the distance of boxes serves.
+    /// Takes the distances of all pairs at x; drops pairs that stay farther apart than `most` of their bodies \[m\] on the way
+    /// to x1, if there is one. Far beyond that the distance of boxes serves.
     pub(super) fn measure(
         &mut self,
         surface: &Surface,
         x: &[Vec3],
         x1: Option<&[Vec3]>,
-        most: f64,
+        most: impl Fn(u32, u32) -> f64,
         pairs: &mut Candidates,
     ) {
         let at = |i: u32| x[i as usize];
@@ -67,7 +99,9 @@ impl Sift {
         ways.clear();
         ways.extend(x1.into_iter().flat_map(|x1| x1.iter().zip(x).map(|(x1, x)| x1 - x)));
         // What the way of a pair leaves of its distance, and rounding.
+        let body = |v: u32| surface.vertex_body[v as usize];
         let limit = |first: &[u32], second: &[u32]| {
+            let most = most(body(first[0]), body(second[0]));
             if ways.is_empty() {
                 return most;
             }
@@ -111,6 +145,31 @@ impl Sift {
             }
             keep
         });
+    }
+
+    /// Drops the pairs with a body that is `gone` from `all`, and takes the pairs `fresh`, measured by `other`, in their place.
+    pub(super) fn renew(
+        &mut self,
+        surface: &Surface,
+        gone: &[bool],
+        all: &mut Candidates,
+        other: &Self,
+        fresh: &Candidates,
+    ) {
+        let vertex = |v: u32| gone[surface.vertex_body[v as usize] as usize];
+        let edge = |e: u32| gone[surface.edge_body[e as usize] as usize];
+        let triangle = |t: u32| gone[surface.triangle_body[t as usize] as usize];
+        let d = (&mut self.vertex_triangle, &other.vertex_triangle[..]);
+        exchange(&mut all.vertex_triangle, d, &fresh.vertex_triangle, |[v, t]| vertex(v) || triangle(t));
+        let d = (&mut self.edge_edge, &other.edge_edge[..]);
+        exchange(&mut all.edge_edge, d, &fresh.edge_edge, |[e, f]| edge(e) || edge(f));
+        let plain = |list: &mut Vec<[u32; 2]>, fresh: &[[u32; 2]], gone: &dyn Fn([u32; 2]) -> bool| {
+            let (mut own, new) = (vec![(); list.len()], vec![(); fresh.len()]);
+            exchange(list, (&mut own, &new), fresh, gone);
+        };
+        plain(&mut all.vertex_edge, &fresh.vertex_edge, &|[v, e]| vertex(v) || edge(e));
+        plain(&mut all.vertex_vertex, &fresh.vertex_vertex, &|[v, w]| vertex(v) || vertex(w));
+        plain(&mut all.vertex_plane, &fresh.vertex_plane, &|[v, _]| vertex(v));
     }
 
     /// Notes how far vertices have gone from `reference`, at x and at x1.
@@ -269,7 +328,7 @@ mod tests {
             let mut all = Candidates::default();
             Broad::default().near(&surface, &x0, 3.0, 1_000_000, &mut all).unwrap();
             let mut sift = Sift::default();
-            sift.measure(&surface, &x0, None, 3.0, &mut all);
+            sift.measure(&surface, &x0, None, |_, _| 3.0, &mut all);
             sift.follow(&surface, &x0, &x, &x1);
             let mut live = Candidates::default();
             sift.choose(&surface, &all, gap, |_, _| false, &mut live);
@@ -324,7 +383,7 @@ mod tests {
             let mut all = Candidates::default();
             Broad::default().swept(&surface, &x, &x1, gap + collar, 1_000_000, &mut all).unwrap();
             let before = all.len();
-            Sift::default().measure(&surface, &x, Some(&x1), gap + collar, &mut all);
+            Sift::default().measure(&surface, &x, Some(&x1), |_, _| gap + collar, &mut all);
             dropped += before - all.len();
             for k in 0..10 {
                 let t = f64::from(k) / 9.0;

@@ -18,36 +18,20 @@
 //! when the energy fell by much more than the half of the slope that a right curvature promises.
 
 use super::augmented::Rows;
-use super::sift::Sift;
+use super::near::{Cover, Near, far2};
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
-use crate::collide::{Broad, Candidates, Contact, ContactSet, HessianSink, Kind, Sym3, TooMany};
+use crate::collide::{Candidates, Contact, ContactSet, HessianSink, Kind, Sym3, TooMany};
 use crate::math::{Blocks, Mat3, Vec3, add_triple};
 use crate::model::{ContactForce, ContactModel};
 
-/// Most pairs of primitives in one search.
-const MOST_PAIRS: usize = 20_000_000;
-/// Largest collar of a list of candidates, in gaps.
-const COLLAR: f64 = 10.0;
-/// Collar of a list along a way, as a part of the way.
-const SWEPT_COLLAR: f64 = 0.5;
-/// Part of half the collar that the way itself may take.
-const WAY: f64 = 0.9;
 /// Pairs are chosen for this many gaps beyond the gap, so that the choice serves for short ways to come.
 const SLACK: f64 = 0.25;
 
 /// What touches now, what rubs, and who is near.
 #[derive(Debug, Default)]
 pub(super) struct Touch {
-    broad: Broad,
-    candidates: Candidates,
-    sift: Sift,
-    /// Where vertices were when candidates were sought. Sought at rest, with a collar c, every vertex may go c/2 from
-    /// there; along a way, c/2 from a point of the way, all at the same time of it.
-    reference: Vec<Vec3>,
-    collar: f64,
-    /// Ends of the ways along which candidates were sought; empty if at rest.
-    ends: Vec<Vec3>,
+    near: Near,
     pub set: ContactSet,
     /// κ of each contact, faded \[N/m\].
     pub(super) kappa: Vec<f64>,
@@ -97,11 +81,6 @@ pub(super) struct Touch {
     pub(super) rows: Rows,
 }
 
-/// Largest distance of vertices, squared \[m²\].
-fn far2(a: &[Vec3], b: &[Vec3]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).norm_squared()).fold(0.0, f64::max)
-}
-
 /// Divides what a contact has between its bodies: by halves, or all of it to the one that can move.
 pub(super) fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out: &mut [f64]) {
     let free = |b: u32| b != u32::MAX && !contact.surface.bodies[b as usize].prescribed();
@@ -110,6 +89,15 @@ pub(super) fn divide(contact: &ContactModel, bodies: [u32; 2], amount: f64, out:
         [true, false] => out[bodies[0] as usize] += amount,
         [false, true] => out[bodies[1] as usize] += amount,
         [false, false] => {}
+    }
+}
+
+/// True for a pair that is left out: both sides are quiet, or one is and the other is no body.
+fn idle(quiet: &[bool], bodies: [u32; 2]) -> bool {
+    match bodies.map(|b| quiet.get(b as usize).copied()) {
+        [Some(a), Some(b)] => a && b,
+        [Some(a), None] | [None, Some(a)] => a,
+        [None, None] => false,
     }
 }
 
@@ -170,46 +158,17 @@ impl Touch {
         if !self.active {
             return Ok(1.0);
         }
-        if self.collar > 0.0 && self.reference.len() == self.x.len() {
-            let held = if self.ends.is_empty() {
-                let reach2 = far2(&self.x, &self.reference).max(far2(&self.x1, &self.reference));
-                4.0 * reach2 <= self.collar * self.collar
-            } else {
-                self.along_way(&self.x) && self.along_way(&self.x1)
-            };
-            if held {
+        match self.near.cover(&contact.surface, contact.gap, &self.x, &self.x1)? {
+            Cover::Held => {
                 self.followed = false;
                 self.stale |= !self.serves(contact);
-                return Ok(1.0);
+                Ok(1.0)
+            }
+            Cover::Sought(part) => {
+                (self.stale, self.followed) = (true, false);
+                Ok(part)
             }
         }
-        (self.stale, self.followed) = (true, false);
-        let motion = far2(&self.x, &self.x1).sqrt();
-        let most = COLLAR * contact.gap;
-        let surface = &contact.surface;
-        let collar = (4.0 * motion).clamp(contact.gap, most);
-        let (reach, radius) = (0.5 * WAY * collar, contact.gap + collar);
-        if motion <= 2.0 * reach {
-            self.collar = collar;
-            // About the end of the way, since the next one goes on from there, or as far as the way allows.
-            let part = if motion > reach { reach / motion } else { 1.0 };
-            self.reference.clear();
-            self.reference.extend(self.x.iter().zip(&self.x1).map(|(x, x1)| x + part * (x1 - x)));
-            self.ends.clear();
-            self.broad.near(surface, &self.reference, radius, MOST_PAIRS, &mut self.candidates)?;
-            self.sift.measure(surface, &self.reference, None, radius, &mut self.candidates);
-            return Ok(1.0);
-        }
-        self.reference.clone_from(&self.x);
-        self.ends.clone_from(&self.x1);
-        self.collar = (SWEPT_COLLAR * motion).min(most);
-        let radius = contact.gap + self.collar;
-        let swept = self.broad.swept(surface, &self.x, &self.x1, radius, MOST_PAIRS, &mut self.candidates)?;
-        if swept.alpha < 1.0 {
-            self.collar = 0.0;
-        }
-        self.sift.measure(surface, &self.x, Some(&self.x1), radius, &mut self.candidates);
-        Ok(swept.alpha)
     }
 
     /// True if the last choice of pairs holds all that come within the gap between x and x1: a pair that was left out was
@@ -219,22 +178,6 @@ impl Touch {
         self.chosen.len() == self.x.len()
             && far2(&self.x, &self.chosen) <= slack2
             && far2(&self.x1, &self.chosen) <= slack2
-    }
-
-    /// True if all vertices are within half the collar of where the way that candidates were sought along has them at one time
-    /// t. Such places, $x_i + t u_i + c_i$ with 0 ≤ t ≤ 1 and |c| ≤ c/2, are a convex set, so that what moves on a straight line
-    /// from one to another stays in it; and a pair that was dropped, farther apart than gap, collar and what its corners
-    /// approach each other on the way, is never within the gap there.
-    fn along_way(&self, x: &[Vec3]) -> bool {
-        let ways = || x.iter().zip(self.reference.iter().zip(&self.ends)).map(|(x, (a, b))| (x - a, b - a));
-        let (mut along, mut whole) = (0.0, 0.0);
-        ways().for_each(|(moved, way)| {
-            along += way.dot(&moved);
-            whole += way.norm_squared();
-        });
-        let t = if whole > 0.0 { (along / whole).clamp(0.0, 1.0) } else { 0.0 };
-        let most = 0.25 * self.collar * self.collar;
-        ways().all(|(moved, way)| (moved - t * way).norm_squared() <= most)
     }
 
     /// x1 becomes x, where the contacts were taken.
@@ -283,18 +226,19 @@ impl Touch {
             return;
         }
         self.stale = false;
-        let (surface, all) = (&contact.surface, &self.candidates);
+        let surface = &contact.surface;
+        let Near { candidates, sift, reference, .. } = &mut self.near;
         if !std::mem::replace(&mut self.followed, true) {
-            self.sift.follow(surface, &self.reference, &self.x, &self.x1);
+            sift.follow(surface, reference, &self.x, &self.x1);
         }
         self.chosen.clone_from(&self.x1);
         let gap = contact.gap * (1.0 + SLACK);
-        if !self.leaves_out() {
-            return self.sift.choose(surface, all, gap, |_, _| false, &mut self.live);
+        if !self.quiet.contains(&true) {
+            return sift.choose(surface, candidates, gap, |_, _| false, &mut self.live);
         }
         let quiet =
             |b: u32| b == u32::MAX || self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
-        self.sift.choose(surface, all, gap, |a, b| quiet(a) && quiet(b), &mut self.live);
+        sift.choose(surface, candidates, gap, |a, b| quiet(a) && quiet(b), &mut self.live);
     }
 
     /// Follows the pairs with a vertex that is `changed` from x to x1 and lowers `part` of their vertices to how far each pair
@@ -417,7 +361,8 @@ impl Touch {
             divide(contact, c.bodies, energy, &mut self.share);
             self.pressing += energy;
         }
-        for (c, load) in self.rub.contacts.iter().zip(&self.load) {
+        let rub = self.rub.contacts.iter().zip(&self.load);
+        for (c, load) in rub.filter(|(c, _)| !idle(&self.quiet, c.bodies)) {
             let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
             let energy = load * law.at(u.norm())[0];
             divide(contact, c.bodies, energy, &mut self.share);
@@ -484,6 +429,11 @@ impl Touch {
         }
         let touching = self.forces.len();
         for (c, load) in self.rub.contacts.iter().zip(&self.load) {
+            if idle(&self.quiet, c.bodies) {
+                self.forces.push(Vec3::zeros());
+                self.stiffnesses.push([0.0; 6]);
+                continue;
+            }
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
             let y = u.norm();
             let [_, _, ratio, rate] = law.at(y);
@@ -496,7 +446,7 @@ impl Touch {
             }
             self.stiffnesses.push(sym3(&(*load * N)));
         }
-        self.rub.add_gradient(&self.forces[touching..], b);
+        self.rub.add_gradient_of(&self.forces[touching..], |bodies| !idle(&self.quiet, bodies), b);
     }
 
     /// Adds the blocks of the curvature where the slope was taken last.
@@ -506,7 +456,7 @@ impl Touch {
         }
         let (touch, rub) = self.stiffnesses.split_at(self.kappa.len());
         self.set.add_hessian(touch, out);
-        self.rub.add_hessian(rub, out);
+        self.rub.add_hessian_of(rub, |bodies| !idle(&self.quiet, bodies), out);
     }
 
     /// b −= the change of slope that the motion of prescribed vertices from x to x1 makes, to first order.
