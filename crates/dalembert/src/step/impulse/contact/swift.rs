@@ -349,7 +349,7 @@ fn eliminate(A: &mut [f64], n: usize, y: &mut Vec<f64>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::eliminate;
+    use super::{eliminate, width};
 
     #[test]
     fn elimination_solves_with_and_without_exchanges() {
