@@ -164,8 +164,7 @@ impl Implicit {
         }
     }
 
-    /// One step, on a thread of the pool if there is much to do: every product of a solve then finds its helpers there
-    /// already, instead of waking them.
+    /// One step.
     pub(super) fn step(
         &self,
         model: &Model,
@@ -174,10 +173,7 @@ impl Implicit {
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
         let large = model.layout.points >= MANY_POINTS;
-        if large && rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1 {
-            return rayon::scope(|_| self.step_here(model, state, h, work));
-        }
-        self.step_here(model, state, h, work)
+        super::on_pool(large, || self.step_here(model, state, h, work))
     }
 
     fn step_here(

@@ -413,3 +413,13 @@ impl Simulation {
         if scale == 0.0 { 0.0 } else { (now.total() - self.start_energy.total()) / scale }
     }
 }
+
+/// Does work on a thread of the pool if there is much of it: the many places where threads share it then find their helpers
+/// there already, instead of waking them.
+fn on_pool<R: Send>(large: bool, work: impl FnOnce() -> R + Send) -> R {
+    if large && rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1 {
+        rayon::scope(|_| work())
+    } else {
+        work()
+    }
+}

@@ -160,8 +160,7 @@ const STIFFER: u32 = 12;
 const MANY_COLLIDERS: usize = 200;
 
 impl Impulse {
-    /// One step, on a thread of the pool if there is much to do: the many places where threads share the work then find their
-    /// helpers there already, instead of waking them.
+    /// One step.
     pub(super) fn step(
         &self,
         model: &Model,
@@ -170,10 +169,7 @@ impl Impulse {
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
         let large = model.touch.as_ref().is_some_and(|t| t.colliders.len() >= MANY_COLLIDERS);
-        if large && rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1 {
-            return rayon::scope(|_| self.step_here(model, state, h, work));
-        }
-        self.step_here(model, state, h, work)
+        super::on_pool(large, || self.step_here(model, state, h, work))
     }
 
     fn step_here(
