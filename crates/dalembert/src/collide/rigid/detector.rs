@@ -1,7 +1,8 @@
 //! Which colliders touch, step after step.
 //!
 //! **Broad phase.** Every collider has a box grown by a skin. While no collider leaves its grown box, the list of pairs
-//! whose grown boxes overlap stands; when some do, theirs grow anew and a tree of all boxes finds the pairs. A pair is
+//! whose grown boxes overlap stands; when some do, theirs and those of all that are about to grow anew, and a tree of all
+//! boxes finds the pairs. A pair is
 //! looked at only while its tight boxes overlap. **Narrow phase.** A pair keeps the features of the plane that separated
 //! it last, and that plane is asked first. Neither changes an answer.
 //!
@@ -69,6 +70,8 @@ struct Scene<'a> {
 
 /// Grown boxes are larger than tight ones by this part of their size.
 const SKIN: f64 = 0.05;
+/// Boxes with less than this part of their skin left are renewed with those that were left.
+const KEPT: f64 = 0.6;
 /// Pairs of a chunk. Fewer than two chunks of them stay on one thread.
 const CHUNK: usize = 256;
 /// Colliders that a thread places at least.
@@ -225,33 +228,39 @@ impl Detector {
         &self.manifolds
     }
 
-    /// Renews the grown boxes that were left; true if there were any.
+    /// True if some collider has left its grown box. Then that box is renewed, and with it all that have used up most of
+    /// their skin: they would be next, and each time costs a search for all pairs.
     fn grow(&mut self, colliders: &[Collider]) -> bool {
-        let inside = |tight: &Aabb, grown: &Aabb| {
-            (0..3).all(|k| tight.low[k] >= grown.low[k] && tight.high[k] <= grown.high[k])
+        let inside = |tight: &Aabb, grown: &Aabb, by: f64| {
+            (0..3).all(|k| tight.low[k] - by >= grown.low[k] && tight.high[k] + by <= grown.high[k])
         };
+        let endless = |i: usize| matches!(colliders[i].shape, Geometry::HalfSpace);
         let fresh = self.grown.len() != self.boxes.len();
         if fresh {
             self.grown.clear();
             self.grown.resize(self.boxes.len(), Aabb::EMPTY);
             self.endless.clear();
-            let endless = |c: &Collider| matches!(c.shape, Geometry::HalfSpace);
-            self.endless.extend((0..colliders.len() as u32).filter(|&i| endless(&colliders[i as usize])));
+            self.endless.extend((0..colliders.len()).filter(|&i| endless(i)).map(|i| i as u32));
         }
-        let mut left = fresh;
+        let both = || self.boxes.iter().zip(&self.grown).enumerate();
+        if !fresh && both().all(|(i, (tight, grown))| inside(tight, grown, 0.0) || endless(i)) {
+            return false;
+        }
         for (i, (tight, grown)) in self.boxes.iter().zip(&mut self.grown).enumerate() {
-            if matches!(colliders[i].shape, Geometry::HalfSpace) || inside(tight, grown) {
+            if endless(i) {
                 continue;
             }
-            left = true;
             let size = (0..3).fold(0.0, |most: f64, k| most.max(tight.high[k] - tight.low[k]));
+            if inside(tight, grown, KEPT * SKIN * size) {
+                continue;
+            }
             *grown = *tight;
             for k in 0..3 {
                 grown.low[k] -= SKIN * size;
                 grown.high[k] += SKIN * size;
             }
         }
-        left
+        true
     }
 
     /// Where the excluded pairs of each body begin.

@@ -34,6 +34,7 @@ mod drift;
 mod energy;
 mod faces;
 mod halves;
+mod inside;
 mod islands;
 mod lanes;
 mod mix;
