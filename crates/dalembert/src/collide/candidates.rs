@@ -455,6 +455,15 @@ impl Candidates {
         self.vertex_plane.clear();
     }
 
+    /// Takes the pairs of another list, in the memory that there is.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.vertex_triangle.clone_from(&other.vertex_triangle);
+        self.edge_edge.clone_from(&other.edge_edge);
+        self.vertex_edge.clone_from(&other.vertex_edge);
+        self.vertex_vertex.clone_from(&other.vertex_vertex);
+        self.vertex_plane.clone_from(&other.vertex_plane);
+    }
+
     /// Number of pairs.
     pub fn len(&self) -> usize {
         self.vertex_triangle.len()

@@ -231,7 +231,23 @@ pub struct ContactSet {
 impl ContactSet {
     /// Keeps the candidates with a gap below `gap_max` \[m\] at positions `x`.
     pub fn update(&mut self, surface: &Surface, candidates: &Candidates, x: &[Vec3], gap_max: f64) {
-        self.gather::<false>(surface, candidates, x, gap_max);
+        self.found.clear();
+        self.gather::<false>(surface, candidates, x, gap_max, |_| true);
+    }
+
+    /// The same where no bodies but those that `moved` names have moved since the last update: contacts of all others stay.
+    pub fn renew(
+        &mut self,
+        surface: &Surface,
+        candidates: &Candidates,
+        x: &[Vec3],
+        gap_max: f64,
+        moved: impl Fn(u32) -> bool,
+    ) {
+        let moved = |b: u32| b != u32::MAX && moved(b);
+        self.found.clear();
+        self.found.extend(self.contacts.iter().filter(|c| !c.bodies.iter().any(|b| moved(*b))));
+        self.gather::<false>(surface, candidates, x, gap_max, |[a, b]| moved(a) || moved(b));
     }
 
     /// The same with every contact named after its nearest features, and contacts of the same features merged: a vertex
@@ -239,18 +255,20 @@ impl ContactSet {
     /// multiplicity times b(g) is that of all candidates, with several times fewer terms. Edges within 3.6° of parallel
     /// stay as they are, so that a mollifier sees them.
     pub fn update_merged(&mut self, surface: &Surface, candidates: &Candidates, x: &[Vec3], gap_max: f64) {
-        self.gather::<true>(surface, candidates, x, gap_max);
+        self.found.clear();
+        self.gather::<true>(surface, candidates, x, gap_max, |_| true);
     }
 
+    /// Adds what is found between `wanted` bodies to what was found before; all contacts of two bodies come from one of both.
     fn gather<const MERGE: bool>(
         &mut self,
         surface: &Surface,
         candidates: &Candidates,
         x: &[Vec3],
         gap_max: f64,
+        wanted: impl Fn([u32; 2]) -> bool,
     ) {
-        self.found.clear();
-        self.measure::<MERGE>(surface, candidates, x, gap_max);
+        self.measure::<MERGE>(surface, candidates, x, gap_max, wanted);
         self.order.clear();
         self.order.extend(self.found.iter().enumerate().map(|(k, c)| {
             // Candidates are sorted within their kind, and kinds follow each other.
@@ -315,6 +333,7 @@ impl ContactSet {
         candidates: &Candidates,
         x: &[Vec3],
         gap_max: f64,
+        wanted: impl Fn([u32; 2]) -> bool,
     ) {
         let found = &mut self.found;
         let at = |i: u32| x[i as usize];
@@ -336,6 +355,9 @@ impl ContactSet {
         };
         for &[v, t] in &candidates.vertex_triangle {
             let [a, b, c] = surface.triangles[t as usize];
+            if !wanted([body(v), body(a)]) {
+                continue;
+            }
             let y = [at(v), at(a), at(b), at(c)];
             if distance::far_apart::<4, 1>(&y, &y, gap_max + radius(body(v)) + radius(body(a))) {
                 continue;
@@ -345,6 +367,9 @@ impl ContactSet {
         }
         for &[e, f] in &candidates.edge_edge {
             let ([a, b], [c, d]) = (surface.edges[e as usize], surface.edges[f as usize]);
+            if !wanted([body(a), body(c)]) {
+                continue;
+            }
             let y = [at(a), at(b), at(c), at(d)];
             if distance::far_apart::<4, 2>(&y, &y, gap_max + radius(body(a)) + radius(body(c))) {
                 continue;
@@ -354,15 +379,21 @@ impl ContactSet {
         }
         for &[v, e] in &candidates.vertex_edge {
             let [a, b] = surface.edges[e as usize];
+            if !wanted([body(v), body(a)]) {
+                continue;
+            }
             take(Kind::VertexEdge, [v, e], [v, a, b, v], 1, distance::point_edge(&[at(v), at(a), at(b)]));
         }
         for &[v, w] in &candidates.vertex_vertex {
+            if !wanted([body(v), body(w)]) {
+                continue;
+            }
             take(Kind::VertexVertex, [v, w], [v, w, v, v], 1, distance::point_point(&[at(v), at(w)]));
         }
         for &[v, k] in &candidates.vertex_plane {
             let plane = &surface.half_planes[k as usize];
             let gap = plane.height(&at(v)) - surface.radius(v);
-            if gap < gap_max {
+            if gap < gap_max && wanted([body(v), u32::MAX]) {
                 found.push(Contact {
                     kind: Kind::VertexPlane,
                     pair: [v, k],

@@ -94,16 +94,6 @@ impl ContactModel {
         x.extend(self.maps.iter().map(|m| m.position(z).unwrap_or_default()));
     }
 
-    /// The same for bodies that some unknown moves; the vertices of others stay as they are in `x`, which has one place for each.
-    pub(crate) fn positions_of_free(&self, z: &[f64], x: &mut [Vec3]) {
-        for body in self.surface.bodies.iter().filter(|b| !b.prescribed()) {
-            let range = body.vertices.start as usize..body.vertices.end as usize;
-            for (x, map) in x[range.clone()].iter_mut().zip(&self.maps[range]) {
-                *x = map.position(z).unwrap_or_default();
-            }
-        }
-    }
-
     /// Pairs of bodies, or bodies and grounds, that intersect at the vertex places `x`, by an exact test of edges against
     /// triangles that shares nothing with the solver but the places; sorted, each pair once.
     pub fn intersections(&self, x: &[Vec3]) -> Vec<[&str; 2]> {

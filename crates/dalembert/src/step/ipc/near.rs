@@ -59,15 +59,16 @@ pub(super) enum Cover {
 
 impl Near {
     /// Makes sure that the candidates hold every pair that comes within `gap` on the way from x to x1, or on a part of it.
+    /// Bodies that are `still` have not moved since the candidates were last known to hold theirs.
     pub(super) fn cover(
         &mut self,
         surface: &Surface,
         gap: f64,
-        x: &[Vec3],
-        x1: &[Vec3],
+        [x, x1]: [&[Vec3]; 2],
+        still: &[bool],
     ) -> Result<Cover, TooMany> {
         if self.collars.len() == surface.bodies.len() && self.reference.len() == x.len() {
-            let loose = self.find_loose(surface, x, x1);
+            let loose = self.find_loose(surface, x, x1, still);
             if loose == 0 {
                 return Ok(Cover::Held);
             }
@@ -110,22 +111,25 @@ impl Near {
         Ok(swept.alpha)
     }
 
-    /// Notes which bodies are not held at x or at x1; how many.
-    fn find_loose(&mut self, surface: &Surface, x: &[Vec3], x1: &[Vec3]) -> usize {
+    /// Notes which bodies are not held at x or at x1; how many. The time of a way is that of all bodies, so that on a way those
+    /// that stand still are asked as well.
+    fn find_loose(&mut self, surface: &Surface, x: &[Vec3], x1: &[Vec3], still: &[bool]) -> usize {
         let times = [x, x1].map(|x| self.time(surface, x));
         self.loose.clear();
-        for (body, collar) in surface.bodies.iter().zip(&self.collars) {
+        for (b, (body, collar)) in surface.bodies.iter().zip(&self.collars).enumerate() {
             let most = 0.25 * collar * collar;
-            let held = body.vertices.clone().all(|v| {
-                let v = v as usize;
-                let y = self.reference[v];
-                if self.ends.is_empty() {
-                    return (x[v] - y).norm_squared() <= most && (x1[v] - y).norm_squared() <= most;
-                }
-                let way = self.ends[v] - y;
-                let off = |x: &Vec3, t: f64| (x - y - t * way).norm_squared();
-                off(&x[v], times[0]) <= most && off(&x1[v], times[1]) <= most
-            });
+            let known = self.ends.is_empty() && still.get(b) == Some(&true);
+            let held = known
+                || body.vertices.clone().all(|v| {
+                    let v = v as usize;
+                    let y = self.reference[v];
+                    if self.ends.is_empty() {
+                        return (x[v] - y).norm_squared() <= most && (x1[v] - y).norm_squared() <= most;
+                    }
+                    let way = self.ends[v] - y;
+                    let off = |x: &Vec3, t: f64| (x - y - t * way).norm_squared();
+                    off(&x[v], times[0]) <= most && off(&x1[v], times[1]) <= most
+                });
             self.loose.push(!held);
         }
         self.loose.iter().filter(|l| **l).count()
@@ -234,7 +238,7 @@ mod tests {
                 let back = if far { 0.2 * (home - x[4 * b]) } else { Vec3::zeros() };
                 (4 * b..4 * b + 4).for_each(|v| x1[v] += shift + back + 0.1 * point());
             }
-            match near.cover(&surface, gap, &x, &x1).unwrap() {
+            match near.cover(&surface, gap, [&x, &x1], &[]).unwrap() {
                 Cover::Held => held += 1,
                 Cover::Sought(part) => {
                     assert_eq!(part, 1.0);

@@ -1,7 +1,6 @@
 //! The minimisation: projected Newton with steps that collisions and a line search limit.
 
 use super::super::{StepError, StepReport};
-use super::Ipc;
 use super::bodies::{Bodies, only_bodies};
 use super::islands::{Islands, NONE};
 use super::joints::JointWork;
@@ -11,6 +10,7 @@ use super::potential::Potential;
 use super::search::{Steps, crowded};
 use super::system::{Equations, ITERATE};
 use super::touch::{Sink, Touch};
+use super::{ContactPotential, Ipc};
 use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
 use crate::math::{set_triple, triple};
 use crate::model::{ContactModel, Model, State};
@@ -201,9 +201,8 @@ impl IpcWork {
         self.told.clear();
         self.told.extend(model.filters.told(self.potential.time));
         if let Some(contact) = &model.contact {
-            self.touch.begin(contact, &self.potential.start, settings.friction_speed * self.potential.d);
-            contact.positions(&self.q, &mut self.touch.x);
-            self.touch.x1.clone_from(&self.touch.x);
+            let slip = settings.friction_speed * self.potential.d;
+            self.touch.begin(contact, &self.q, &self.potential.start, slip);
             self.touch.cover(contact).map_err(|e| crowded(&e, state))?;
             // Stiffness of contact: from inertia and elasticity at the start of the step.
             let d = self.potential.d;
@@ -242,6 +241,8 @@ impl IpcWork {
                 let u = islands.unit_of_body[b as usize];
                 u == NONE || asleep[u as usize]
             });
+            let augmented = settings.potential == ContactPotential::Augmented;
+            self.touch.release(contact, !self.told.is_empty(), augmented);
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
             self.begin_rows(settings, model, state, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);

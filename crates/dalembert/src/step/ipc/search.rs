@@ -11,7 +11,7 @@ use super::bend::bend;
 use super::islands::NONE;
 use super::newton::IpcWork;
 use crate::collide::TooMany;
-use crate::model::{ContactModel, Model, State};
+use crate::model::{Model, State};
 
 /// Halvings of a step.
 const HALVINGS: u32 = 40;
@@ -123,23 +123,19 @@ impl IpcWork {
         }
     }
 
-    /// x1 ← the vertices at the end of the way.
+    /// trial, x1 ← the blocks and the vertices at the end of the way, in groups that have changed.
     fn go(&mut self, model: &Model) {
         let Some(contact) = &model.contact else { return };
         let n = self.way.len();
         for (k, z) in self.trial[..n].iter_mut().enumerate() {
             *z = self.q[k] + self.way[k];
         }
-        self.place_trial(contact);
-    }
-
-    /// x1 ← the vertices at the trial. Where all that moves are nodes and nothing is told to, other bodies are where they were.
-    fn place_trial(&mut self, contact: &ContactModel) {
-        if self.by_nodes && self.told.is_empty() && !self.touch.rows.on {
-            contact.positions_of_free(&self.trial, &mut self.touch.x1);
-        } else {
-            contact.positions(&self.trial, &mut self.touch.x1);
-        }
+        let Self { touch, islands, steps, trial, .. } = self;
+        let changed = |b: u32| match islands.group_of_body[b as usize] {
+            NONE => true,
+            g => steps.changed[g as usize],
+        };
+        touch.place(contact, trial, changed);
     }
 
     /// Shortens ways until all are free. On entry the ways of changed groups are to be made anew.
@@ -207,6 +203,7 @@ impl IpcWork {
         self.way.iter_mut().for_each(|w| *w *= factor);
         self.steps.part.iter_mut().for_each(|p| *p *= factor);
         self.steps.straight.fill(true);
+        self.steps.changed.fill(true);
     }
 
     /// Shortens the ways of groups that were stopped, to `factor` times what is free. A straight way is cut; a shorter way of
@@ -310,7 +307,7 @@ impl IpcWork {
         }
         if let Some(contact) = &model.contact {
             if !there {
-                self.place_trial(contact);
+                self.touch.place(contact, &self.trial, |_| true);
             }
             let energy = self.touch.energy(contact, true);
             if !energy.is_finite() {

@@ -6,7 +6,8 @@
 //! $$ d_0 - |T_a - T_b| - \max_a|e_i| - \max_b|e_i|, $$
 //!
 //! on the whole of a straight way if the largest of both ends is taken: all terms are convex. If that is more than the
-//! gap, the pair neither touches nor stops anything. What moves as a whole meets none of its own pairs. Neighbours in a
+//! gap, the pair neither touches nor stops anything. What moves as a whole meets none of its own pairs. The same holds with
+//! T = 0, $d_0 - \max_a|u_i| - \max_b|u_i|$, which tells more where a part of a sheet lies on what stands still. Neighbours in a
 //! sheet move alike even if the sheet does not move as a whole: for what is left, $d_0 - \max_{ab}|u_a - u_b|$ over
 //! corners a of the one and b of the other primitive is tried as well.
 
@@ -22,8 +23,9 @@ pub(super) struct Sift {
     /// Distances less radii of vertices and triangles, and of edges, or what they are at least \[m\].
     vertex_triangle: Vec<f64>,
     pub(super) edge_edge: Vec<f64>,
-    /// u of each vertex at x and x1, the larger |e|, and T of each body there.
+    /// u of each vertex at x and x1, the larger |u| and |e|, and T of each body there.
     moved: Vec<[Vec3; 2]>,
+    gone: Vec<f64>,
     stray: Vec<f64>,
     /// The ways of vertices that pairs were measured along.
     ways: Vec<Vec3>,
@@ -178,6 +180,9 @@ impl Sift {
         self.shift.clear();
         self.moved.clear();
         self.moved.extend(reference.iter().zip(x.iter().zip(x1)).map(|(y, (x, x1))| [x - y, x1 - y]));
+        let larger = |[u, u1]: &[Vec3; 2]| u.norm_squared().max(u1.norm_squared()).sqrt();
+        self.gone.clear();
+        self.gone.extend(self.moved.iter().map(larger));
         for body in &surface.bodies {
             let range = body.vertices.start as usize..body.vertices.end as usize;
             let (y, y0, y1) = (&reference[range.clone()], &x[range.clone()], &x1[range]);
@@ -218,20 +223,14 @@ impl Sift {
         most
     }
 
-    /// The pairs of `all` that may come within `gap` \[m\], less those that `leave` names by their bodies (a half-plane is
-    /// `u32::MAX`).
-    pub(super) fn choose(
-        &self,
-        surface: &Surface,
-        all: &Candidates,
-        gap: f64,
-        leave: impl Fn(u32, u32) -> bool,
-        out: &mut Candidates,
-    ) {
+    /// The pairs of `all` that may come within `gap` \[m\].
+    pub(super) fn choose(&self, surface: &Surface, all: &Candidates, gap: f64, out: &mut Candidates) {
         out.clear();
         let vertex = |v: u32| surface.vertex_body[v as usize];
         let edge = |e: u32| surface.edge_body[e as usize];
         let stray = |v: u32| self.stray[v as usize];
+        let gone = |v: u32| self.gone[v as usize];
+        let out_of_reach = |d: f64, a: f64, b: f64| d > (gap + a + b) * (1.0 + ROUNDING);
         let far = |d: f64, a: u32, b: u32, ea: f64, eb: f64| {
             let short = d - (gap + ea + eb) * (1.0 + ROUNDING);
             short > 0.0 && short * short > self.closed(a, b) * (1.0 + 4.0 * ROUNDING)
@@ -243,8 +242,8 @@ impl Sift {
         for (&[v, t], &d) in all.vertex_triangle.iter().zip(&self.vertex_triangle) {
             let [p, q, r] = surface.triangles[t as usize];
             let (a, b) = (vertex(v), vertex(p));
-            if !far(d, a, b, stray(v), stray(p).max(stray(q)).max(stray(r)))
-                && !leave(a, b)
+            if !out_of_reach(d, gone(v), gone(p).max(gone(q)).max(gone(r)))
+                && !far(d, a, b, stray(v), stray(p).max(stray(q)).max(stray(r)))
                 && !apart(d, &[v], &[p, q, r])
             {
                 out.vertex_triangle.push([v, t]);
@@ -253,22 +252,16 @@ impl Sift {
         for (&[e, f], &d) in all.edge_edge.iter().zip(&self.edge_edge) {
             let ([p, q], [r, s]) = (surface.edges[e as usize], surface.edges[f as usize]);
             let (a, b) = (edge(e), edge(f));
-            if !far(d, a, b, stray(p).max(stray(q)), stray(r).max(stray(s)))
-                && !leave(a, b)
+            if !out_of_reach(d, gone(p).max(gone(q)), gone(r).max(gone(s)))
+                && !far(d, a, b, stray(p).max(stray(q)), stray(r).max(stray(s)))
                 && !apart(d, &[p, q], &[r, s])
             {
                 out.edge_edge.push([e, f]);
             }
         }
-        let kept = |from: &[[u32; 2]], to: &mut Vec<[u32; 2]>, of: &dyn Fn(u32, u32) -> (u32, u32)| {
-            to.extend(from.iter().filter(|[i, j]| {
-                let (a, b) = of(*i, *j);
-                !leave(a, b)
-            }));
-        };
-        kept(&all.vertex_edge, &mut out.vertex_edge, &|v, e| (vertex(v), edge(e)));
-        kept(&all.vertex_vertex, &mut out.vertex_vertex, &|v, w| (vertex(v), vertex(w)));
-        kept(&all.vertex_plane, &mut out.vertex_plane, &|v, _| (vertex(v), u32::MAX));
+        out.vertex_edge.extend_from_slice(&all.vertex_edge);
+        out.vertex_vertex.extend_from_slice(&all.vertex_vertex);
+        out.vertex_plane.extend_from_slice(&all.vertex_plane);
     }
 }
 
@@ -331,7 +324,7 @@ mod tests {
             sift.measure(&surface, &x0, None, |_, _| 3.0, &mut all);
             sift.follow(&surface, &x0, &x, &x1);
             let mut live = Candidates::default();
-            sift.choose(&surface, &all, gap, |_, _| false, &mut live);
+            sift.choose(&surface, &all, gap, &mut live);
             let radius = |i: usize| surface.radius(i as u32);
             let o = |i: [usize; 4], second: usize| CcdOptions {
                 separation: 0.9 * gap + radius(i[0]) + radius(i[second]),

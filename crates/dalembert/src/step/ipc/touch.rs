@@ -24,6 +24,7 @@ use crate::collide::ccd::CcdOptions;
 use crate::collide::{Candidates, Contact, ContactSet, HessianSink, Kind, Sym3, TooMany};
 use crate::math::{Blocks, Mat3, Vec3, add_triple};
 use crate::model::{ContactForce, ContactModel};
+use std::ops::Range;
 
 /// Pairs are chosen for this many gaps beyond the gap, so that the choice serves for short ways to come.
 const SLACK: f64 = 0.25;
@@ -67,18 +68,44 @@ pub(super) struct Touch {
     pub change: Vec<f64>,
     /// Bodies that are left alone: pairs of two of them do not count.
     quiet: Vec<bool>,
-    /// The candidates that count and may come near from x to x1; to be chosen anew if stale.
+    /// Vertices of bodies that may move; x1 of all others is their x.
+    moving: Vec<Range<usize>>,
+    /// Bodies whose way is the one that was looked at last, and the vertices of all others.
+    still: Vec<bool>,
+    fresh: Vec<Range<usize>>,
+    /// `set` holds the contacts at an x1 that differs from the present one in these bodies alone.
+    ahead: bool,
+    since: Vec<bool>,
+    /// Whether bodies that nothing moves are told where to go in this step, and whether all bodies may move in it.
+    told: bool,
+    all: bool,
+    /// The candidates that may come near from x to x1; to be chosen anew if worn.
+    choice: Candidates,
+    worn: bool,
+    /// Those of them that count; to be taken anew if stale.
     pub(super) live: Candidates,
     pub(super) stale: bool,
     /// Where vertices were at the end of the way that pairs were chosen for.
     chosen: Vec<Vec3>,
-    /// `sift` knows the way that was covered last.
-    followed: bool,
-    /// `set` holds the contacts at x.
+    /// `set` holds the contacts at x; it holds those that count and no others.
     at_x: bool,
+    whole: bool,
     loads: Vec<f64>,
     /// What presses in place of barriers, if it does.
     pub(super) rows: Rows,
+}
+
+/// Adds a range to a rising list.
+fn add_range(list: &mut Vec<Range<usize>>, range: Range<usize>) {
+    match list.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => list.push(range),
+    }
+}
+
+/// Largest distance of these vertices, squared \[m²\].
+fn far2_of(ranges: &[Range<usize>], a: &[Vec3], b: &[Vec3]) -> f64 {
+    ranges.iter().map(|range| far2(&a[range.clone()], &b[range.clone()])).fold(0.0, f64::max)
 }
 
 /// Divides what a contact has between its bodies: by halves, or all of it to the one that can move.
@@ -120,10 +147,23 @@ fn sym3(N: &Mat3) -> Sym3 {
 }
 
 impl Touch {
-    /// Begins a step: slip counts from the blocks `start`; friction is smoothed below `slip` \[m\].
-    pub(super) fn begin(&mut self, contact: &ContactModel, start: &[f64], slip: f64) {
+    /// Begins a step at the blocks `q`: slip counts from the blocks `start`; friction is smoothed below `slip` \[m\].
+    pub(super) fn begin(&mut self, contact: &ContactModel, q: &[f64], start: &[f64], slip: f64) {
         self.active = contact.can_touch();
+        // Since the last step anything may have been moved.
+        self.still.clear();
+        self.since.clear();
+        self.since.resize(contact.surface.bodies.len(), true);
+        self.ahead = false;
+        for list in [&mut self.moving, &mut self.fresh] {
+            list.clear();
+            list.push(0..contact.maps.len());
+        }
         contact.positions(start, &mut self.start);
+        contact.positions(q, &mut self.x1);
+        // Where the last step ended its contacts serve.
+        self.at_x &= self.x == self.x1 && self.gap == contact.gap && !self.rows.on;
+        self.x.clone_from(&self.x1);
         (self.slip, self.gap) = (slip, contact.gap);
         let bodies = contact.surface.bodies.len();
         for list in [&mut self.caution, &mut self.rounding, &mut self.share] {
@@ -132,8 +172,6 @@ impl Touch {
         }
         self.load.clear();
         self.rub.clear();
-        self.quiet.clear();
-        self.at_x = false;
     }
 
     /// Sets κ of every vertex: `mass_factor` times the mass for affine bodies, the mean of the diagonal for nodes.
@@ -158,14 +196,14 @@ impl Touch {
         if !self.active {
             return Ok(1.0);
         }
-        match self.near.cover(&contact.surface, contact.gap, &self.x, &self.x1)? {
+        match self.near.cover(&contact.surface, contact.gap, [&self.x, &self.x1], &self.still)? {
             Cover::Held => {
-                self.followed = false;
-                self.stale |= !self.serves(contact);
+                self.worn |= !self.serves(contact);
+                self.stale |= self.worn;
                 Ok(1.0)
             }
             Cover::Sought(part) => {
-                (self.stale, self.followed) = (true, false);
+                (self.worn, self.stale) = (true, true);
                 Ok(part)
             }
         }
@@ -176,14 +214,39 @@ impl Touch {
     fn serves(&self, contact: &ContactModel) -> bool {
         let slack2 = (0.5 * SLACK * contact.gap).powi(2);
         self.chosen.len() == self.x.len()
-            && far2(&self.x, &self.chosen) <= slack2
-            && far2(&self.x1, &self.chosen) <= slack2
+            && far2_of(&self.fresh, &self.x, &self.chosen) <= slack2
+            && far2_of(&self.fresh, &self.x1, &self.chosen) <= slack2
+    }
+
+    /// x1 ← the vertices for the flat blocks `z`, which have changed in the bodies that `changed` names and in no others.
+    pub(super) fn place(&mut self, contact: &ContactModel, z: &[f64], changed: impl Fn(u32) -> bool) {
+        self.still.clear();
+        self.fresh.clear();
+        for (b, body) in contact.surface.bodies.iter().enumerate() {
+            let still = self.stays(contact, b) || !changed(b as u32);
+            self.still.push(still);
+            if !still {
+                self.since[b] = true;
+                add_range(&mut self.fresh, body.vertices.start as usize..body.vertices.end as usize);
+            }
+        }
+        for range in &self.fresh {
+            for (x, map) in self.x1[range.clone()].iter_mut().zip(&contact.maps[range.clone()]) {
+                *x = map.position(z).unwrap_or_default();
+            }
+        }
+    }
+
+    /// True if all vertices of x1 are somewhere.
+    fn somewhere(&self) -> bool {
+        let finite = |x: &Vec3| x.iter().all(|x| x.is_finite());
+        self.fresh.iter().all(|range| self.x1[range.clone()].iter().all(finite))
     }
 
     /// x1 becomes x, where the contacts were taken.
     pub(super) fn arrive(&mut self) {
         std::mem::swap(&mut self.x, &mut self.x1);
-        self.at_x = true;
+        (self.at_x, self.ahead) = (true, false);
     }
 
     /// How far the ends of an edge have moved against each other in the last step, over its length: the largest.
@@ -202,9 +265,21 @@ impl Touch {
         most.sqrt()
     }
 
+    /// True for a contact of `set` that has been left out since it was taken. Constraints stay until they are made anew.
+    fn leaves(&self, bodies: [u32; 2]) -> bool {
+        !self.rows.on && idle(&self.quiet, bodies)
+    }
+
     /// True if pairs are left out.
     pub(super) fn leaves_out(&self) -> bool {
         self.quiet.contains(&true)
+    }
+
+    /// After the first look of a step: nothing moves but bodies that are free to, and, if `told`, those that are told to. With
+    /// multipliers in place of barriers pairs are followed from elsewhere than x, and `all` bodies move.
+    pub(super) fn release(&mut self, contact: &ContactModel, told: bool, all: bool) {
+        (self.told, self.all) = (told, all);
+        self.find_moving(contact);
     }
 
     /// Leaves out the pairs of two quiet bodies from now on.
@@ -217,7 +292,27 @@ impl Touch {
         }
         self.quiet.clear();
         self.quiet.extend((0..bodies).map(of));
-        self.stale = true;
+        (self.stale, self.whole) = (true, false);
+        self.find_moving(contact);
+    }
+
+    /// True for a body that does not move.
+    fn stays(&self, contact: &ContactModel, b: usize) -> bool {
+        let prescribed = contact.surface.bodies[b].prescribed();
+        !self.all && (self.quiet.get(b) == Some(&true) || prescribed && !self.told)
+    }
+
+    /// Finds the bodies that may move; the others stay where they are.
+    fn find_moving(&mut self, contact: &ContactModel) {
+        self.moving.clear();
+        for (b, body) in contact.surface.bodies.iter().enumerate() {
+            let range = body.vertices.start as usize..body.vertices.end as usize;
+            if self.stays(contact, b) {
+                self.x1[range.clone()].copy_from_slice(&self.x[range]);
+            } else {
+                add_range(&mut self.moving, range);
+            }
+        }
     }
 
     /// Chooses the pairs that count and may come near, if that was put off.
@@ -227,18 +322,29 @@ impl Touch {
         }
         self.stale = false;
         let surface = &contact.surface;
-        let Near { candidates, sift, reference, .. } = &mut self.near;
-        if !std::mem::replace(&mut self.followed, true) {
+        if std::mem::take(&mut self.worn) {
+            let Near { candidates, sift, reference, .. } = &mut self.near;
             sift.follow(surface, reference, &self.x, &self.x1);
+            self.chosen.clone_from(&self.x1);
+            sift.choose(surface, candidates, contact.gap * (1.0 + SLACK), &mut self.choice);
         }
-        self.chosen.clone_from(&self.x1);
-        let gap = contact.gap * (1.0 + SLACK);
-        if !self.quiet.contains(&true) {
-            return sift.choose(surface, candidates, gap, |_, _| false, &mut self.live);
+        if !self.leaves_out() {
+            return self.live.copy_from(&self.choice);
         }
-        let quiet =
-            |b: u32| b == u32::MAX || self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
-        sift.choose(surface, candidates, gap, |a, b| quiet(a) && quiet(b), &mut self.live);
+        let quiet = |b: u32| self.quiet[b as usize] || surface.bodies[b as usize].prescribed();
+        let vertex = |v: u32| quiet(surface.vertex_body[v as usize]);
+        let edge = |e: u32| quiet(surface.edge_body[e as usize]);
+        let triangle = |t: u32| quiet(surface.triangle_body[t as usize]);
+        let keep = |from: &[[u32; 2]], to: &mut Vec<[u32; 2]>, idle: &dyn Fn(u32, u32) -> bool| {
+            to.clear();
+            to.extend(from.iter().filter(|[i, j]| !idle(*i, *j)));
+        };
+        let (all, live) = (&self.choice, &mut self.live);
+        keep(&all.vertex_triangle, &mut live.vertex_triangle, &|v, t| vertex(v) && triangle(t));
+        keep(&all.edge_edge, &mut live.edge_edge, &|e, f| edge(e) && edge(f));
+        keep(&all.vertex_edge, &mut live.vertex_edge, &|v, e| vertex(v) && edge(e));
+        keep(&all.vertex_vertex, &mut live.vertex_vertex, &|v, w| vertex(v) && vertex(w));
+        keep(&all.vertex_plane, &mut live.vertex_plane, &|v, _| vertex(v));
     }
 
     /// Follows the pairs with a vertex that is `changed` from x to x1 and lowers `part` of their vertices to how far each pair
@@ -253,7 +359,7 @@ impl Touch {
         if !self.active {
             return Ok(1.0);
         }
-        if !self.x1.iter().all(|x| x.iter().all(|x| x.is_finite())) {
+        if !self.somewhere() {
             return Ok(0.0);
         }
         // Where some vertices stop and others go on the ways of bodies are others, even if each of them is a part of its old one.
@@ -284,7 +390,7 @@ impl Touch {
     /// however they move, since no vertex goes far.
     fn only_contacts(&self, contact: &ContactModel, rest: f64) -> bool {
         let most = 0.499 * (1.0 - rest) * contact.gap;
-        self.at_x && !self.rows.on && far2(&self.x, &self.x1) <= most * most
+        self.at_x && !self.rows.on && far2_of(&self.moving, &self.x, &self.x1) <= most * most
     }
 
     /// Follows the pairs from x to x1: `longest` says how far a pair of bodies is followed, `take` gets how far it may
@@ -299,7 +405,7 @@ impl Touch {
         if !self.active {
             return Ok(1.0);
         }
-        if !self.x1.iter().all(|x| x.iter().all(|x| x.is_finite())) {
+        if !self.somewhere() {
             return Ok(0.0);
         }
         let covered = self.cover(contact)?;
@@ -324,10 +430,20 @@ impl Touch {
         if self.rows.on {
             return self.rows_energy(contact, ahead);
         }
-        self.choose(contact);
-        self.at_x = !ahead;
+        let known = self.at_x && self.whole && !ahead;
+        if !known {
+            self.choose(contact);
+        }
         let x = if ahead { &self.x1 } else { &self.x };
-        self.set.update(&contact.surface, &self.live, x, contact.gap);
+        if !known {
+            if ahead && self.ahead && self.whole {
+                self.set.renew(&contact.surface, &self.live, x, contact.gap, |b| self.since[b as usize]);
+            } else {
+                self.set.update(&contact.surface, &self.live, x, contact.gap);
+            }
+            (self.at_x, self.ahead, self.whole) = (!ahead, ahead, true);
+            self.since.fill(false);
+        }
         self.kappa.clear();
         self.faded.clear();
         for (k, c) in self.set.contacts.iter().enumerate() {
@@ -409,15 +525,23 @@ impl Touch {
         self.stiffnesses.clear();
         self.rows.evaluate(&self.set.contacts, &self.x);
         for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
+            if self.leaves(c.bodies) {
+                self.forces.push(Vec3::zeros());
+                self.stiffnesses.push([0.0; 6]);
+                continue;
+            }
             let [_, first, second] = if self.rows.on { self.rows.at(k) } else { barrier.at(c.gap) };
             self.forces.push(-kappa * first * c.normal);
             let rounding = (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
             divide(contact, c.bodies, rounding, &mut self.rounding);
             self.stiffnesses.push(sym3(&(kappa * second * c.normal * c.normal.transpose())));
         }
-        self.set.add_gradient(&self.forces, b);
+        self.set.add_gradient_of(&self.forces, |bodies| !self.leaves(bodies), b);
         for &(k, kappa, rate) in &self.faded {
             let c = &self.set.contacts[k as usize];
+            if self.leaves(c.bodies) {
+                continue;
+            }
             let (_, slopes) = squared_cross(&c.vertices.map(|v| self.x[v as usize]));
             let factor = -kappa * barrier.at(c.gap)[0] * rate;
             for (v, slope) in c.vertices.iter().zip(&slopes) {
@@ -455,7 +579,7 @@ impl Touch {
             return;
         }
         let (touch, rub) = self.stiffnesses.split_at(self.kappa.len());
-        self.set.add_hessian(touch, out);
+        self.set.add_hessian_of(touch, |bodies| !self.leaves(bodies), out);
         self.rub.add_hessian_of(rub, |bodies| !idle(&self.quiet, bodies), out);
     }
 
