@@ -280,7 +280,7 @@ impl Direct {
             if k == 0 && !(left < SEEN * before) {
                 // The sets that the impulses tell are not those of the answer.
                 self.return_to_best(field, free, x, contacts);
-                self.from_inside(field, free, x, contacts, before, GOAL * tolerance);
+                self.search_inside(field, free, x, contacts, before, GOAL * tolerance);
                 self.settle(field, free, x, contacts);
                 let left = unrest(x, contacts);
                 if left < best {

@@ -116,7 +116,7 @@ impl Scaling {
 
 impl Direct {
     /// Impulses that are right to about `goal` \[m/s\]; where they are `off` \[m/s\] now.
-    pub(super) fn from_inside(
+    pub(super) fn search_inside(
         &mut self,
         field: &Field,
         free: &[f64],
@@ -312,7 +312,7 @@ mod tests {
         let mut direct = Direct::default();
         assert!(direct.prepare(&field, &contacts));
         direct.begin(&field, &contacts);
-        direct.from_inside(&field, &free, &mut x, &mut contacts, v.norm(), 1e-10);
+        direct.search_inside(&field, &free, &mut x, &mut contacts, v.norm(), 1e-10);
         (x, contacts)
     }
 
