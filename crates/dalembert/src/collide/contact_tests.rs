@@ -298,3 +298,30 @@ fn merging_changes_neither_energy_nor_gradient() {
     }
     assert!(5 * fewer < 4 * all, "{fewer} of {all}");
 }
+
+#[test]
+fn contacts_of_bodies_that_moved_are_renewed_and_those_of_others_stay() {
+    let (mut stayed, mut changed) = (0, 0);
+    for seed in 0..40 {
+        let (surface, z, fixed) = scene(seed);
+        let list = candidates(&surface, &z, &fixed);
+        let Found { mut set, mut x } = contacts(&surface, &z, &fixed, &list, GAP);
+        let mut random = Random::new(1000 + seed);
+        for _ in 0..5 {
+            let before = set.contacts.clone();
+            let moved: Vec<bool> = surface.bodies.iter().map(|_| random.between(0.0, 1.0) < 0.3).collect();
+            for (body, _) in surface.bodies.iter().zip(&moved).filter(|(_, moved)| **moved) {
+                let shift = Vec3::from_fn(|_, _| random.between(-0.05, 0.05));
+                body.vertices.clone().for_each(|v| x[v as usize] += shift);
+            }
+            set.renew(&surface, &list, &x, GAP, |b| moved[b as usize]);
+            let mut whole = ContactSet::default();
+            whole.update(&surface, &list, &x, GAP);
+            assert_eq!(set.contacts, whole.contacts, "seed {seed}");
+            let known = |c: &&Contact| before.contains(c);
+            stayed += set.contacts.iter().filter(known).count();
+            changed += set.contacts.iter().filter(|c| !known(c)).count();
+        }
+    }
+    assert!(stayed > 1000 && changed > 1000, "{stayed} {changed}");
+}

@@ -465,7 +465,7 @@ mod tests {
             let y = solved(n, a, b).unwrap();
             for i in 0..n {
                 let left: f64 = (0..n).map(|j| a(i, j) * y[j]).sum::<f64>() - b(i);
-                assert!(left.abs() < 1e-11, "{n} {i} {left}");
+                assert!(left.abs() < 1e-12, "{n} {i} {left}");
             }
         }
     }
