@@ -67,7 +67,7 @@ pub(super) struct Direct {
     row: Vec<usize>,
     values: Vec<f64>,
     pub(super) step: Vec<f64>,
-    /// The step as a change of all velocities.
+    /// The step as a change of the velocities of these bodies; other places are not read.
     pub(super) trial: Vec<f64>,
     /// p of the outer round, s of each contact.
     p: Vec<Vec3>,
@@ -411,7 +411,6 @@ impl Direct {
     /// How far to go along the step: where the function, of which along a line only a parabola and a sum over contacts are
     /// left, stops falling. Zero if it does not fall.
     fn part(&mut self, field: &Field, free: &[f64], x: &[f64], contacts: &[Contact]) -> f64 {
-        self.trial.clear();
         self.trial.resize(x.len(), 0.0);
         let (mut linear, mut square) = (0.0, 0.0);
         for (i, (b, (mass, inertia))) in self.bodies.iter().zip(&self.mass).enumerate() {

@@ -15,8 +15,7 @@
 //! r = w − T(u − target + s n) being what w is off. So $(M + J^TT^TN^{-2}TJ)\,dx = -M(x - v_{free}) + J^TT^T(z + N^{-2}r + N^{-1}b)$:
 //! the tangent has the pattern of Newton's, and one factor serves the step with b = −λ, which tells how far τ may sink, and
 //! the step itself, $\lambda\circ b = -\lambda\circ\lambda + \sigma\tau e - (N^{-1}dw)\circ(N\,dz)$ (Mehrotra 1992; Vandenberghe 2010,
-//! "The CVXOPT linear and quadratic cone program solvers"). s follows the velocities from step to step (Acary, Armand,
-//! Nguyen and Shpakovych 2023).
+//! "The CVXOPT linear and quadratic cone program solvers"). s follows the velocities from step to step.
 
 use super::direct::{Direct, nearest};
 use super::sweep::{Contact, Field, tangents};
@@ -28,6 +27,8 @@ const STEPS: u32 = 40;
 const PATIENCE: u32 = 6;
 /// How much of the way to the rim of the cones a step goes.
 const NEAR: f64 = 0.995;
+/// A part of a step below which the way is lost.
+const SHORTEST: f64 = 1e-3;
 
 /// A contact on the way.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +115,34 @@ impl Scaling {
     }
 }
 
+/// u − target + s n, which the law keeps in the cone of w.
+fn shifted(field: &Field, x: &[f64], c: &Contact) -> Vec3 {
+    let u = field.relative(x, c) - c.target;
+    let across = u - c.normal.dot(&u) * c.normal;
+    u + c.friction * across.norm() * c.normal
+}
+
+impl Point {
+    /// Where the impulse and the velocities of a contact are, or as near to that as lies inside the cones by what is `off`
+    /// \[m/s\].
+    fn new(field: &Field, x: &[f64], c: &Contact, off: f64) -> Self {
+        let [s, t] = tangents(&c.normal);
+        let T = Mat3::from_columns(&[c.normal, c.friction * s, c.friction * t]).transpose();
+        let wide = if c.friction > 0.0 { 1.0 / c.friction } else { 0.0 };
+        let p = &c.impulse;
+        let z = Vec3::new(c.normal.dot(p), wide * s.dot(p), wide * t.dot(p));
+        Self {
+            T,
+            z: inside(&z, 3.0 * off / c.W.trace()),
+            w: inside(&(T * shifted(field, x, c)), off),
+            dz: Vec3::zeros(),
+            dw: Vec3::zeros(),
+            r: Vec3::zeros(),
+            scaling: Scaling::default(),
+        }
+    }
+}
+
 impl Direct {
     /// Impulses that are right to about `goal` \[m/s\]; where they are `off` \[m/s\] now.
     pub(super) fn search_inside(
@@ -125,47 +154,12 @@ impl Direct {
         off: f64,
         goal: f64,
     ) {
-        self.points.clear();
-        for c in contacts.iter() {
-            let [s, t] = tangents(&c.normal);
-            let T = Mat3::from_columns(&[c.normal, c.friction * s, c.friction * t]).transpose();
-            let own = c.W.trace() / 3.0;
-            let mu = c.friction.max(1e-300);
-            let z = Vec3::new(c.normal.dot(&c.impulse), s.dot(&c.impulse) / mu, t.dot(&c.impulse) / mu);
-            let u = field.relative(x, c) - c.target;
-            let across = u - c.normal.dot(&u) * c.normal;
-            let w = T * (u + c.friction * across.norm() * c.normal);
-            self.points.push(Point {
-                T,
-                z: inside(&z, off / own),
-                w: inside(&w, off),
-                dz: Vec3::zeros(),
-                dw: Vec3::zeros(),
-                r: Vec3::zeros(),
-                scaling: Scaling::default(),
-            });
-        }
         let mut points = std::mem::take(&mut self.points);
+        points.clear();
+        points.extend(contacts.iter().map(|c| Point::new(field, x, c, off)));
         let (mut least, mut patience) = (f64::INFINITY, PATIENCE);
         for _ in 0..STEPS {
-            let (mut tau, mut far) = (0.0, 0.0f64);
-            self.pull.clear();
-            self.tangents.clear();
-            for (c, p) in contacts.iter().zip(&mut points) {
-                let u = field.relative(x, c) - c.target;
-                let across = u - c.normal.dot(&u) * c.normal;
-                p.r = p.w - p.T * (u + c.friction * across.norm() * c.normal);
-                let both = p.z.dot(&p.w);
-                let own = c.W.trace() / 3.0;
-                tau += both;
-                far = far.max(p.r.amax()).max(both * own / (own * p.z.x + p.w.x));
-                p.scaling = Scaling::new(&p.z, &p.w);
-                self.pull.push(p.T.tr_mul(&p.z));
-                self.tangents.push(p.T.tr_mul(&(p.scaling.squared() * p.T)));
-            }
-            tau /= contacts.len() as f64;
-            self.slopes(free, x, contacts);
-            far = far.max(self.unbalanced(field));
+            let (tau, far) = self.measure(field, free, x, contacts, &mut points);
             if far < 0.5 * least {
                 (least, patience) = (far, PATIENCE);
             } else {
@@ -178,31 +172,7 @@ impl Direct {
             if !self.factor() {
                 break;
             }
-            // How far it goes with τ at nothing.
-            points.iter().zip(&mut self.pull).for_each(|(p, pull)| {
-                *pull = p.T.tr_mul(&(p.scaling.squared() * p.r));
-            });
-            self.slopes(free, x, contacts);
-            self.solve();
-            let way = self.along(field, contacts, &mut points, |p| -p.scaling.lambda);
-            let sigma = (1.0 - way.min(1.0)).powi(3);
-            let aim = |p: &Point| {
-                let l = &p.scaling.lambda;
-                let bent = product(&p.scaling.over(&p.dw), &p.scaling.times(&p.dz));
-                quotient(l, &(sigma * tau * Vec3::x() - bent)) - l
-            };
-            let mut asked = std::mem::take(&mut self.du);
-            asked.clear();
-            asked.extend(points.iter().map(aim));
-            for ((p, pull), b) in points.iter().zip(&mut self.pull).zip(&asked) {
-                *pull = p.T.tr_mul(&(p.z + p.scaling.squared() * p.r + p.scaling.over(b)));
-            }
-            self.slopes(free, x, contacts);
-            self.solve();
-            let mut next = asked.iter();
-            let way = self.along(field, contacts, &mut points, |_| next.next().copied().unwrap_or_default());
-            self.du = asked;
-            let part = (NEAR * way).min(1.0);
+            let part = self.step_inside(field, free, x, contacts, &mut points, tau);
             for b in &self.bodies {
                 let at = 6 * *b as usize;
                 (0..6).for_each(|k| x[at + k] += part * self.trial[at + k]);
@@ -211,18 +181,76 @@ impl Direct {
                 p.z += part * p.dz;
                 p.w += part * p.dw;
             }
-            if part < 1e-3 {
+            if part < SHORTEST {
                 break;
             }
         }
         // On the rims where they belong.
         for (c, p) in contacts.iter_mut().zip(&points) {
-            let u = field.relative(x, c) - c.target;
-            let across = u - c.normal.dot(&u) * c.normal;
-            let w = u + c.friction * across.norm() * c.normal;
-            c.impulse = nearest(&(p.T.tr_mul(&p.z) - 3.0 / c.W.trace() * w), &c.normal, c.friction);
+            let aim = p.T.tr_mul(&p.z) - 3.0 / c.W.trace() * shifted(field, x, c);
+            c.impulse = nearest(&aim, &c.normal, c.friction);
         }
         self.points = points;
+    }
+
+    /// What each contact is off, its scaling and its part of the tangent. Returns τ, and how far off everything is \[m/s\].
+    fn measure(
+        &mut self,
+        field: &Field,
+        free: &[f64],
+        x: &[f64],
+        contacts: &[Contact],
+        points: &mut [Point],
+    ) -> (f64, f64) {
+        let (mut tau, mut far) = (0.0, 0.0f64);
+        self.pull.clear();
+        self.tangents.clear();
+        for (c, p) in contacts.iter().zip(&mut *points) {
+            p.r = p.w - p.T * shifted(field, x, c);
+            let (both, own) = (p.z.dot(&p.w), c.W.trace() / 3.0);
+            tau += both;
+            far = far.max(p.r.amax()).max(both * own / (own * p.z.x + p.w.x));
+            p.scaling = Scaling::new(&p.z, &p.w);
+            self.pull.push(p.T.tr_mul(&p.z));
+            self.tangents.push(p.T.tr_mul(&(p.scaling.squared() * p.T)));
+        }
+        self.slopes(free, x, contacts);
+        (tau / contacts.len() as f64, far.max(self.unbalanced(field)))
+    }
+
+    /// The step that the factor at hand tells, into `trial`, dz and dw. Returns how much of it may be gone.
+    fn step_inside(
+        &mut self,
+        field: &Field,
+        free: &[f64],
+        x: &[f64],
+        contacts: &[Contact],
+        points: &mut [Point],
+        tau: f64,
+    ) -> f64 {
+        // How far it goes with τ at nothing: N⁻¹b = −z.
+        for (p, pull) in points.iter().zip(&mut self.pull) {
+            *pull = p.T.tr_mul(&(p.scaling.squared() * p.r));
+        }
+        self.slopes(free, x, contacts);
+        self.solve();
+        let way = self.along(field, contacts, points, |p| -p.scaling.lambda);
+        let sigma = (1.0 - way.min(1.0)).powi(3);
+        let mut asked = std::mem::take(&mut self.du);
+        asked.clear();
+        asked.extend(points.iter().map(|p| {
+            let bent = product(&p.scaling.over(&p.dw), &p.scaling.times(&p.dz));
+            quotient(&p.scaling.lambda, &(sigma * tau * Vec3::x() - bent)) - p.scaling.lambda
+        }));
+        for ((p, pull), b) in points.iter().zip(&mut self.pull).zip(&asked) {
+            *pull = p.T.tr_mul(&(p.z + p.scaling.squared() * p.r + p.scaling.over(b)));
+        }
+        self.slopes(free, x, contacts);
+        self.solve();
+        let mut next = asked.iter();
+        let way = self.along(field, contacts, points, |_| next.next().copied().unwrap_or_default());
+        self.du = asked;
+        (NEAR * way).min(1.0)
     }
 
     /// The step as a change of the velocities and of every contact; how far it may go.
@@ -233,7 +261,6 @@ impl Direct {
         points: &mut [Point],
         mut asked: impl FnMut(&Point) -> Vec3,
     ) -> f64 {
-        self.trial.clear();
         self.trial.resize(6 * field.inverse.len(), 0.0);
         for (i, b) in self.bodies.iter().enumerate() {
             let at = 6 * *b as usize;
@@ -338,6 +365,14 @@ mod tests {
             assert!((contacts[0].impulse - p).norm() < 1e-7, "{speed} {}", contacts[0].impulse);
             assert!(x[2].abs() < 1e-8, "{x:?}");
         }
+    }
+
+    #[test]
+    fn without_friction_rounding_across_the_normal_counts_for_nothing() {
+        let (field, mut contacts) = tower(1, 0.0);
+        contacts[0].impulse = Vec3::new(1e-17, 0.0, 3.0);
+        let point = Point::new(&field, &field.x, &contacts[0], 0.1);
+        assert_eq!(point.z, Vec3::new(3.0, 0.0, 0.0));
     }
 
     #[test]
