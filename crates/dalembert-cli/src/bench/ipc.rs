@@ -64,7 +64,7 @@ pub(super) fn ipc_boxes(b: &mut Bencher) {
     for (n, potential) in [(3, Barrier), (3, Augmented), (5, Barrier), (5, Augmented), (10, Barrier)] {
         let mut rows: Vec<(f64, StepReport)> = Vec::new();
         // The clock of a thread ticks in milliseconds, so the steps of few boxes are watched often.
-        let runs = (1000 / n.pow(3)).clamp(1, 20);
+        let runs = (1000 / (n * n * n)).clamp(1, 20);
         for run in 0..runs {
             let mut sim = build(boxes(n, Ipc { potential, ..Ipc::default() }));
             on_one_thread(|| {
