@@ -244,7 +244,7 @@ pub(super) fn asleep(b: &mut Bencher) {
         settling += 1;
     }
     let rested = sleeps(&sim);
-    // The clock of a thread ticks in milliseconds.
+    // One step of sleepers is too short for any clock.
     let long = Window { warm: 0, steps: 50_000, runs: 1 };
     let sleeping = on_one_thread(|| watch(&mut sim, long));
     let mut awake = build(heap_scene(n));
