@@ -14,19 +14,16 @@
 //!
 //! Where the sets of contacts that stick, slip and part are known, as they are from step to step of things at rest, one
 //! stiff round is all. Where they are not, a stiff function has a kink in every direction and Newton's method cuts its
-//! steps to nothing: then the sets are found from inside the cones (see `inside`), and stiff rounds have the last word. If
-//! that fails, the rounds begin soft, at ρ = 10/W, where many contacts change sets at once, and ρ grows thirty times from
-//! round to round. A round that Newton's method does not finish counts for nothing, and the ones behind it are softer.
-//!
-//! A round need not be nearer to its least than a part of what is off anyway: what its slope M(x − v_free) − ΣJᵀp leaves
-//! over is a change of velocities by M⁻¹ of it once impulses and velocities are matched.
+//! steps to nothing: then the rounds begin soft, at ρ = 10/W, where many contacts change sets at once, and ρ grows thirty
+//! times from round to round. A round that Newton's method does not finish counts for nothing, and the ones behind it
+//! are softer.
 
 use std::ops::Range;
 
-use super::inside;
 use super::sweep::{Contact, Field, Side, unrest};
 use super::{ContactWork, NONE};
-use crate::math::{Mat3, Vec3, add_triple, dot, triple};
+use crate::math::rotation::skew;
+use crate::math::{Mat3, Vec3, dot, triple};
 
 /// ρ over 1/W: at most, of the first soft round, and how it grows.
 pub(super) const STIFF: f64 = 1e8;
@@ -37,16 +34,7 @@ const ROUNDS: u32 = 20;
 const PATIENCE: u32 = 3;
 const NEWTON: u32 = 30;
 /// Steps of Newton's method while the impulses of the step before are believed.
-const TRUSTED: u32 = 4;
-/// A round is solved to this part of what the one before it left.
-const SHARE: f64 = 0.03;
-/// What a search aims at, of the tolerance.
-const GOAL: f64 = 0.1;
-/// Impulses that are off by less than this part of what they were know which contacts stick, slip and part.
-const SEEN: f64 = 0.01;
-/// Looks along a step, and the part of its first slope that may be left.
-const LOOKS: u32 = 10;
-const FLAT: f64 = 0.1;
+const TRUSTED: u32 = 8;
 /// Most multiplications of one factorisation.
 const DEAREST: f64 = 1.5e6;
 
@@ -54,7 +42,7 @@ const DEAREST: f64 = 1.5e6;
 #[derive(Debug, Default)]
 pub(super) struct Direct {
     /// Slots of the bodies, in the order of elimination.
-    pub(super) bodies: Vec<u32>,
+    bodies: Vec<u32>,
     /// Place of each slot in that list.
     local: Vec<u32>,
     /// Neighbours: pairs of slots.
@@ -66,20 +54,11 @@ pub(super) struct Direct {
     first: Vec<usize>,
     row: Vec<usize>,
     values: Vec<f64>,
-    pub(super) step: Vec<f64>,
-    /// The step as a change of the velocities of these bodies; other places are not read.
-    pub(super) trial: Vec<f64>,
+    step: Vec<f64>,
+    trial: Vec<f64>,
     /// p of the outer round, s of each contact.
     p: Vec<Vec3>,
-    pub(super) s: Vec<f64>,
-    /// u − target + s n of each contact, and its change along the step.
-    pub(super) u: Vec<Vec3>,
-    pub(super) du: Vec<Vec3>,
-    /// Impulse of each contact at these velocities, and how it answers to them.
-    pub(super) pull: Vec<Vec3>,
-    pub(super) tangents: Vec<Mat3>,
-    /// Of the way through the inside of the cones.
-    pub(super) points: Vec<inside::Point>,
+    s: Vec<f64>,
     /// The best impulses so far.
     best: Vec<Vec3>,
     /// ρ over 1/W of this round.
@@ -111,7 +90,7 @@ pub(super) fn project(y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
 }
 
 /// The nearest point of the cone about n alone: that of [`project`], to the last digit.
-pub(super) fn nearest(y: &Vec3, n: &Vec3, mu: f64) -> Vec3 {
+fn nearest(y: &Vec3, n: &Vec3, mu: f64) -> Vec3 {
     let normal = n.dot(y);
     if mu == 0.0 {
         return if normal > 0.0 { normal * n } else { Vec3::zeros() };
@@ -163,7 +142,7 @@ impl ContactWork {
 
 impl Direct {
     /// Numbers the bodies and draws the envelope; false if it is too dear.
-    pub(super) fn prepare(&mut self, field: &Field, contacts: &[Contact]) -> bool {
+    fn prepare(&mut self, field: &Field, contacts: &[Contact]) -> bool {
         let slot = |s: &Side| if let Side::Loose(at) = s { Some(at / 6) } else { None };
         self.edges.clear();
         self.bodies.clear();
@@ -232,7 +211,7 @@ impl Direct {
         self.queue.last().copied().unwrap_or(start)
     }
 
-    pub(super) fn begin(&mut self, field: &Field, contacts: &[Contact]) {
+    fn begin(&mut self, field: &Field, contacts: &[Contact]) {
         self.mass.clear();
         self.mass.extend(self.bodies.iter().map(|b| {
             let inverse = &field.inverse[*b as usize];
@@ -262,10 +241,8 @@ impl Direct {
         };
         let (mut best, mut patience) = (before, PATIENCE);
         (self.stiff, self.stiffest) = (STIFF, STIFF);
-        let mut trust = true;
         for k in 0..ROUNDS {
-            let done = self.round(field, free, x, contacts, trust, (SHARE * best).max(GOAL * tolerance));
-            trust = false;
+            let done = self.round(field, free, x, contacts, k == 0);
             // The velocities that go with the impulses, to the last digit.
             self.settle(field, free, x, contacts);
             let left = if done { unrest(x, contacts) } else { f64::INFINITY };
@@ -277,25 +254,10 @@ impl Direct {
             if best <= tolerance {
                 break;
             }
-            if k == 0 && !(left < SEEN * before) {
+            if k == 0 && !(left < 0.01 * before) {
                 // The sets that the impulses tell are not those of the answer.
-                self.return_to_best(field, free, x, contacts);
-                self.search_inside(field, free, x, contacts, before, GOAL * tolerance);
-                self.settle(field, free, x, contacts);
-                let left = unrest(x, contacts);
-                if left < best {
-                    best = left;
-                    self.best.iter_mut().zip(&*contacts).for_each(|(p, c)| *p = c.impulse);
-                }
-                if best <= tolerance {
-                    break;
-                }
-                self.return_to_best(field, free, x, contacts);
-                trust = left < SEEN * before;
-                self.stiff = if trust { STIFF } else { SOFT };
-                continue;
-            }
-            if !done {
+                self.stiff = SOFT;
+            } else if !done {
                 self.stiffest = (self.stiff / CLIMB).max(SOFT);
                 self.stiff = self.stiffest;
             } else {
@@ -308,21 +270,16 @@ impl Direct {
                 }
             }
             if !better {
-                self.return_to_best(field, free, x, contacts);
+                contacts.iter_mut().zip(&self.best).for_each(|(c, p)| c.impulse = *p);
+                self.settle(field, free, x, contacts);
             }
         }
-        self.return_to_best(field, free, x, contacts);
+        contacts.iter_mut().zip(&self.best).for_each(|(c, p)| c.impulse = *p);
+        self.settle(field, free, x, contacts);
         best
     }
 
-    /// The best impulses so far, and their velocities.
-    fn return_to_best(&self, field: &Field, free: &[f64], x: &mut [f64], contacts: &mut [Contact]) {
-        contacts.iter_mut().zip(&self.best).for_each(|(c, p)| c.impulse = *p);
-        self.settle(field, free, x, contacts);
-    }
-
-    /// One outer round: the least of the convex function, then new impulses. It is found when what is left of its slope
-    /// would move no body by more than `goal`; false if Newton's method did not get there.
+    /// One outer round: the least of the convex function, then new impulses. False if Newton's method did not get there.
     fn round(
         &mut self,
         field: &Field,
@@ -330,7 +287,6 @@ impl Direct {
         x: &mut [f64],
         contacts: &mut [Contact],
         trust: bool,
-        goal: f64,
     ) -> bool {
         for ((c, p), s) in contacts.iter().zip(&mut self.p).zip(&mut self.s) {
             let u = field.relative(x, c) - c.target;
@@ -338,57 +294,71 @@ impl Direct {
             *s = c.friction * across.norm();
             *p = c.impulse;
         }
+        let mut last = self.merit(field, free, x, contacts);
+        // The first step trusts the impulses that are there to say which contacts stick, slip and part.
+        if trust {
+            self.assemble(field, free, x, contacts, true);
+        }
+        if trust && self.factor() {
+            self.solve();
+            self.trial.clear();
+            self.trial.extend_from_slice(x);
+            for (i, b) in self.bodies.iter().enumerate() {
+                let at = 6 * *b as usize;
+                (0..6).for_each(|k| self.trial[at + k] = x[at + k] - self.step[6 * i + k]);
+            }
+            let now = self.merit(field, free, &self.trial, contacts);
+            if now < last {
+                x.copy_from_slice(&self.trial);
+                last = now;
+            }
+        }
         let scale = self.fastest(free).max(self.fastest(x));
         let mut done = false;
-        // The first step trusts the impulses that are there to say which contacts stick, slip and part.
-        let mut believe = trust;
         for _ in 0..if trust { TRUSTED } else { NEWTON } {
-            self.look(field, x, contacts);
-            self.answers(contacts, believe);
-            self.slopes(free, x, contacts);
-            if !believe && self.unbalanced(field) <= goal {
-                done = true;
-                break;
-            }
-            self.tangent(contacts);
+            self.assemble(field, free, x, contacts, false);
             if !self.factor() {
                 break;
             }
             self.solve();
-            let size = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
-            // What is left of a step this small is rounding.
-            done = size < 1e-10 * scale;
-            let part = if done { 1.0 } else { self.part(field, free, x, contacts) };
-            for (i, b) in self.bodies.iter().enumerate() {
-                let at = 6 * *b as usize;
-                (0..6).for_each(|k| x[at + k] -= part * self.step[6 * i + k]);
+            // Rounding of the merit must not stop a step that is still news for the impulses.
+            let slack = 1e-12 * last.abs();
+            let (mut part, mut better) = (1.0, false);
+            self.trial.clear();
+            self.trial.extend_from_slice(x);
+            for _ in 0..20 {
+                for (i, b) in self.bodies.iter().enumerate() {
+                    let at = 6 * *b as usize;
+                    (0..6).for_each(|k| self.trial[at + k] = x[at + k] - part * self.step[6 * i + k]);
+                }
+                let now = self.merit(field, free, &self.trial, contacts);
+                if now <= last + slack {
+                    (last, better) = (now.min(last), true);
+                    break;
+                }
+                part *= 0.5;
             }
-            if done || (part == 0.0 && !believe) {
+            if !better {
                 break;
             }
-            believe = false;
+            x.copy_from_slice(&self.trial);
+            let size = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
+            // What is left of a step this small is rounding.
+            if part == 1.0 && size < 1e-10 * scale {
+                done = true;
+                break;
+            }
         }
-        self.look(field, x, contacts);
         for (k, c) in contacts.iter_mut().enumerate() {
-            c.impulse = nearest(&self.aim(k, c), &c.normal, c.friction);
+            c.impulse = nearest(&self.aim(k, field, x, c), &c.normal, c.friction);
         }
         done
     }
 
     /// The largest velocity of a body.
-    pub(super) fn fastest(&self, x: &[f64]) -> f64 {
+    fn fastest(&self, x: &[f64]) -> f64 {
         let of = |b: &u32| x[6 * *b as usize..6 * *b as usize + 6].iter().fold(0.0f64, |m, v| m.max(v.abs()));
         self.bodies.iter().map(of).fold(0.0, f64::max)
-    }
-
-    /// How much the slope at hand, as an impulse, would change the velocity of a body: the largest number.
-    pub(super) fn unbalanced(&self, field: &Field) -> f64 {
-        let of = |(i, b): (usize, &u32)| {
-            let inverse = &field.inverse[*b as usize];
-            let (v, w) = (inverse.mass * triple(&self.step, 2 * i), triple(&self.step, 2 * i + 1));
-            v.amax().max((inverse.inertia * w).amax())
-        };
-        self.bodies.iter().enumerate().map(of).fold(0.0, f64::max)
     }
 
     /// ρ of a contact.
@@ -396,172 +366,103 @@ impl Direct {
         3.0 * self.stiff / c.W.trace()
     }
 
-    /// u − target + s n of all contacts.
-    fn look(&mut self, field: &Field, x: &[f64], contacts: &[Contact]) {
-        self.u.clear();
-        let all = contacts.iter().zip(&self.s);
-        self.u.extend(all.map(|(c, s)| field.relative(x, c) - c.target + *s * c.normal));
-    }
-
     /// y of a contact.
-    fn aim(&self, k: usize, c: &Contact) -> Vec3 {
-        self.p[k] - self.stiffness(c) * self.u[k]
+    fn aim(&self, k: usize, field: &Field, x: &[f64], c: &Contact) -> Vec3 {
+        let u = field.relative(x, c) - c.target + self.s[k] * c.normal;
+        self.p[k] - self.stiffness(c) * u
     }
 
-    /// How far to go along the step: where the function, of which along a line only a parabola and a sum over contacts are
-    /// left, stops falling. Zero if it does not fall.
-    fn part(&mut self, field: &Field, free: &[f64], x: &[f64], contacts: &[Contact]) -> f64 {
-        self.trial.resize(x.len(), 0.0);
-        let (mut linear, mut square) = (0.0, 0.0);
-        for (i, (b, (mass, inertia))) in self.bodies.iter().zip(&self.mass).enumerate() {
-            let at = 6 * *b as usize;
-            (0..6).for_each(|k| self.trial[at + k] = -self.step[6 * i + k]);
+    fn merit(&self, field: &Field, free: &[f64], x: &[f64], contacts: &[Contact]) -> f64 {
+        let mut sum = 0.0;
+        for (b, (mass, inertia)) in self.bodies.iter().zip(&self.mass) {
             let b = 2 * *b as usize;
-            let (dv, dw) = (triple(&self.trial, b), triple(&self.trial, b + 1));
-            let (Pv, Pw) = (*mass * dv, inertia * dw);
-            linear +=
-                Pv.dot(&(triple(x, b) - triple(free, b))) + Pw.dot(&(triple(x, b + 1) - triple(free, b + 1)));
-            square += 0.5 * (Pv.dot(&dv) + Pw.dot(&dw));
+            let (v, w) = (triple(x, b) - triple(free, b), triple(x, b + 1) - triple(free, b + 1));
+            sum += 0.5 * mass * v.norm_squared() + 0.5 * w.dot(&(inertia * w));
         }
-        self.du.clear();
-        self.du.extend(contacts.iter().map(|c| field.relative(&self.trial, c)));
-        // Value and slope.
-        let along = |a: f64| {
-            let mut at = [a * (linear + a * square), linear + 2.0 * a * square];
-            for (k, c) in contacts.iter().enumerate() {
-                let stiff = self.stiffness(c);
-                let y = self.p[k] - stiff * (self.u[k] + a * self.du[k]);
-                let p = nearest(&y, &c.normal, c.friction);
-                at[0] += 0.5 * p.norm_squared() / stiff;
-                at[1] -= p.dot(&self.du[k]);
-            }
-            at
-        };
-        let [start, fall] = along(0.0);
-        if !(fall < 0.0) {
-            return 0.0;
+        for (k, c) in contacts.iter().enumerate() {
+            let p = nearest(&self.aim(k, field, x, c), &c.normal, c.friction);
+            sum += 0.5 * p.norm_squared() / self.stiffness(c);
         }
-        // Rounding of the values must not stop a step that is still news for the impulses.
-        let start = start + 1e-12 * start.abs();
-        let (mut low, mut high) = ((0.0, fall), None);
-        let mut a = 1.0;
-        for _ in 0..LOOKS {
-            let [value, slope] = along(a);
-            if value <= start && slope <= FLAT * -fall && (slope >= FLAT * fall || a == 1.0) {
-                return a;
-            }
-            if slope <= 0.0 {
-                low = (a, slope);
-            } else {
-                high = Some((a, slope));
-            }
-            let Some(high) = high else { return a };
-            // Where a straight slope between the two would be zero, but not at their very ends.
-            let zero = low.0 + (high.0 - low.0) * (low.1 / (low.1 - high.1));
-            let edge = 0.1 * (high.0 - low.0);
-            a = zero.clamp(low.0 + edge, high.0 - edge);
-        }
-        low.0
+        sum
     }
 
-    /// Impulse and slope of each contact at the velocities that were looked at. With `trust` contacts stay on the piece of
-    /// their law where the impulses of the outer round are.
-    fn answers(&mut self, contacts: &[Contact], trust: bool) {
-        self.pull.clear();
-        self.tangents.clear();
+    /// Slope into `step`, tangent into the envelope. With `trust` contacts stay on the piece of their law where the impulses
+    /// of the outer round are.
+    fn assemble(&mut self, field: &Field, free: &[f64], x: &[f64], contacts: &[Contact], trust: bool) {
+        self.values.fill(0.0);
+        self.step.clear();
+        self.step.resize(6 * self.bodies.len(), 0.0);
+        for i in 0..self.bodies.len() {
+            let (b, (mass, inertia)) = (2 * self.bodies[i] as usize, self.mass[i]);
+            let v = mass * (triple(x, b) - triple(free, b));
+            let w = inertia * (triple(x, b + 1) - triple(free, b + 1));
+            self.add_slope(i, &v, &w);
+            self.add_block(i, 0, i, 0, &Mat3::from_diagonal_element(mass));
+            self.add_block(i, 1, i, 1, &inertia);
+        }
         for (k, c) in contacts.iter().enumerate() {
-            let aim = self.aim(k, c);
+            let aim = self.aim(k, field, x, c);
             let (p, slope) = if trust {
                 trusted(&self.p[k], &aim, &c.normal, c.friction)
             } else {
                 project(&aim, &c.normal, c.friction)
             };
-            self.pull.push(p);
-            self.tangents.push(self.stiffness(c) * slope);
-        }
-    }
-
-    /// M (x − free) − Σ Jᵀp into `step`.
-    pub(super) fn slopes(&mut self, free: &[f64], x: &[f64], contacts: &[Contact]) {
-        self.step.clear();
-        for (b, (mass, inertia)) in self.bodies.iter().zip(&self.mass) {
-            let b = 2 * *b as usize;
-            let v = *mass * (triple(x, b) - triple(free, b));
-            let w = inertia * (triple(x, b + 1) - triple(free, b + 1));
-            self.step.extend([v.x, v.y, v.z, w.x, w.y, w.z]);
-        }
-        for (c, p) in contacts.iter().zip(&self.pull) {
-            for (side, (arm, p)) in c.sides.iter().zip(c.arms.iter().zip([-p, *p])) {
-                if let Side::Loose(at) = side {
-                    let i = 2 * self.local[*at as usize / 6] as usize;
-                    add_triple(&mut self.step, i, &p);
-                    add_triple(&mut self.step, i + 1, &arm.cross(&p));
-                }
-            }
-        }
-    }
-
-    /// M + Σ JᵀHJ into the envelope.
-    pub(super) fn tangent(&mut self, contacts: &[Contact]) {
-        self.values.fill(0.0);
-        for i in 0..self.bodies.len() {
-            let (mass, inertia) = self.mass[i];
-            let columns: [[f64; 6]; 6] = std::array::from_fn(|c| {
-                std::array::from_fn(|r| match (r / 3, c / 3) {
-                    (0, 0) if r == c => mass,
-                    (1, 1) => inertia[(r - 3, c - 3)],
-                    _ => 0.0,
-                })
-            });
-            self.add_block(i, i, &columns, 1.0);
-        }
-        for (k, c) in contacts.iter().enumerate() {
-            let H = self.tangents[k];
-            if H == Mat3::zeros() {
+            if p == Vec3::zeros() && slope == Mat3::zeros() {
                 // It parts, and nothing comes of it.
                 continue;
             }
+            let H = self.stiffness(c) * slope;
             let place = |s: usize| match c.sides[s] {
                 Side::Loose(at) => Some(self.local[at as usize / 6] as usize),
                 _ => None,
             };
             let ends = [place(0), place(1)];
-            for t in 0..2 {
-                let Some(j) = ends[t] else { continue };
-                // u = v + ω × r = v − [r] ω: J = (1, −[r]) for a, its negative for b. Columns of H J: those of H, and of
-                // −H[r], whose rows are those of r × H.
-                let turned: [Vec3; 3] = std::array::from_fn(|k| c.arms[t].cross(&H.column(k).into_owned()));
-                let HJ: [Vec3; 6] = std::array::from_fn(|q| {
-                    if q < 3 { H.column(q).into_owned() } else { Vec3::from_fn(|r, _| turned[r][q - 3]) }
-                });
-                for s in 0..2 {
-                    let Some(i) = ends[s] else { continue };
+            // u = v + ω × r = v − [r] ω: J = (1, −[r]) for a, its negative for b.
+            let arms = c.arms.map(|r| skew(&r));
+            for s in 0..2 {
+                let Some(i) = ends[s] else { continue };
+                let sign = if s == 0 { 1.0 } else { -1.0 };
+                self.add_slope(i, &(-sign * p), &(-sign * c.arms[s].cross(&p)));
+                for t in 0..2 {
+                    let Some(j) = ends[t] else { continue };
                     if j > i {
                         continue;
                     }
-                    let columns = HJ.map(|h| {
-                        let m = c.arms[s].cross(&h);
-                        [h.x, h.y, h.z, m.x, m.y, m.z]
-                    });
-                    self.add_block(i, j, &columns, if s == t { 1.0 } else { -1.0 });
+                    let both = if s == t { 1.0 } else { -1.0 };
+                    let blocks = [[H, -H * arms[t]], [arms[s] * H, -arms[s] * H * arms[t]]];
+                    for (r, row) in blocks.iter().enumerate() {
+                        for (q, block) in row.iter().enumerate() {
+                            self.add_block(i, r, j, q, &(both * block));
+                        }
+                    }
                 }
             }
         }
     }
 
-    /// Adds a block of two bodies, given by columns, below or on the diagonal.
-    fn add_block(&mut self, i: usize, j: usize, columns: &[[f64; 6]; 6], sign: f64) {
-        for r in 0..6 {
-            let row = 6 * i + r;
-            let from = self.row[row] + 6 * j - self.first[row];
-            let wide = if i == j { r + 1 } else { 6 };
+    fn add_slope(&mut self, i: usize, v: &Vec3, w: &Vec3) {
+        for k in 0..3 {
+            self.step[6 * i + k] += v[k];
+            self.step[6 * i + 3 + k] += w[k];
+        }
+    }
+
+    /// Adds a 3×3 block below or on the diagonal.
+    fn add_block(&mut self, i: usize, r: usize, j: usize, q: usize, block: &Mat3) {
+        for a in 0..3 {
+            let (row, column) = (6 * i + 3 * r + a, 6 * j + 3 * q);
+            if column > row {
+                continue;
+            }
+            let from = self.row[row] + column - self.first[row];
+            let wide = (row + 1 - column).min(3);
             let own = self.values[from..from + wide].iter_mut();
-            own.zip(columns).for_each(|(value, column)| *value += sign * column[r]);
+            own.enumerate().for_each(|(b, value)| *value += block[(a, b)]);
         }
     }
 
     /// L Lᵀ within the envelope; false if a pivot is not positive.
-    pub(super) fn factor(&mut self) -> bool {
+    fn factor(&mut self) -> bool {
         let n = self.first.len();
         for i in 0..n {
             let (fi, ri) = (self.first[i], self.row[i]);
@@ -590,7 +491,7 @@ impl Direct {
     }
 
     /// step ← (L Lᵀ)⁻¹ step.
-    pub(super) fn solve(&mut self) {
+    fn solve(&mut self) {
         let n = self.first.len();
         for i in 0..n {
             let (fi, ri) = (self.first[i], self.row[i]);

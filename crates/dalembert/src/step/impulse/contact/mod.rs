@@ -34,7 +34,6 @@ mod drift;
 mod energy;
 mod faces;
 mod halves;
-mod inside;
 mod islands;
 mod lanes;
 mod mix;
