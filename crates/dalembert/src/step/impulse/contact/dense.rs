@@ -441,18 +441,13 @@ impl Dense {
             }
             self.columns.push(Placed { cluster, sign, at, column: column as usize });
         }
-        // Columns that lie side by side here and there, with one sign, go together.
-        let beside =
-            |a: &Placed, b: &Placed| a.sign == b.sign && a.at + 3 == b.at && a.column + 3 == b.column;
         for &Placed { cluster: [_, W, stride], sign, at, column } in &self.columns {
             for r in 0..3 {
                 let from = W as usize + (column + r) * stride as usize;
                 let from = &parts.field.numbers.list[from..from + stride as usize];
                 let to = &mut self.W[(at + r) * n..(at + r + 1) * n];
-                for run in self.columns.chunk_by(beside) {
-                    let (sign, len) = (sign * run[0].sign, 3 * run.len());
-                    let to = &mut to[run[0].at..run[0].at + len];
-                    to.iter_mut().zip(&from[run[0].column..]).for_each(|(to, from)| *to = sign * from);
+                for other in &self.columns {
+                    (0..3).for_each(|k| to[other.at + k] = sign * other.sign * from[other.column + k]);
                 }
             }
         }

@@ -51,21 +51,18 @@ struct Way {
     along: [f64; 3],
     test: [f64; 3],
     softness: f64,
-    /// Which of the three axes it is, if its unit sticks.
-    axis: Option<usize>,
+    /// This and the next two are the three axes of the unit.
+    first_of_three: bool,
 }
 
 /// Buffers.
 #[derive(Debug, Default)]
 pub(super) struct Swift {
     ways: Vec<Way>,
-    /// A test times W.
+    /// Tests times W, row by row.
     V: Vec<f64>,
-    /// The matrix, then its factors, and which rows were exchanged; rows begin at multiples of four.
+    /// The matrix, and behind each row its right-hand side; rows begin at multiples of four.
     A: Vec<f64>,
-    order: Vec<usize>,
-    /// Where the ways that the factors are for begin.
-    factored: Vec<usize>,
     y: Vec<f64>,
     start: Vec<f64>,
     from: Vec<f64>,
@@ -119,9 +116,8 @@ impl Dense {
         false
     }
 
-    /// One step more than asked for, kept if it is good: near the answer it leaves little, and the next step of time
-    /// begins from impulses that stay true for long. Who sticks and slips is known by now, so the factors at hand will do: their
-    /// slopes are those of the step before, and what that is wrong by, the softness and the turning of what slips, is small.
+    /// One step more than asked for, kept if it is good: near the answer it squares what is left, and the next step of time
+    /// begins from impulses that stay true for long.
     fn polish(&mut self, parts: &Parts, swift: &mut Swift) {
         if self.left <= POLISHED * self.tolerance {
             return;
@@ -129,7 +125,7 @@ impl Dense {
         let left = self.left;
         swift.kept.clear();
         swift.kept.extend_from_slice(&self.p);
-        if !self.step_again(parts, swift) || !(self.left < left) {
+        if !self.step_once(parts, swift, STIFF) || !(self.left < left) {
             self.p.copy_from_slice(&swift.kept);
             self.velocities_of_p();
             self.left = left;
@@ -159,31 +155,6 @@ impl Dense {
                 break;
             }
         }
-        self.project_all(parts);
-        true
-    }
-
-    /// A step from p with the factors of the one before, or a whole one if other units stick and slip.
-    fn step_again(&mut self, parts: &Parts, swift: &mut Swift) -> bool {
-        swift.from.clear();
-        swift.from.extend_from_slice(&self.p);
-        self.choose_ways(parts, STIFF, swift);
-        if !swift.ways.iter().map(|way| way.at).eq(swift.factored.iter().copied()) {
-            self.p.copy_from_slice(&swift.from);
-            return self.step_once(parts, swift, STIFF);
-        }
-        if self.p != swift.from {
-            self.velocities_of_p();
-        }
-        if !self.go_ways(swift) {
-            return false;
-        }
-        self.project_all(parts);
-        true
-    }
-
-    /// p onto the sets, with its velocities and what is `left`.
-    fn project_all(&mut self, parts: &Parts) {
         for i in 0..self.units.len() {
             let (unit, at) = self.units[i];
             let p = parts.project(unit, &self.of(&self.p, i), 0.0);
@@ -191,6 +162,7 @@ impl Dense {
         }
         self.velocities_of_p();
         self.left = self.unrest(parts, &self.p, &self.u);
+        true
     }
 
     /// True if the impulse of a unit is as far across as friction lets it be.
@@ -239,7 +211,7 @@ impl Dense {
                     let size = side.norm();
                     let mut way = |along: Vec3, test: Vec3, softness: f64| {
                         let (along, test) = (along.into(), test.into());
-                        ways.push(Way { at, dim: 3, along, test, softness, axis: None });
+                        ways.push(Way { at, dim: 3, along, test, softness, first_of_three: false });
                     };
                     if mu * size <= -normal || (mu == 0.0 && normal <= 0.0) {
                         new = Vec3::zeros();
@@ -249,9 +221,10 @@ impl Dense {
                     } else if size <= mu * normal && !slips[i] {
                         sticks = true;
                         for k in 0..3 {
-                            let mut one = [0.0; 3];
-                            one[k] = 1.0;
-                            ways.push(Way { at, dim: 3, along: one, test: one, softness, axis: Some(k) });
+                            let mut axis = [0.0; 3];
+                            axis[k] = 1.0;
+                            let first_of_three = k == 0;
+                            ways.push(Way { at, dim: 3, along: axis, test: axis, softness, first_of_three });
                         }
                     } else {
                         let (t, pressed) = (side / size.max(f64::MIN_POSITIVE), n.dot(&p).max(0.0));
@@ -271,7 +244,7 @@ impl Dense {
                     if new.x == y {
                         new.x = p.x;
                         let one = [1.0, 0.0, 0.0];
-                        ways.push(Way { at, dim: 1, along: one, test: one, softness, axis: None });
+                        ways.push(Way { at, dim: 1, along: one, test: one, softness, first_of_three: false });
                     }
                 }
                 Unit::Spin(_) => {}
@@ -284,185 +257,125 @@ impl Dense {
     /// p += Δp; false if the system is singular.
     fn step_ways(&mut self, swift: &mut Swift) -> bool {
         let (n, r) = (self.n, swift.ways.len());
-        let Swift { ways, V, A, order, factored, .. } = swift;
-        V.resize(n, 0.0);
+        let Swift { ways, V, A, y, .. } = swift;
+        V.resize(r * n, 0.0);
+        for (way, V) in ways.iter().zip(V.chunks_exact_mut(n)) {
+            V.fill(0.0);
+            for k in (0..way.dim).filter(|k| way.test[*k] != 0.0) {
+                add(V, way.test[k], &self.W[(way.at + k) * n..][..n]);
+            }
+        }
         let wide = width(r);
         A.resize(r * wide, 0.0);
-        for (i, (way, row)) in ways.iter().zip(A.chunks_exact_mut(wide)).enumerate() {
-            let W = |k: usize| &self.W[(way.at + k) * n..][..n];
-            let V = match (way.dim, way.axis) {
-                (1, _) => W(0),
-                (_, Some(k)) => W(k),
-                _ => {
-                    V.fill(0.0);
-                    (0..3).for_each(|k| add(V, way.test[k], W(k)));
-                    &V[..]
-                }
-            };
+        for (i, (way, V)) in ways.iter().zip(V.chunks_exact(n)).enumerate() {
+            let row = &mut A[i * wide..(i + 1) * wide];
             let mut j = 0;
             while j < r {
                 let (c, at) = (&ways[j].along, ways[j].at);
-                if ways[j].axis.is_some() {
+                if ways[j].first_of_three {
                     row[j..j + 3].copy_from_slice(&V[at..at + 3]);
                     j += 3;
                     continue;
                 }
                 row[j] = match ways[j].dim {
-                    1 => V[at],
+                    1 => c[0] * V[at],
                     _ => c[0] * V[at] + c[1] * V[at + 1] + c[2] * V[at + 2],
                 };
                 j += 1;
             }
             row[i] += way.softness;
-            row[r..].fill(0.0);
+            row[r] = -(0..way.dim).map(|k| way.test[k] * self.u[way.at + k]).sum::<f64>();
+            row[r + 1..].fill(0.0);
         }
-        factored.clear();
-        factored.extend(ways.iter().map(|way| way.at));
-        factor(A, r, order) && self.go_ways(swift)
-    }
-
-    /// p += Δp with the factors at hand; false if it is not finite.
-    fn go_ways(&mut self, swift: &mut Swift) -> bool {
-        let Swift { ways, A, order, y, .. } = swift;
-        y.clear();
-        y.extend(ways.iter().map(|w| -(0..w.dim).map(|k| w.test[k] * self.u[w.at + k]).sum::<f64>()));
-        solve(A, order, y);
+        if !eliminate(A, r, y) {
+            return false;
+        }
         for (way, y) in ways.iter().zip(&*y) {
             (0..way.dim).for_each(|k| self.p[way.at + k] += y * way.along[k]);
         }
-        y.iter().all(|y| y.is_finite())
+        true
     }
 }
 
-/// Numbers of a row of n unknowns.
+/// Numbers of a row of n unknowns with its right-hand side.
 fn width(n: usize) -> usize {
-    n.next_multiple_of(4).max(4)
+    (n + 1).next_multiple_of(4)
 }
 
-/// A ← U in its upper half and below it what each row took of those above, rows exchanged where that is needed: `order` says
-/// with which. False if A is singular.
+/// y ← A⁻¹ b of rows with b behind them, by elimination with row exchanges; false if A is singular.
 ///
-/// Four columns at a time: all rows below take these four first, one after the other, and the rest of four rows at once later;
-/// a row whose turn it is takes the rest of those of its own four before it.
-fn factor(A: &mut [f64], n: usize, order: &mut Vec<usize>) -> bool {
+/// Rows are worked on by whole fours: what lies before the pivot within its four is not read again.
+fn eliminate(A: &mut [f64], n: usize, y: &mut Vec<f64>) -> bool {
     let wide = width(n);
-    order.clear();
-    for first in (0..n).step_by(4) {
-        let (block, last) = (first / 4, (first + 4).min(n));
-        for k in first..last {
-            let mut pivot = k;
-            for i in k + 1..n {
-                if A[i * wide + k].abs() > A[pivot * wide + k].abs() {
-                    pivot = i;
+    for k in 0..n {
+        let mut pivot = k;
+        for i in k + 1..n {
+            if A[i * wide + k].abs() > A[pivot * wide + k].abs() {
+                pivot = i;
+            }
+        }
+        // The diagonal is good enough almost always, and rows stay where they are.
+        if A[k * wide + k].abs() >= 0.1 * A[pivot * wide + k].abs() {
+            pivot = k;
+        }
+        if !(A[pivot * wide + k].abs() > 0.0) {
+            return false;
+        }
+        let (above, below) = A.split_at_mut((k + 1) * wide);
+        let own = &mut above[k * wide..];
+        if pivot != k {
+            let at = (pivot - k - 1) * wide;
+            own.swap_with_slice(&mut below[at..at + wide]);
+        }
+        let scale = 1.0 / own[k];
+        let top = &own.as_chunks::<4>().0[k / 4..];
+        for row in below.chunks_exact_mut(wide) {
+            let factor = -scale * row[k];
+            if factor != 0.0 {
+                for (a, t) in row.as_chunks_mut::<4>().0[k / 4..].iter_mut().zip(top) {
+                    *a = Lanes::splat(factor).mul_add(Lanes::from(*t), Lanes::from(*a)).to_array();
                 }
             }
-            // The diagonal is good enough almost always, and rows stay where they are.
-            if A[k * wide + k].abs() >= 0.1 * A[pivot * wide + k].abs() {
-                pivot = k;
-            }
-            if !(A[pivot * wide + k].abs() > 0.0) {
-                return false;
-            }
-            order.push(pivot);
-            let (above, below) = A.split_at_mut((k + 1) * wide);
-            let own = &mut above[k * wide..];
-            if pivot != k {
-                let at = (pivot - k - 1) * wide;
-                own.swap_with_slice(&mut below[at..at + wide]);
-            }
-            let (before, own) = above.split_at_mut(k * wide);
-            let (own, _) = own.as_chunks_mut::<4>();
-            let (done, rest) = own.split_at_mut(block + 1);
-            let before = before[first * wide..].as_chunks::<4>().0.chunks_exact(wide / 4);
-            for (share, top) in done[block].iter().zip(before) {
-                rest.iter_mut().zip(&top[block + 1..]).for_each(|(a, t)| take(a, *share, t));
-            }
-            let scale = 1.0 / done[block][k - first];
-            // What rows took before stays.
-            let mut top = done[block];
-            top[..k - first].fill(0.0);
-            for row in below.chunks_exact_mut(wide) {
-                let row = &mut row.as_chunks_mut::<4>().0[block];
-                let share = -scale * row[k - first];
-                take(row, share, &top);
-                row[k - first] = share;
-            }
-        }
-        let (above, below) = A.split_at_mut(last * wide);
-        let tops = above[first * wide..].as_chunks::<4>().0.chunks_exact(wide / 4);
-        let mut tops = tops.map(|top| &top[block + 1..]);
-        let (Some(a), Some(b), Some(c), Some(d)) = (tops.next(), tops.next(), tops.next(), tops.next())
-        else {
-            break;
-        };
-        for row in below.chunks_exact_mut(wide) {
-            let (done, rest) = row.as_chunks_mut::<4>().0.split_at_mut(block + 1);
-            let shares = done[block].map(Lanes::splat);
-            for ((((x, a), b), c), d) in rest.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                let mut sum = shares[0].mul_add(Lanes::from(*a), Lanes::from(*x));
-                sum = shares[1].mul_add(Lanes::from(*b), sum);
-                sum = shares[2].mul_add(Lanes::from(*c), sum);
-                *x = shares[3].mul_add(Lanes::from(*d), sum).to_array();
-            }
         }
     }
-    true
-}
-
-#[inline(always)]
-fn take(row: &mut [f64; 4], share: f64, top: &[f64; 4]) {
-    *row = Lanes::splat(share).mul_add(Lanes::from(*top), Lanes::from(*row)).to_array();
-}
-
-/// y ← A⁻¹ y, after [`factor`].
-fn solve(A: &[f64], order: &[usize], y: &mut [f64]) {
-    let n = order.len();
-    let wide = width(n);
-    order.iter().enumerate().for_each(|(k, pivot)| y.swap(k, *pivot));
-    for k in 1..n {
-        y[k] += dot(&A[k * wide..k * wide + k], &y[..k]);
-    }
+    y.clear();
+    y.resize(n, 0.0);
     for k in (0..n).rev() {
-        let row = &A[k * wide..k * wide + n];
-        y[k] = (y[k] - dot(&row[k + 1..], &y[k + 1..])) / row[k];
+        let row = &A[k * wide..(k + 1) * wide];
+        y[k] = (row[n] - dot(&row[k + 1..n], &y[k + 1..])) / row[k];
     }
+    y.iter().all(|y| y.is_finite())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{factor, solve, width};
-
-    /// y with A y = b, or none if A is singular.
-    fn solved(n: usize, a: impl Fn(usize, usize) -> f64, b: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
-        let mut rows = vec![0.0; n * width(n)];
-        for (i, row) in rows.chunks_exact_mut(width(n)).enumerate() {
-            (0..n).for_each(|j| row[j] = a(i, j));
-        }
-        let mut y: Vec<f64> = (0..n).map(b).collect();
-        let mut order = Vec::new();
-        factor(&mut rows, n, &mut order).then(|| {
-            solve(&rows, &order, &mut y);
-            y
-        })
-    }
+    use super::{eliminate, width};
 
     #[test]
     fn elimination_solves_with_and_without_exchanges() {
         // Rows that need an exchange at the first pivot, and a matrix that is not symmetric.
         let (a, b) = ([[0.0, 2.0, 1.0], [3.0, 0.5, -1.0], [1.0, -1.0, 4.0]], [3.0, 2.5, -2.0]);
-        let y = solved(3, |i, j| a[i][j], |i| b[i]).unwrap();
+        let mut rows: Vec<f64> = (0..3).flat_map(|i| [a[i][0], a[i][1], a[i][2], b[i]]).collect();
+        let mut y = Vec::new();
+        assert!(eliminate(&mut rows, 3, &mut y));
         for i in 0..3 {
             let left: f64 = (0..3).map(|j| a[i][j] * y[j]).sum::<f64>() - b[i];
             assert!(left.abs() < 1e-14, "{i} {left}");
         }
-        assert!(solved(2, |i, j| [[1.0, 2.0], [2.0, 4.0]][i][j], |_| 1.0).is_none());
+        let mut singular = vec![1.0, 2.0, 1.0, 0.0, 2.0, 4.0, 1.0, 0.0];
+        assert!(!eliminate(&mut singular, 2, &mut y));
         // All lengths of the last four; columns in another order make exchanges.
-        for n in 1..24 {
+        for n in 1..14 {
             let a = |i: usize, j: usize| {
                 ((3 * i + 7 * j + i * j) as f64).sin() + if (i + 1) % n == j { 3.0 } else { 0.0 }
             };
             let b = |i: usize| (i as f64).cos();
-            let y = solved(n, a, b).unwrap();
+            let mut rows = vec![0.0; n * width(n)];
+            for (i, row) in rows.chunks_exact_mut(width(n)).enumerate() {
+                (0..n).for_each(|j| row[j] = a(i, j));
+                row[n] = b(i);
+            }
+            assert!(eliminate(&mut rows, n, &mut y), "{n}");
             for i in 0..n {
                 let left: f64 = (0..n).map(|j| a(i, j) * y[j]).sum::<f64>() - b(i);
                 assert!(left.abs() < 1e-12, "{n} {i} {left}");
