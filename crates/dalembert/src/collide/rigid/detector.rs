@@ -2,9 +2,8 @@
 //!
 //! **Broad phase.** Every collider has a box grown by a skin. While no collider leaves its grown box, the list of pairs
 //! whose grown boxes overlap stands; when some do, theirs and those of all that are about to grow anew, and a tree of all
-//! boxes finds the pairs. A pair is
-//! looked at only while its tight boxes overlap. **Narrow phase.** A pair keeps the features of the plane that separated
-//! it last, and that plane is asked first. Neither changes an answer.
+//! boxes finds the pairs. A pair is looked at only while its tight boxes overlap. **Narrow phase.** A pair keeps the features
+//! of the plane that separated it last, and that plane is asked first. Neither changes an answer.
 //!
 //! **Threads.** Many colliders are placed and many pairs are looked at in chunks, side by side. A pair knows nothing of the
 //! others, and the contacts of the chunks are put together in the order of the pairs: the same at any number of threads.
