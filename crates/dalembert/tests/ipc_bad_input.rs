@@ -71,7 +71,7 @@ fn what_touches_exactly_is_refused_by_name() {
     // On the ground, face on face, corner on corner, and coplanar faces side by side.
     let mut scene = ipc(Ipc::default());
     scene.add(Ground::default()).add(cube("box", 0.05));
-    refused(run(scene, 1), "of `box` is");
+    refused(run(scene, 1), "of `box` touches `ground`");
     for place in [[0.0, 0.0, 0.1], [0.1, 0.1, 0.1], [0.1, 0.0, 0.0], [0.05, 0.05, 0.1]] {
         let mut scene = ipc(Ipc::default());
         scene.add(cube("low", 0.0)).add(cube("high", 0.0).at(place));
@@ -112,6 +112,19 @@ fn distances_below_the_thickness_are_refused_with_names_and_numbers() {
         scene.add(sheet("one", 0.0)).add(sheet("two", 1e-3 * (1.0 + part)));
         ran(run(scene, 3));
     }
+}
+
+#[test]
+fn bodies_that_touch_are_told_once_where_the_later_one_was_written() {
+    let mut scene = ipc(Ipc::default());
+    scene.add(cube("first", 0.0)).add(cube("low", 0.5)).add(cube("high", 0.6)).add(Ground::default());
+    let error = scene.build().unwrap_err();
+    let told: Vec<String> = error.errors.iter().map(|e| e.to_string()).collect();
+    // Cubes of 0.1 m: the last two share a face, and the ground cuts the first one in two.
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("rigid `high`: `") && told[0].contains("`low`"), "{told:?}");
+    assert_eq!(error.errors[0].place.index, 2);
+    assert!(told[1].starts_with("rigid `first`") && told[1].contains("5.000e-2 m inside"), "{told:?}");
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub(super) struct Notes {
     elements: usize,
     /// What intersects or touches at the start.
     pub(super) culprits: Culprits,
+    /// Where each thing that may touch was written, by name.
+    written: BTreeMap<String, (&'static str, usize)>,
     table: &'static str,
     index: usize,
     name: String,
@@ -84,6 +86,33 @@ impl Notes {
 
     pub(super) fn at(&mut self, table: &'static str, index: usize, name: &str) {
         (self.table, self.index, self.name) = (table, index, name.to_string());
+    }
+
+    /// Writes down where things stand before the build makes others of them.
+    fn list(&mut self, scene: &Scene) {
+        let mut add = |table, names: Vec<&String>| {
+            for (k, name) in names.into_iter().enumerate() {
+                self.written.entry(name.clone()).or_insert((table, k));
+            }
+        };
+        add("rigid", scene.rigid.iter().map(|b| &b.name).collect());
+        add("affine", scene.affine.iter().map(|b| &b.name).collect());
+        add("soft", scene.soft.iter().map(|b| &b.name).collect());
+        add("cloth", scene.cloth.iter().map(|b| &b.name).collect());
+        add("rod", scene.rod.iter().map(|b| &b.name).collect());
+        add("particles", scene.particles.iter().map(|b| &b.name).collect());
+        add("robot", scene.robot.iter().map(|b| &b.name).collect());
+    }
+
+    /// Turns to the last written of these bodies; to the scene if none was written by that name. A link of a robot stands
+    /// where the robot does.
+    pub(super) fn at_last_of(&mut self, names: &[&str]) {
+        let find = |name: &&str| {
+            let own = self.written.get(*name).or_else(|| self.written.get(name.split('/').next()?));
+            own.map(|&(table, k)| (table, k, name.to_string()))
+        };
+        let last = names.iter().filter_map(find).next_back();
+        (self.table, self.index, self.name) = last.unwrap_or_default();
     }
 
     pub(super) fn error(&mut self, key: &'static str, message: impl Into<String>) {
@@ -232,6 +261,7 @@ struct Points {
 
 pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
+    notes.list(&scene);
     numbers(&scene, &mut notes);
     // Robots of `ipc` become affine links.
     let mut robots = Vec::new();

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::build::Notes;
 use super::error::Culprits;
-use crate::collide::{Broad, Candidates, ContactSet, Kind, exact};
+use crate::collide::{Broad, Candidates, Contact, ContactSet, Kind, exact};
 use crate::math::Vec3;
 use crate::model::ContactModel;
 
-/// Pairs that are told; a mesh of culprits holds them all.
+/// Pairs of bodies that are told; a mesh of culprits holds them all.
 const MOST_TOLD: usize = 5;
 /// Most pairs of near primitives.
 const MOST_PAIRS: usize = 20_000_000;
@@ -32,26 +32,51 @@ pub(super) fn check(contact: &ContactModel, x: &[Vec3], notes: &mut Notes) {
     notes.culprits = culprits.out;
 }
 
+/// Each two bodies once, with the first of their primitives that meet, and how many more do.
 fn intersections(culprits: &mut Collector<'_>, notes: &mut Notes) -> usize {
     let found = exact::intersections(&culprits.contact.surface, culprits.x);
-    for (k, &(edge, triangle)) in found.iter().enumerate() {
+    let mut bodies: BTreeMap<[u32; 2], (u32, u32, usize)> = BTreeMap::new();
+    for &(edge, triangle) in &found {
         culprits.edge(edge);
         culprits.triangle(triangle);
-        if k < MOST_TOLD {
-            let message = format!(
-                "`{}` and `{}` intersect at the start: edge {} of the first meets triangle {} of the second",
-                culprits.edge_name(edge),
-                culprits.triangle_name(triangle),
-                culprits.edge_number(edge),
-                culprits.triangle_number(triangle),
-            );
-            notes.error("", message);
-        }
+        let surface = &culprits.contact.surface;
+        let both = sorted(surface.edge_body[edge as usize], surface.triangle_body[triangle as usize]);
+        bodies.entry(both).or_insert((edge, triangle, 0)).2 += 1;
     }
-    if found.len() > MOST_TOLD {
-        notes.error("", format!("and {} more pairs intersect", found.len() - MOST_TOLD));
+    for &(edge, triangle, count) in bodies.values().take(MOST_TOLD) {
+        let (first, second) = (culprits.edge_name(edge), culprits.triangle_name(triangle));
+        let message = format!(
+            "`{first}` and `{second}` intersect at the start, or touch: edge {} of the first meets triangle {} of the second{}; leave a gap between them",
+            culprits.edge_number(edge),
+            culprits.triangle_number(triangle),
+            more(count - 1),
+        );
+        notes.at_last_of(&culprits.in_order(first, second));
+        notes.error("", message);
     }
+    rest_untold(bodies.len(), "intersect", notes);
     found.len()
+}
+
+fn sorted(a: u32, b: u32) -> [u32; 2] {
+    [a.min(b), a.max(b)]
+}
+
+/// So many pairs of primitives that are not told.
+fn more(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => ", and one more pair does so".into(),
+        n => format!(", and {n} more pairs do so"),
+    }
+}
+
+/// Pairs of bodies beyond those that are told.
+fn rest_untold(found: usize, what: &str, notes: &mut Notes) {
+    notes.at("", 0, "");
+    if found > MOST_TOLD {
+        notes.error("", format!("and {} more pairs of bodies {what} at the start", found - MOST_TOLD));
+    }
 }
 
 fn below_ground(culprits: &mut Collector<'_>, notes: &mut Notes) {
@@ -65,14 +90,20 @@ fn below_ground(culprits: &mut Collector<'_>, notes: &mut Notes) {
             let heights = b.vertices.clone().map(|v| (v, plane.height(&culprits.x[v as usize]) - b.radius));
             let (vertex, height) = heights.fold((0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a });
             if height <= 0.0 {
-                let message = format!(
-                    "vertex {} of `{}` is {:.3e} m inside `{}` at the start; it must be outside, beyond its radius of {} m",
-                    vertex - b.vertices.start,
-                    contact.names[body],
-                    -height,
-                    contact.plane_names[k],
-                    b.radius
-                );
+                let (own, ground) = (contact.names[body].as_str(), &contact.plane_names[k]);
+                let vertex = vertex - b.vertices.start;
+                let skin = if b.radius > 0.0 { " with half its thickness" } else { "" };
+                let message = if height == 0.0 {
+                    format!(
+                        "vertex {vertex} of `{own}`{skin} touches `{ground}` at the start; leave a gap, however small"
+                    )
+                } else {
+                    format!(
+                        "vertex {vertex} of `{own}`{skin} is {:.3e} m inside `{ground}` at the start; lift `{own}` by more than that",
+                        -height
+                    )
+                };
+                notes.at_last_of(&[own]);
                 notes.error("", message);
                 let inside = |t: &u32| {
                     surface.triangles[*t as usize]
@@ -86,7 +117,7 @@ fn below_ground(culprits: &mut Collector<'_>, notes: &mut Notes) {
     }
 }
 
-/// Pairs whose distance is not above the sum of their radii.
+/// Pairs whose distance is not above the sum of their radii; each two bodies once, with the nearest of them.
 fn touching(culprits: &mut Collector<'_>, notes: &mut Notes) {
     let contact = culprits.contact;
     let surface = &contact.surface;
@@ -95,9 +126,27 @@ fn touching(culprits: &mut Collector<'_>, notes: &mut Notes) {
         return notes.error("", error.to_string());
     }
     set.update(surface, &near, culprits.x, contact.gap);
-    let mut told = 0;
-    let touching = set.contacts.iter().filter(|c| !(c.gap > 0.0) && c.kind != Kind::VertexPlane);
-    for c in touching {
+    let body = |v: u32| surface.vertex_body[v as usize];
+    let ends = |c: &Contact| {
+        [c.vertices[0], if c.kind == Kind::EdgeEdge { c.vertices[2] } else { c.vertices[1] }].map(body)
+    };
+    let mut bodies: BTreeMap<[u32; 2], (&Contact, usize)> = BTreeMap::new();
+    for c in set.contacts.iter().filter(|c| !(c.gap > 0.0) && c.kind != Kind::VertexPlane) {
+        let [a, b] = c.pair;
+        match c.kind {
+            Kind::VertexTriangle => culprits.triangle(b),
+            Kind::EdgeEdge => [a, b].into_iter().for_each(|e| culprits.edge(e)),
+            Kind::VertexEdge => culprits.edge(b),
+            Kind::VertexVertex | Kind::VertexPlane => {}
+        }
+        let [first, second] = ends(c);
+        let nearest = bodies.entry(sorted(first, second)).or_insert((c, 0));
+        nearest.1 += 1;
+        if c.gap < nearest.0.gap {
+            nearest.0 = c;
+        }
+    }
+    for (c, count) in bodies.values().take(MOST_TOLD) {
         let [a, b] = c.pair;
         let vertex = |v: u32| (culprits.vertex_name(v), "vertex", culprits.vertex_number(v));
         let edge = |e: u32| (culprits.edge_name(e), "edge", culprits.edge_number(e));
@@ -109,27 +158,16 @@ fn touching(culprits: &mut Collector<'_>, notes: &mut Notes) {
             Kind::VertexEdge => (vertex(a), edge(b)),
             Kind::VertexVertex | Kind::VertexPlane => (vertex(a), vertex(b)),
         };
-        told += 1;
-        if told <= MOST_TOLD {
-            let radius = |v: u32| surface.bodies[surface.vertex_body[v as usize] as usize].radius;
-            let last = if c.kind == Kind::EdgeEdge { c.vertices[2] } else { c.vertices[1] };
-            let need = radius(c.vertices[0]) + radius(last);
-            let message = format!(
-                "{kind} {i} of `{first}` and {other} {j} of `{second}` are {:.3e} m apart at the start; they must be farther apart than {need:.3e} m, the sum of their half thicknesses",
-                (c.gap + need).max(0.0),
-            );
-            notes.error("", message);
-        }
-        match c.kind {
-            Kind::VertexTriangle => culprits.triangle(b),
-            Kind::EdgeEdge => [a, b].into_iter().for_each(|e| culprits.edge(e)),
-            Kind::VertexEdge => culprits.edge(b),
-            Kind::VertexVertex | Kind::VertexPlane => {}
-        }
+        let need: f64 = ends(c).map(|body| surface.bodies[body as usize].radius).iter().sum();
+        let message = format!(
+            "{kind} {i} of `{first}` and {other} {j} of `{second}` are {:.3e} m apart at the start{}; they must be farther apart than {need:.3e} m, the sum of their half thicknesses",
+            (c.gap + need).max(0.0),
+            if *count > 1 { format!(" (and {} more pairs too near)", count - 1) } else { String::new() },
+        );
+        notes.at_last_of(&culprits.in_order(first, second));
+        notes.error("", message);
     }
-    if told > MOST_TOLD {
-        notes.error("", format!("and {} more pairs touch", told - MOST_TOLD));
-    }
+    rest_untold(bodies.len(), "touch", notes);
 }
 
 /// Names primitives and gathers them in a mesh.
@@ -144,6 +182,12 @@ struct Collector<'a> {
 impl Collector<'_> {
     fn name(&self, body: u32) -> &str {
         self.contact.names[body as usize].as_str()
+    }
+
+    /// Two names in the order in which the surface has their bodies.
+    fn in_order<'b>(&self, a: &'b str, b: &'b str) -> [&'b str; 2] {
+        let place = |name: &str| self.contact.names.iter().position(|n| n == name);
+        if place(a) <= place(b) { [a, b] } else { [b, a] }
     }
 
     fn vertex_name(&self, v: u32) -> &str {
