@@ -34,7 +34,7 @@ type Struck<'py> = (String, f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<
 
 /// Refuses questions about colliders where there are none.
 fn touches(sim: &Simulation) -> PyResult<()> {
-    let message = "nothing collides here: the methods `impulse` and `lagrange` have colliders once the scene has a ground or a rule of contact";
+    let message = "nothing collides here: the methods `impulse` and `lagrange` have colliders once the scene has a ground, a rule of contact, or a body that no joint holds beside others";
     sim.model.touch.as_ref().map(|_| ()).ok_or_else(|| PyValueError::new_err(message))
 }
 

@@ -130,7 +130,7 @@ pub(super) static GROUND: Table = Table::new(
 
 pub(super) static CONTACT: Table = Table::new(
     "contact",
-    "What holds between two things that touch, for the methods `ipc`, `impulse` and `lagrange`; later rules go before earlier ones. Under `impulse` and `lagrange` bodies touch if there is a ground or a rule.",
+    "What holds between two things that touch, for the methods `ipc`, `impulse` and `lagrange`; later rules go before earlier ones. Under `impulse` and `lagrange` everything touches if there is a ground or a rule; without either, bodies that no joint holds touch each other and all else, and bodies among joints pass through each other.",
     &[
         Field::required(
             "between",

@@ -954,7 +954,7 @@ class Tables:
         damping: float | None = None,
         enabled: bool | None = None,
     ) -> Handle:
-        """What holds between two things that touch, for the methods `ipc`, `impulse` and `lagrange`; later rules go before earlier ones. Under `impulse` and `lagrange` bodies touch if there is a ground or a rule.
+        """What holds between two things that touch, for the methods `ipc`, `impulse` and `lagrange`; later rules go before earlier ones. Under `impulse` and `lagrange` everything touches if there is a ground or a rule; without either, bodies that no joint holds touch each other and all else, and bodies among joints pass through each other.
 
         Args:
             between: Two names of bodies, soft things, sets of particles, grounds, robots or their bodies (`robot/body`); `*` for anything.

@@ -1,9 +1,10 @@
 //! Under the method `impulse`: shapes of bodies, grounds and robots become colliders.
 //!
 //! Things touch if the scene has a ground or at least one rule of contact (`between = ["*", "*"]` says nothing but
-//! "touch"); without either they pass through each other.
+//! "touch"). Without either, bodies that no joint holds touch each other and all else, and bodies among joints pass through
+//! each other: the links of a mechanism on paper cross in one plane.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::Notes;
 use super::mechanism::{JointType, Stiffness};
@@ -24,15 +25,17 @@ pub(super) struct Joined {
     apart: Vec<[String; 2]>,
     /// Names of bodies that are fixed to the world.
     held: Vec<String>,
+    /// Names of bodies that pass through each other because nothing was said of contact.
+    silent: BTreeSet<String>,
 }
 
 /// Looks at the joints of a scene whose bodies touch.
 pub(super) fn joined(scene: &Scene) -> Option<Joined> {
-    let method = matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_));
-    let touch = method && !(scene.ground.is_empty() && scene.contact.is_empty());
-    if !touch {
+    if !matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_)) {
         return None;
     }
+    let asked = !(scene.ground.is_empty() && scene.contact.is_empty());
+    let silent = if asked { BTreeSet::new() } else { among_joints(scene)? };
     let apart = scene.joint.iter().filter(|j| !j.collide).map(|j| j.between.clone()).collect();
     let fixed = scene
         .joint
@@ -43,7 +46,23 @@ pub(super) fn joined(scene: &Scene) -> Option<Joined> {
         [a, b] if b == "world" => Some(a.clone()),
         _ => None,
     });
-    Some(Joined { apart, held: held.collect() })
+    Some(Joined { apart, held: held.collect(), silent })
+}
+
+/// Names of the bodies among joints, in a scene that says nothing of contact; `None` if there is nothing beside them that
+/// could touch.
+fn among_joints(scene: &Scene) -> Option<BTreeSet<String>> {
+    let held = scene.constraint.iter().flat_map(|c| &c.points).map(|(name, _)| name);
+    let ends = scene.joint.iter().flat_map(|j| &j.between).chain(held);
+    let names: BTreeSet<String> =
+        ends.map(|end| end.split('[').next().unwrap_or_default().to_owned()).collect();
+    let solid: Vec<_> = scene.rigid.iter().filter(|b| b.shape != Shape::Point).collect();
+    let free = solid.iter().any(|b| !names.contains(&b.name));
+    // Under `lagrange` robots and particles touch nothing.
+    let impulse = matches!(scene.method, Method::Impulse(_));
+    let others = scene.robot.len() + scene.particles.iter().filter(|set| set.radius.is_some()).count();
+    let enough = if impulse { solid.len() + others > 1 } else { others == 0 && solid.len() > 1 };
+    (free && enough).then_some(names)
 }
 
 /// Number of a name in a list that grows.
@@ -237,8 +256,11 @@ pub(super) fn touch_model(
         }
         let class = maker.class(&[&block.name]);
         let material = maker.material(Material { class, kinds: [1, 1], ..Material::default() });
+        let (group, mask) =
+            if joined.silent.contains(&block.name) { (JOINTED, !JOINTED) } else { (1, u32::MAX) };
         for (pose, shape) in list {
-            maker.add(&block.name, Collider { material, ..Collider::new(k as u32, shape).at(pose) });
+            let own = Collider::new(k as u32, shape).at(pose);
+            maker.add(&block.name, Collider { material, group, mask, ..own });
         }
     }
     for (k, g) in scene.ground.iter().enumerate() {
@@ -278,6 +300,8 @@ pub(super) fn touch_model(
 
 /// Bit of the groups of particles: they touch all but each other.
 const PARTICLES: u32 = 2;
+/// The same for bodies among joints in a scene that says nothing of contact.
+const JOINTED: u32 = 4;
 
 /// Particles with a radius as balls that do not turn. Those that filters hold stand still for what touches them.
 fn add_particles(scene: &Scene, blocks: &[Block], filters: &Filters, maker: &mut Maker, notes: &mut Notes) {

@@ -17,7 +17,7 @@
 //! real.) So a stage whose equations are left with a residual is evaluated at the nearest configuration with C = 0
 //! instead: another extension of the same motion off C = 0, so that the order stays. Book: "Lagrange".
 //!
-//! Rigid bodies that touch (scenes with a ground or a rule of contact) collide at moments found in time and rest on each
+//! Rigid bodies that touch (see `scene::build_touch`: a ground, a rule, or bodies that no joint holds) collide at moments found in time and rest on each
 //! other by forces that only push: `events` tells the order of things, `impact` and `resting` the laws. Book: "Rigid
 //! contact".
 
