@@ -35,7 +35,8 @@ impl ContactWork {
             let mut deep = false;
             for (c, info) in self.contacts[range.clone()].iter().zip(&self.info[range.clone()]) {
                 let gap = info.gap + h * c.normal.dot(&self.field.relative(&self.field.x, c));
-                let overlap = -gap - slop;
+                // An overlap that this step makes is parted from the next one on: its impulses count on the drift alone.
+                let overlap = -gap.max(info.gap) - slop;
                 let rate = if info.soft || info.impact >= 0.0 {
                     f64::NEG_INFINITY
                 } else if overlap > 0.0 {

@@ -16,7 +16,8 @@
 //! ΔE is a convex parabola in s, not positive at s = 0, and its root in \[0, 1\] is the liveliest bounce that adds no energy.
 //!
 //! Where an island was not solved, its impulses may be anything. If they add energy, they are shortened in the same way,
-//! $p(s) = s\,p$: bodies then move into each other by what is missing, but nothing flies off. Later steps part them.
+//! $p(s) = s\,p$: bodies then move into each other by what is missing, but nothing flies off. Later steps part them. Shorter
+//! impulses may put other bodies in the way, which counts too; where that does not end, an island goes without.
 
 use std::ops::Range;
 
@@ -30,7 +31,7 @@ use crate::step::impulse::Impulse;
 /// Gains below this part of the work of all impulses are rounding.
 const ROUNDING: f64 = 1e-12;
 /// How often impulses that were not solved are shortened.
-const SHORTENINGS: u32 = 4;
+const SHORTENINGS: u32 = 6;
 /// Most sweeps before Newton's method.
 const SWEEPS: u32 = 16;
 
@@ -55,7 +56,7 @@ impl ContactWork {
             }
             let (gain, work) = self.gain(range.clone(), h);
             if gain > ROUNDING * work {
-                self.lower_restitution(range, settings, touch, model, h, report);
+                self.unsolved[i] |= !self.lower_restitution(range, settings, touch, model, h, report);
                 lowered = true;
             }
         }
@@ -63,12 +64,12 @@ impl ContactWork {
             self.note_moved(touch, h, false);
         }
         // Other impulses let other bodies be in the way: a few times, since that counts too.
-        for _ in 0..SHORTENINGS {
+        for time in 1..=SHORTENINGS {
             let mut shorter = false;
             for i in 0..self.islands.len() {
                 let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
                 if self.unsolved.get(i).is_some_and(|u| *u) && self.passive(range.clone(), touch) {
-                    shorter |= self.shorten(range, h);
+                    shorter |= self.shorten(range, h, time == SHORTENINGS);
                 }
             }
             if !shorter {
@@ -89,8 +90,8 @@ impl ContactWork {
         })
     }
 
-    /// Impulses of an island that add energy become shorter, until they do not; true if they were.
-    fn shorten(&mut self, range: Range<usize>, h: f64) -> bool {
+    /// Impulses of an island that add energy become shorter, until they do not; nothing the `last` time. True if they were.
+    fn shorten(&mut self, range: Range<usize>, h: f64, last: bool) -> bool {
         let (gain, work) = self.gain(range.clone(), h);
         if gain <= ROUNDING * work {
             return false;
@@ -102,11 +103,11 @@ impl ContactWork {
             work.gain(range.clone(), h).0
         };
         let gains = [0.0, 0.5, 1.0].map(|s| take(self, s));
-        take(self, root(gains));
+        take(self, if last { 0.0 } else { root(gains) });
         true
     }
 
-    /// The liveliest impulses of an island that add no energy.
+    /// The liveliest impulses of an island that add no energy; false if those without bounces were not found.
     fn lower_restitution(
         &mut self,
         range: Range<usize>,
@@ -115,10 +116,10 @@ impl ContactWork {
         model: &Model,
         h: f64,
         report: &mut StepReport,
-    ) {
+    ) -> bool {
         self.know_answers(range.clone(), model);
         let lively = self.impulses_of(range.clone());
-        self.solve_dead(range.clone(), settings, model, h, report);
+        let solved = self.solve_dead(range.clone(), settings, model, h, report);
         // Who is held by one of the two is held in between.
         self.note_moved(touch, h, false);
         let dead = self.impulses_of(range.clone());
@@ -131,6 +132,7 @@ impl ContactWork {
         };
         let gains = [0.0, 0.5, 1.0].map(|s| take(self, s));
         take(self, root(gains));
+        solved
     }
 
     fn impulses_of(&self, range: Range<usize>) -> Vec<[Vec3; 2]> {
@@ -214,7 +216,7 @@ impl ContactWork {
         slots.iter().map(lost).sum()
     }
 
-    /// Solves an island with all impacts dead.
+    /// Solves an island with all impacts dead; false if that was not finished.
     fn solve_dead(
         &mut self,
         range: Range<usize>,
@@ -222,7 +224,7 @@ impl ContactWork {
         model: &Model,
         h: f64,
         report: &mut StepReport,
-    ) {
+    ) -> bool {
         let kept: Vec<Vec3> = self.contacts[range.clone()].iter().map(|c| c.target).collect();
         let mut scale = h * model.gravity.norm();
         for k in range.clone() {
@@ -250,6 +252,7 @@ impl ContactWork {
         }
         report.unfinished |= moved > tolerance;
         self.contacts[range].iter_mut().zip(kept).for_each(|(c, target)| c.target = target);
+        moved <= tolerance
     }
 }
 
