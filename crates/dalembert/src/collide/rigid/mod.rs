@@ -26,6 +26,7 @@ mod features;
 mod geometry;
 mod gjk;
 mod hull;
+mod impact;
 mod mesh;
 mod narrow;
 mod query;
@@ -40,6 +41,7 @@ mod tests;
 pub use detector::Detector;
 pub use geometry::Geometry;
 pub use hull::{Hull, HullError};
+pub use impact::{Moving, time_of_impact};
 pub use mesh::{HeightField, Mesh, SurfaceError};
 pub use query::{Distance, Hit, distance, overlap, ray_cast, ray_cast_all};
 
@@ -133,6 +135,11 @@ impl Manifold {
     /// The smallest gap of its points \[m\].
     pub fn gap(&self) -> f64 {
         self.points().iter().fold(f64::INFINITY, |least, p| least.min(p.gap))
+    }
+
+    /// Its points, whose gaps may be told from another time than their places.
+    pub(crate) fn points_mut(&mut self) -> &mut [Touch] {
+        &mut self.touches[..self.count as usize]
     }
 
     fn push(&mut self, touch: Touch) {

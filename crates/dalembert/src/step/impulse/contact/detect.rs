@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::passing::is_fast;
 use super::pile::NewPatch;
 use super::sweep::{Columns, Contact, FLOOR, Field, Inverse, Side, Spin, visit, visit_spin};
 use super::together::Early;
@@ -15,7 +16,7 @@ use crate::step::impulse::Impulse;
 
 /// Contacts are seen from this part of the smallest shape on, beside what bodies move in a step. More of it costs: in a
 /// heap of boxes half of the points would be those of neighbours that do not touch.
-const MARGIN: f64 = 0.003;
+pub(super) const MARGIN: f64 = 0.003;
 /// Sweeps that move velocities by this multiple of the least that was seen do not converge: they end, before the way back to
 /// the best ones costs digits.
 const ASTRAY: f64 = 1e4;
@@ -68,9 +69,11 @@ impl ContactWork {
         let margin = MARGIN * touch.length;
         self.poses.clear();
         self.reach.clear();
+        self.passing.fast = false;
         for (part, radius) in touch.parts.iter().zip(&self.radius) {
             // As far as it moves in a step, and a fall from rest.
-            let far = |v: &Vec3, w: f64| h * (v.norm() + w * radius) + h * h * model.gravity.norm() + margin;
+            let fall = h * h * model.gravity.norm() + margin;
+            let far = |v: &Vec3, w: f64| h * (v.norm() + w * radius) + fall;
             let (pose, far) = match *part {
                 Part::Rigid(k) => {
                     let k = k as usize;
@@ -86,6 +89,7 @@ impl ContactWork {
                     (pose, far(&v, w.norm()))
                 }
             };
+            self.passing.fast |= is_fast(far - fall, *radius);
             self.poses.push(pose);
             self.reach.push(far);
         }
@@ -115,12 +119,9 @@ impl ContactWork {
             let bodies = [manifold.a, manifold.b].map(|i| touch.colliders[i as usize].body);
             // Surfaces that stick have v_a + belt_a = v_b + belt_b.
             let belt = touch.belt(manifold.b) - touch.belt(manifold.a);
+            let time = self.passing.time(m);
             if self.islands.is_pile(self.top(if nodes[0] == NONE { nodes[1] } else { nodes[0] })) {
-                let center = |b: u32| match touch.parts.get(b as usize) {
-                    Some(Part::Rigid(k)) => triple(&state.q[7 * *k as usize..], 0),
-                    _ => manifold.points()[0].point,
-                };
-                let centers = bodies.map(center);
+                let centers = bodies.map(|b| self.center(touch, state, b, time, &manifold.points()[0].point));
                 self.take_trees(&nodes);
                 let number = m as u32;
                 let new = NewPatch { nodes, centers, law: &law, belt, manifold, number, known, place };
@@ -132,10 +133,8 @@ impl ContactWork {
             for p in manifold.points() {
                 let last = remembered(known, manifold.points(), p, near);
                 let sides = nodes.map(|n| self.side(n));
-                let center = |b: u32| match touch.parts.get(b as usize) {
-                    Some(Part::Rigid(k)) => triple(&state.q[7 * *k as usize..], 0),
-                    _ => p.point,
-                };
+                let arm = |b: u32| p.point - self.center(touch, state, b, time, &p.point);
+                let arms = bodies.map(arm);
                 let mut spin = NONE;
                 if turning {
                     spin = self.spins.len() as u32;
@@ -148,7 +147,7 @@ impl ContactWork {
                 }
                 self.contacts.push(Contact {
                     sides,
-                    arms: [p.point - center(bodies[0]), p.point - center(bodies[1])],
+                    arms,
                     normal: manifold.normal,
                     friction: law.friction,
                     softness: 0.0,
@@ -176,6 +175,14 @@ impl ContactWork {
             }
         }
         self.detector = detector;
+    }
+
+    /// The centre of a rigid body after t seconds without contacts; of all else the `point` that touches.
+    fn center(&self, touch: &TouchModel, state: &State, body: u32, t: f64, point: &Vec3) -> Vec3 {
+        match touch.parts.get(body as usize) {
+            Some(Part::Rigid(k)) => self.center_after(t, *k, state),
+            _ => *point,
+        }
     }
 
     /// The node of a part: its slot, or behind the slots the number of its group of trees; `NONE` for what does not move.
@@ -239,9 +246,9 @@ impl ContactWork {
         let mut meetings = std::mem::take(&mut self.meetings);
         meetings.clear();
         islands.begin(self.slots() + self.robots.groups());
-        for manifold in manifolds {
+        for (m, manifold) in manifolds.iter().enumerate() {
             let law = self.law(touch, manifold.a, manifold.b);
-            let nodes = if law.enabled {
+            let nodes = if law.enabled && !self.passing.is_past(m) {
                 [manifold.a, manifold.b].map(|i| self.node(touch, touch.colliders[i as usize].body))
             } else {
                 [NONE, NONE]

@@ -3,7 +3,7 @@
 //! One inner step:
 //!
 //! ```text
-//! detect      shapes at q: normals n, gaps g, points that touch or may touch within h
+//! detect      shapes at q: normals n, gaps g, points that touch or may touch within h; fast bodies are followed
 //! free        v + h M⁻¹F of loose bodies; islands of joints and robots solve their own rows
 //! warm        impulses of the step before, by the features that meet
 //! sweep       u = v_a − v_b of each contact in its turn by Coulomb's exact law, joints holding meanwhile
@@ -38,6 +38,7 @@ mod islands;
 mod lanes;
 mod mix;
 mod particles;
+mod passing;
 mod pile;
 mod robots;
 mod rows;
@@ -176,6 +177,8 @@ pub(super) struct ContactWork {
     robots: robots::RobotRoom,
     /// Robots were solved under the impulses as they are.
     fresh: bool,
+    /// Fast bodies and what they pass.
+    passing: passing::Passing,
 }
 
 /// What contacts did to a body by itself.
@@ -233,10 +236,42 @@ impl ContactWork {
         }
         self.keep_sleeping_contacts(touch, state);
         self.trees.allowed = settings.projection && !state.broken.contains(&true);
-        self.detect(touch, state, h);
-        self.set_aside(touch, model, h);
         self.f_free.clear();
         self.f_free.extend_from_slice(f);
+        self.look_ahead(touch, model, state, h);
+        let mut all = self.velocities(settings, touch, model, state, f, h, own)?;
+        while self.look_again(touch, model, state, h) {
+            f.copy_from_slice(&self.f_free);
+            self.load(touch, model, state, f, h);
+            all = self.velocities(settings, touch, model, state, f, h, own)?;
+        }
+        self.part_overlaps(settings, touch, model, h);
+        self.conclude(settings, touch, model, state, f, h, own, &mut all)?;
+        self.remember(state, h);
+        self.fall_asleep(settings, touch, model, state, h);
+        report.weak_rows = report.weak_rows.max(all.weak_rows);
+        report.projections += all.projections;
+        report.contacts = report.contacts.max(all.contacts);
+        let infos = self.info.iter().chain(self.dormant.iter().map(|(_, info)| info));
+        report.smallest_gap = infos.fold(self.pile.smallest_gap(), |least, i| least.min(i.gap));
+        report.add_worst(&StepReport { projections: 0, ..all });
+        Ok(())
+    }
+
+    /// Velocities and impulses of all that the detector has found, left-out points of robots among it.
+    #[allow(clippy::too_many_arguments)]
+    fn velocities(
+        &mut self,
+        settings: &Impulse,
+        touch: &TouchModel,
+        model: &Model,
+        state: &State,
+        f: &mut [f64],
+        h: f64,
+        own: &mut ImpulseWork,
+    ) -> Result<StepReport, StepError> {
+        self.detect(touch, state, h);
+        self.set_aside(touch, model, h);
         let mut all = StepReport::default();
         let slow = settings.tolerance * h * model.gravity.norm();
         for time in 1..=dormant::MOST_TIMES {
@@ -251,17 +286,7 @@ impl ContactWork {
         if !self.pile.is_empty() {
             self.solve_pile(settings, touch, model, state, h, own, &mut all);
         }
-        self.part_overlaps(settings, touch, model, h);
-        self.conclude(settings, touch, model, state, f, h, own, &mut all)?;
-        self.remember(state, h);
-        self.fall_asleep(settings, touch, model, state, h);
-        report.weak_rows = report.weak_rows.max(all.weak_rows);
-        report.projections += all.projections;
-        report.contacts = report.contacts.max(all.contacts);
-        let infos = self.info.iter().chain(self.dormant.iter().map(|(_, info)| info));
-        report.smallest_gap = infos.fold(self.pile.smallest_gap(), |least, i| least.min(i.gap));
-        report.add_worst(&StepReport { projections: 0, ..all });
-        Ok(())
+        Ok(all)
     }
 
     /// Velocities and impulses, clusters and contacts in turn until no row of a cluster changes its mind.
