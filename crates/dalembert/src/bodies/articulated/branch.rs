@@ -210,6 +210,21 @@ impl BranchMatrix {
         }
     }
 
+    /// x ← L⁻¹ D^{-1/2} x for the dofs of whole trees, which alone `x` has: the second half of a solve.
+    pub(super) fn solve_second_half(&self, tree: &Tree, dofs: Range<usize>, x: &mut [f64]) {
+        let first = dofs.start;
+        for i in dofs {
+            let row = &self.entries[tree.row[i]..tree.row[i + 1]];
+            let Some((inv_d, row)) = row.split_last() else { continue };
+            let (mut sum, mut j) = (x[i - first] * inv_d.sqrt(), tree.dof_parent[i]);
+            for l in row.iter().rev() {
+                sum = fma(-l, x[j as usize - first], sum);
+                j = tree.dof_parent[j as usize];
+            }
+            x[i - first] = sum;
+        }
+    }
+
     fn solve_one(&self, tree: &Tree, x: &mut [f64]) {
         let (n, parents) = (tree.freedoms(), &tree.dof_parent[..]);
         for i in (0..n).rev() {

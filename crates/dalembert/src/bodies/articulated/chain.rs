@@ -137,6 +137,27 @@ impl Tree {
         }
     }
 
+    /// t += Z p of the point whose way, as [`half_answer`](Self::half_answer) gave it, begins with a dof; `t` begins with
+    /// dof `first`.
+    pub(crate) fn add_half(&self, mut dof: u32, way: &[Half], p: &[f64; 3], first: usize, t: &mut [f64]) {
+        for z in way {
+            t[dof as usize - first] += z[0] * p[0] + z[1] * p[1] + z[2] * p[2];
+            dof = self.dof_parent[dof as usize];
+        }
+    }
+
+    /// x ← M⁻¹Jᵀp of whole trees from the sum of all Z p: $M^{-1} = L^{-1}D^{-1/2}\,(L^{-1}D^{-1/2})^T$.
+    pub(crate) fn second_half(&self, trees: &Trees, work: &mut TreeWork, x: &mut [f64]) {
+        match self.forward {
+            ForwardDynamics::Articulated => {
+                let first = trees.dofs.start;
+                x.iter_mut().zip(&work.pivots[trees.dofs.clone()]).for_each(|(x, p)| *x /= p.inv_d.sqrt());
+                self.sweep_outwards(trees.nodes.clone(), first, work, x);
+            }
+            ForwardDynamics::Factored => work.factor.solve_second_half(self, trees.dofs.clone(), x),
+        }
+    }
+
     fn sweep_one(&self, nodes: Range<usize>, first: usize, work: &mut TreeWork, x: &mut [f64]) {
         work.wrench[nodes.clone()].fill(Wrench::default());
         for i in nodes.clone().rev() {
@@ -154,6 +175,11 @@ impl Tree {
             above.force += p.force;
             above.torque += plus_cross(&p.torque, &frame.r, &p.force);
         }
+        self.sweep_outwards(nodes, first, work, x);
+    }
+
+    /// The second sweep: x ← (x − U·a)/D, node by node.
+    fn sweep_outwards(&self, nodes: Range<usize>, first: usize, work: &mut TreeWork, x: &mut [f64]) {
         let motion = &mut work.motion;
         (motion[0].dw, motion[0].a) = (Vec3::zeros(), Vec3::zeros());
         for i in nodes {
@@ -230,6 +256,12 @@ mod tests {
                             tree.solve_one_in(&all, &mut scratch, &mut one);
                             let size = y.iter().fold(1e-3f64, |m, y| m.max(y.abs()));
                             let off = y.iter().zip(&one).fold(0.0f64, |m, (y, o)| m.max((y - o).abs()));
+                            assert!(off < 1e-10 * size, "{name} {b}: {off:e}");
+                            let (mut half, mut p) = (vec![0.0; n], [0.0; 3]);
+                            p[k] = 1.0;
+                            tree.add_half(db, &zb, &p, 0, &mut half);
+                            tree.second_half(&all, &mut scratch, &mut half);
+                            let off = y.iter().zip(&half).fold(0.0f64, |m, (y, h)| m.max((y - h).abs()));
                             assert!(off < 1e-10 * size, "{name} {b}: {off:e}");
                             for i in 0..3 {
                                 let want: f64 = (0..n).map(|d| Ja[i * n + d] * y[d]).sum();

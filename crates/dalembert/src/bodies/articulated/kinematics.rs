@@ -4,6 +4,8 @@
 //! from the world: $z \times (x - p)$ and $z$ for a turn about z through p, z and 0 for a shift. Its rate times the
 //! velocity, $\dot J v$, is the acceleration that the point has if all $\dot v$ are zero.
 
+use std::ops::Range;
+
 use super::small::{column, cross, dot, plus, plus_cross, plus_turn, product, turn, turn_back};
 use super::tree::{NONE, Node, NodeKind, Tree};
 use super::work::{Composite, Frame, Motion, TreeWork};
@@ -105,6 +107,17 @@ impl Node {
         }
     }
 
+    /// Angular velocity relative to the parent [rad/s].
+    #[inline(always)]
+    fn turn_velocity(&self, v: &[f64], R: &Mat3) -> Vec3 {
+        let at = self.v as usize;
+        match self.kind {
+            NodeKind::Hinge | NodeKind::Screw(_) => v[at] * column(R, 2),
+            NodeKind::Ball => turn(R, &vec3(v, at)),
+            NodeKind::Slide | NodeKind::Shift => Vec3::zeros(),
+        }
+    }
+
     /// Turn and shift of the node's dof number k (0, 1, 2) per unit of its velocity, world axes.
     #[inline(always)]
     pub(super) fn axis(&self, R: &Mat3, k: usize) -> (Vec3, Vec3) {
@@ -171,6 +184,20 @@ impl Tree {
             work.motion[i] = node.motion(v, None, frame, &work.motion[parent]);
             let carried = plus_cross(&work.velocity[parent], &work.motion[parent].w, &frame.r);
             work.velocity[i] = carried + node.slide_velocity(v, &frame.R);
+        }
+    }
+
+    /// Velocities of all links of whole trees, given by their nodes, without accelerations: what
+    /// [`point_velocity`](Self::point_velocity) asks for. After [`kinematics`](Self::kinematics).
+    pub(crate) fn velocities_in(&self, nodes: Range<usize>, v: &[f64], work: &mut TreeWork) {
+        (work.motion[0].w, work.velocity[0]) = (Vec3::zeros(), Vec3::zeros());
+        for i in nodes {
+            let (node, frame) = (&self.nodes[i], &work.frames[i]);
+            let parent = node.parent as usize;
+            let w = work.motion[parent].w;
+            let carried = plus_cross(&work.velocity[parent], &w, &frame.r);
+            work.velocity[i] = carried + node.slide_velocity(v, &frame.R);
+            work.motion[i].w = w + node.turn_velocity(v, &frame.R);
         }
     }
 

@@ -798,3 +798,21 @@ fn links_that_are_no_tree_are_refused_by_name() {
     let tree = Tree::new(&[link("tip", Some(1)), link("root", None)], GRAVITY).unwrap();
     assert_eq!(tree.joints()[0].link, 1);
 }
+
+#[test]
+fn velocities_without_accelerations_are_those_with_them() {
+    for (name, tree) in trees() {
+        let (q, v, _) = random_state(&tree, 11);
+        let (mut one, mut two) = (TreeWork::new(&tree), TreeWork::new(&tree));
+        tree.kinematics(&q, &mut one);
+        tree.velocities(&v, &mut one);
+        tree.kinematics(&q, &mut two);
+        tree.velocities_in(1..tree.node_count(), &v, &mut two);
+        for link in 0..tree.link_count() {
+            let x = tree.link_position(link, &one) + Vec3::new(0.3, -0.1, 0.2);
+            let (a, b) = (tree.point_velocity(link, &x, &one), tree.point_velocity(link, &x, &two));
+            let off = (a.linear - b.linear).norm() + (a.angular - b.angular).norm();
+            assert!(off <= 1e-13 * (1.0 + a.linear.norm() + a.angular.norm()), "{name} {link}: {off:e}");
+        }
+    }
+}

@@ -40,6 +40,8 @@ const NEWTON: u32 = 20;
 const TRUSTED: u32 = 6;
 /// Rounds that make nothing better before the search ends.
 const PATIENCE: u32 = 2;
+/// Swift steps that failed are tried again where there is less than this part of what was left then.
+const NEARER: f64 = 0.3;
 /// The same for a search that begins with nothing.
 const MOST_ANEW: usize = 60;
 const ROUNDS_ANEW: u32 = 40;
@@ -149,21 +151,30 @@ impl ContactWork {
     }
 
     /// How far the velocities of an island and of the rows at hand are from what their laws allow, as they are.
-    pub(super) fn unrest_now(&mut self, range: Range<usize>) -> f64 {
+    pub(super) fn unrest_now(&mut self, range: Range<usize>, model: &Model) -> f64 {
+        if self.contacts[range.clone()].iter().any(|c| c.spin != NONE) {
+            // Turning is read from J.
+            self.know_blocks(range.clone(), model);
+        }
+        self.move_links(range.clone(), model);
+        let mut rates = std::mem::take(&mut self.change);
+        rates.clear();
+        rates.extend(range.clone().map(|k| self.rate_of(model, &self.field.x, k)));
         let mut dense = std::mem::take(&mut self.dense);
         dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
         let Self { field, contacts, spins, bound_rows, .. } = self;
         let parts = Parts { field, contacts: &mut contacts[range], spins, rows: bound_rows };
         let (mut worst, mut pressed) = (0.0f64, 0.0);
         for &(unit, _) in &dense.units {
-            let (u, p) = (parts.velocity(&field.x, unit) + parts.off(unit), parts.impulse(unit));
+            let rate = if let Unit::Cone(k) = unit { rates[k] } else { parts.velocity(&field.x, unit) };
+            let (u, p) = (rate + parts.off(unit), parts.impulse(unit));
             if let Unit::Cone(k) = unit {
                 pressed = parts.contacts[k].normal.dot(&p).max(0.0);
             }
             let left = parts.unrest(unit, &u, &p, pressed);
             worst = if left.is_nan() { f64::INFINITY } else { worst.max(left) };
         }
-        self.dense = dense;
+        (self.dense, self.change) = (dense, rates);
         worst
     }
 }
@@ -224,7 +235,8 @@ impl Dense {
             return first;
         }
         let mut swift = std::mem::take(&mut self.swift);
-        let done = self.go_swiftly(parts, &mut swift);
+        swift.begin();
+        let done = self.go_swiftly(parts, &mut swift, first);
         self.swift = swift;
         if done {
             let p = std::mem::take(&mut self.p);
@@ -257,15 +269,17 @@ impl Dense {
             self.s.fill(0.0);
             self.velocities_of_p();
         }
+        // From p itself the swift steps did not get there.
+        let mut tried = if anew { first / NEARER } else { first };
         for k in 0..if anew { ROUNDS_ANEW } else { ROUNDS } {
             let done = self.round(parts, k == 0 && !anew);
             self.blend = if anew { 0.5 } else { 1.0 };
-            if done && self.left > tolerance && self.left < first {
+            if done && self.left > tolerance && self.left < NEARER * tried {
                 // The sets may be known by now.
                 let left = self.left;
                 let mut swift = std::mem::take(&mut self.swift);
-                if !self.go_swiftly(parts, &mut swift) {
-                    self.left = left;
+                if !self.go_swiftly(parts, &mut swift, left) {
+                    (self.left, tried) = (left, left);
                 }
                 self.swift = swift;
             }
@@ -441,13 +455,18 @@ impl Dense {
             }
             self.columns.push(Placed { cluster, sign, at, column: column as usize });
         }
+        // Columns that lie side by side here and there, with one sign, go together.
+        let beside =
+            |a: &Placed, b: &Placed| a.sign == b.sign && a.at + 3 == b.at && a.column + 3 == b.column;
         for &Placed { cluster: [_, W, stride], sign, at, column } in &self.columns {
             for r in 0..3 {
                 let from = W as usize + (column + r) * stride as usize;
                 let from = &parts.field.numbers.list[from..from + stride as usize];
                 let to = &mut self.W[(at + r) * n..(at + r + 1) * n];
-                for other in &self.columns {
-                    (0..3).for_each(|k| to[other.at + k] = sign * other.sign * from[other.column + k]);
+                for run in self.columns.chunk_by(beside) {
+                    let (sign, len) = (sign * run[0].sign, 3 * run.len());
+                    let to = &mut to[run[0].at..run[0].at + len];
+                    to.iter_mut().zip(&from[run[0].column..]).for_each(|(to, from)| *to = sign * from);
                 }
             }
         }

@@ -129,6 +129,10 @@ impl ContactWork {
                 place += manifold.points().len() as u32;
                 continue;
             }
+            let links = bodies.map(|b| match touch.parts.get(b as usize) {
+                Some(&Part::Link { link, .. }) => link,
+                _ => NONE,
+            });
             let turning = law.torsional_friction > 0.0 || law.rolling_friction > 0.0;
             for p in manifold.points() {
                 let last = remembered(known, manifold.points(), p, near);
@@ -165,6 +169,7 @@ impl ContactWork {
                     point: p.point,
                     gap: p.gap,
                     nodes,
+                    links,
                     impact: -1.0,
                     speed: 0.0,
                     soft: law.compliance.is_some(),
@@ -330,11 +335,18 @@ impl ContactWork {
         self.free.clear();
         self.free.extend_from_slice(&self.field.x);
         let resting = 2.0 * h * model.gravity.norm();
-        for (c, info) in self.contacts.iter_mut().zip(&mut self.info) {
+        let bounces = |i: &Info| self.meetings[i.meeting as usize].law.restitution > 0.0;
+        let lively = self.info.iter().any(bounces);
+        let free: Vec<Vec3> = if lively { self.rates(model) } else { Vec::new() };
+        let start = std::mem::take(&mut self.start);
+        self.robots.load_velocities(model, &start);
+        self.start = start;
+        for k in 0..self.contacts.len() {
+            let old = self.rate_of(model, &self.start, k);
+            let (c, info) = (&mut self.contacts[k], &mut self.info[k]);
             let law = &self.meetings[info.meeting as usize].law;
             respond(&self.field, &mut self.spins, c);
             let n = c.normal;
-            let old = self.field.relative(&self.start, c);
             let before = n.dot(&old);
             let mut normal = if info.gap > 0.0 { -info.gap / h } else { 0.0 };
             if let Some(compliance) = law.compliance {
@@ -350,7 +362,7 @@ impl ContactWork {
                 c.softness = s.regularization / h;
                 respond(&self.field, &mut self.spins, c);
             } else if law.restitution > 0.0 && before < -settings.bounce_speed.max(resting) {
-                let rate = n.dot(&self.field.relative(&self.free, c));
+                let rate = n.dot(&free[k]);
                 let a = (rate - before) / h;
                 if let Some(tau) = impact_time(info.gap, before, a, h) {
                     normal = rate - (1.0 + law.restitution) * (before + a * tau);
@@ -427,7 +439,7 @@ impl ContactWork {
         if let Some(early) = early {
             moved = early;
         } else if most > 0 && links {
-            moved = self.unrest_now(range.clone());
+            moved = self.unrest_now(range.clone(), model);
             if moved > fine {
                 moved = self.solve_dense(range.clone(), fine, model).unwrap_or(moved);
             }

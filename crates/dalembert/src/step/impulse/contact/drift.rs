@@ -28,13 +28,15 @@ impl ContactWork {
         self.push.clear();
         self.push.resize(self.field.x.len(), 0.0);
         let slop = SLOP * touch.length;
+        self.robots.load_velocities(model, &self.field.x);
         for i in 0..self.islands.len() {
             let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
             // What the drift leaves of each gap.
             self.pushes.clear();
             let mut deep = false;
-            for (c, info) in self.contacts[range.clone()].iter().zip(&self.info[range.clone()]) {
-                let gap = info.gap + h * c.normal.dot(&self.field.relative(&self.field.x, c));
+            for k in range.clone() {
+                let (c, info) = (&self.contacts[k], &self.info[k]);
+                let gap = info.gap + h * c.normal.dot(&self.rate_of(model, &self.field.x, k));
                 // An overlap that this step makes is parted from the next one on: its impulses count on the drift alone.
                 let overlap = -gap.max(info.gap) - slop;
                 let rate = if info.soft || info.impact >= 0.0 {

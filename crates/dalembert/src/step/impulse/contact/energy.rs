@@ -54,6 +54,7 @@ impl ContactWork {
             if !list.iter().any(|i| i.impact >= 0.0) || list.iter().any(lively) {
                 continue;
             }
+            self.know_blocks(range.clone(), model);
             let (gain, work) = self.gain(range.clone(), h);
             if gain > ROUNDING * work {
                 self.unsolved[i] |= !self.lower_restitution(range, settings, touch, model, h, report);

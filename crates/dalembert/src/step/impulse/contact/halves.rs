@@ -3,11 +3,12 @@
 //! | known | what | for |
 //! |---|---|---|
 //! | own | z of each point on its way to the world, and with it the own block of W | how far each velocity is from what its law allows |
-//! | blocks | all of $W = Z^T Z$ | Newton's method, parting of overlaps |
+//! | blocks | J, and all of $W = Z^T Z$ | Newton's method, parting of overlaps |
 //! | answers | $Y = M^{-1}J^T$ | sweeps |
 //!
 //! Where the impulses of the step before hold, which is most of the time for what lies or stands still, nothing but the
-//! first is needed. What impulses p do to all velocities is $M^{-1}(J^Tp)$, one solve however many there are.
+//! first is needed. What impulses p do to all velocities is $M^{-1}J^Tp = L^{-1}D^{-1/2}(Zp)$, half a solve however many there are,
+//! and what their points see of the velocities comes from those of the links.
 
 use std::ops::Range;
 
@@ -40,6 +41,10 @@ struct Arm {
     to: usize,
     /// First dof of the way.
     dof: u32,
+    /// The point, and whether it is the turning that counts.
+    link: u32,
+    point: Vec3,
+    turn: bool,
 }
 
 /// Ways of all points of links.
@@ -100,6 +105,9 @@ impl ContactWork {
                         from,
                         to: halves.z.len(),
                         dof,
+                        link,
+                        point: info.point,
+                        turn,
                     });
                 }
                 let own = &halves.arms[first..];
@@ -120,12 +128,30 @@ impl ContactWork {
         group.arms.end = halves.arms.len();
     }
 
-    /// W of a group.
+    /// J of a group, column by column.
+    fn fill_rows(&mut self, g: usize, model: &Model) {
+        let group = &self.robots.groups[g];
+        let tree = &model.robots[group.robot].machine.tree;
+        let work = &self.robots.rooms[group.robot].work.tree;
+        let (n, m, first) = (group.trees.dofs.len(), group.columns, group.trees.dofs.start);
+        let J = &mut self.field.numbers.list[group.J..group.J + n * m];
+        J.fill(0.0);
+        for arm in &self.robots.halves.arms[group.arms.clone()] {
+            tree.each_column(arm.link as usize, &arm.point, work, |d, v, w| {
+                let j = if arm.turn { w } else { v };
+                let row = &mut J[(d - first) * m + arm.column..][..3];
+                (0..3).for_each(|k| row[k] += arm.sign * j[k]);
+            });
+        }
+    }
+
+    /// J and W of a group.
     fn find_blocks(&mut self, g: usize, model: &Model) {
-        let group = &mut self.robots.groups[g];
-        if group.known != Known::Own {
+        if self.robots.groups[g].known != Known::Own {
             return;
         }
+        self.fill_rows(g, model);
+        let group = &mut self.robots.groups[g];
         group.known = Known::Blocks;
         let tree = &model.robots[group.robot].machine.tree;
         let (m, halves) = (group.columns, &self.robots.halves);
@@ -216,12 +242,15 @@ impl ContactWork {
             x.iter_mut().zip(Y.chunks_exact(m)).for_each(|(x, Y)| *x += dot(Y, signed));
             return;
         }
-        let J = &self.field.numbers.list[group.J..group.J + n * m];
-        let t = &mut self.robots.halves.t;
+        let tree = &model.robots[group.robot].machine.tree;
+        let Halves { z, arms, t } = &mut self.robots.halves;
         t.clear();
-        t.extend(J.chunks_exact(m).map(|J| dot(J, signed)));
-        let work = &mut self.robots.rooms[group.robot].work.tree;
-        model.robots[group.robot].machine.tree.solve_one_in(&group.trees, work, t);
+        t.resize(n, 0.0);
+        for arm in &arms[group.arms.clone()] {
+            let p = [0, 1, 2].map(|k| arm.sign * signed[arm.column + k]);
+            tree.add_half(arm.dof, &z[arm.from..arm.to], &p, group.trees.dofs.start, t);
+        }
+        tree.second_half(&group.trees, &mut self.robots.rooms[group.robot].work.tree, t);
         x.iter_mut().zip(&*t).for_each(|(x, t)| *x += t);
     }
 

@@ -78,6 +78,8 @@ struct Info {
     gap: f64,
     /// Slots of its two bodies, trees of robots behind bodies; `NONE` for the world.
     nodes: [u32; 2],
+    /// Links of its two bodies; `NONE` for other bodies.
+    links: [u32; 2],
     /// Time of the impact, if it is one; negative otherwise \[s\].
     impact: f64,
     /// How fast its points were, against what it asks for \[m/s\].

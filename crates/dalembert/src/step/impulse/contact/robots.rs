@@ -148,8 +148,17 @@ impl RobotRoom {
     /// Velocities of all links for velocities x of everything.
     pub(super) fn load_velocities(&mut self, model: &Model, x: &[f64]) {
         for (part, room) in model.robots.iter().zip(&mut self.rooms) {
-            part.machine.tree.velocities(&x[room.range()], &mut room.work.tree);
+            let tree = &part.machine.tree;
+            tree.velocities_in(1..tree.node_count(), &x[room.range()], &mut room.work.tree);
         }
+    }
+
+    /// The same for one group.
+    fn load_group(&mut self, g: usize, model: &Model, x: &[f64]) {
+        let group = &self.groups[g];
+        let room = &mut self.rooms[group.robot];
+        let tree = &model.robots[group.robot].machine.tree;
+        tree.velocities_in(group.trees.nodes.clone(), &x[room.range()], &mut room.work.tree);
     }
 
     /// Velocity of a point of a link.
@@ -187,6 +196,41 @@ impl ContactWork {
         }
     }
 
+    /// v_a − v_b of contact k where its bodies have the velocities x, which its trees have taken.
+    pub(super) fn rate_of(&self, model: &Model, x: &[f64], k: usize) -> Vec3 {
+        let (c, info) = (&self.contacts[k], &self.info[k]);
+        let [a, b] = [0, 1].map(|s| match info.nodes[s] {
+            node if node != NONE && node as usize >= self.slots() => {
+                let robot = self.robots.groups[node as usize - self.slots()].robot;
+                self.robots.point_velocity(model, robot, info.links[s] as usize, &info.point)
+            }
+            _ => self.field.velocity(x, &c.sides[s], &c.arms[s]),
+        });
+        a - b
+    }
+
+    /// The same of all contacts.
+    pub(super) fn rates(&mut self, model: &Model) -> Vec<Vec3> {
+        let x = std::mem::take(&mut self.field.x);
+        self.robots.load_velocities(model, &x);
+        let rates = (0..self.contacts.len()).map(|k| self.rate_of(model, &x, k)).collect();
+        self.field.x = x;
+        rates
+    }
+
+    /// The trees of an island take the velocities as they are.
+    pub(super) fn move_links(&mut self, range: Range<usize>, model: &Model) {
+        let x = std::mem::take(&mut self.field.x);
+        let (slots, mut last) = (self.slots(), NONE);
+        for node in self.info[range].iter().flat_map(|i| i.nodes) {
+            if node != NONE && node as usize >= slots && node != last {
+                last = node;
+                self.robots.load_group(node as usize - slots, model, &x);
+            }
+        }
+        self.field.x = x;
+    }
+
     /// Rows of the contacts on links, and where their answers will lie.
     pub(super) fn reserve_rows(&mut self, touch: &TouchModel, model: &Model) {
         if self.robots.rooms.is_empty() {
@@ -199,7 +243,10 @@ impl ContactWork {
         let numbers = &mut self.field.numbers;
         for group in self.robots.groups.iter_mut().filter(|g| g.columns > 0) {
             let (n, m) = (group.trees.dofs.len(), group.columns);
-            (group.J, group.known) = (numbers.take_zeros(n * m), Known::Nothing);
+            // Robots that are not simple ask for J at once.
+            let at_once = !self.robots.rooms[group.robot].simple;
+            group.J = if at_once { numbers.take_zeros(n * m) } else { numbers.take(n * m) };
+            group.known = Known::Nothing;
             // All of these are written before they are read.
             group.Y = numbers.take(n * m);
             group.W = numbers.take(m * m);
@@ -218,13 +265,15 @@ impl ContactWork {
                 let tree = &model.robots[robot as usize].machine.tree;
                 let work = &self.robots.rooms[robot as usize].work.tree;
                 let spinning = c.spin != NONE;
-                tree.each_column(link as usize, &info.point, work, |d, v, w| {
-                    let at = group.J + (d - first) * m + column;
-                    (0..3).for_each(|k| numbers.list[at + k] += sign * v[k]);
-                    if spinning {
-                        (0..3).for_each(|k| numbers.list[at + 3 + k] += sign * w[k]);
-                    }
-                });
+                if !self.robots.rooms[robot as usize].simple {
+                    tree.each_column(link as usize, &info.point, work, |d, v, w| {
+                        let at = group.J + (d - first) * m + column;
+                        (0..3).for_each(|k| numbers.list[at + k] += sign * v[k]);
+                        if spinning {
+                            (0..3).for_each(|k| numbers.list[at + 3 + k] += sign * w[k]);
+                        }
+                    });
+                }
                 let cluster = self.clusters[islands + g];
                 *columns = Columns {
                     first: cluster.first,

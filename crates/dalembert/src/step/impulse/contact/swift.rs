@@ -39,6 +39,9 @@ const SHY: f64 = 1e4;
 /// Times that points which leave their cones are let slip.
 const LET_SLIP: u32 = 4;
 
+/// Steps that leave more than this multiple of what there was before them lead away.
+const ASTRAY: f64 = 10.0;
+
 /// Part of the tolerance at which no further step is made.
 const POLISHED: f64 = 1e-4;
 
@@ -51,39 +54,51 @@ struct Way {
     along: [f64; 3],
     test: [f64; 3],
     softness: f64,
-    /// This and the next two are the three axes of the unit.
-    first_of_three: bool,
+    /// Which of the three axes it is, if its unit sticks.
+    axis: Option<usize>,
 }
 
 /// Buffers.
 #[derive(Debug, Default)]
 pub(super) struct Swift {
     ways: Vec<Way>,
-    /// Tests times W, row by row.
+    /// A test times W.
     V: Vec<f64>,
-    /// The matrix, and behind each row its right-hand side; rows begin at multiples of four.
+    /// The matrix, then its factors, and which rows were exchanged; rows begin at multiples of four.
     A: Vec<f64>,
+    order: Vec<usize>,
     y: Vec<f64>,
     start: Vec<f64>,
     from: Vec<f64>,
     /// Units that slip though they seem to stick.
     slips: Vec<bool>,
     kept: Vec<f64>,
+    /// Steps with the smaller softness led away in this search: they are not tried again.
+    astray: bool,
+}
+
+impl Swift {
+    /// For another search.
+    pub(super) fn begin(&mut self) {
+        self.astray = false;
+    }
 }
 
 impl Dense {
-    /// True if p, put onto its sets, meets the law within the tolerance; otherwise p and u are as they were.
-    pub(super) fn go_swiftly(&mut self, parts: &Parts, swift: &mut Swift) -> bool {
+    /// True if p, put onto its sets, meets the law within the tolerance; otherwise p and u are as they were. `before` is
+    /// how far p is from what the laws allow.
+    pub(super) fn go_swiftly(&mut self, parts: &Parts, swift: &mut Swift, before: f64) -> bool {
         if self.units.iter().any(|(unit, _)| matches!(unit, Unit::Spin(_))) {
             return false;
         }
         swift.start.clear();
         swift.start.extend_from_slice(&self.p);
-        for stiff in [SHY, STIFF] {
+        let ways: &[f64] = if swift.astray { &[SHY] } else { &[SHY, STIFF] };
+        for &stiff in ways {
             // What slipped before slips on, unless that proves wrong.
             swift.slips.clear();
             swift.slips.extend((0..self.units.len()).map(|i| self.on_rim(parts, i)));
-            if self.go_along(parts, swift, stiff) {
+            if self.go_along(parts, swift, stiff, before) {
                 return true;
             }
             self.p.copy_from_slice(&swift.start);
@@ -93,7 +108,7 @@ impl Dense {
     }
 
     /// Steps with a softness of W over `stiff`; false if they do not get there.
-    fn go_along(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64) -> bool {
+    fn go_along(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64, before: f64) -> bool {
         let (mut best, mut patience) = (f64::INFINITY, PATIENCE);
         for _ in 0..STEPS {
             if !self.step_once(parts, swift, stiff) {
@@ -103,12 +118,16 @@ impl Dense {
                 self.polish(parts, swift);
                 return true;
             }
+            if !(self.left <= ASTRAY * before) {
+                swift.astray |= stiff == STIFF;
+                return false;
+            }
             swift.slips.fill(false);
             if self.left < 0.5 * best {
                 (best, patience) = (self.left, PATIENCE);
             } else {
                 patience -= 1;
-                if patience == 0 || !self.left.is_finite() {
+                if patience == 0 {
                     return false;
                 }
             }
@@ -117,7 +136,8 @@ impl Dense {
     }
 
     /// One step more than asked for, kept if it is good: near the answer it squares what is left, and the next step of time
-    /// begins from impulses that stay true for long.
+    /// begins from impulses that stay true for long. The small softness counts here: with the larger one impulses lag behind
+    /// in directions in which they move little.
     fn polish(&mut self, parts: &Parts, swift: &mut Swift) {
         if self.left <= POLISHED * self.tolerance {
             return;
@@ -155,6 +175,12 @@ impl Dense {
                 break;
             }
         }
+        self.project_all(parts);
+        true
+    }
+
+    /// p onto the sets, with its velocities and what is `left`.
+    fn project_all(&mut self, parts: &Parts) {
         for i in 0..self.units.len() {
             let (unit, at) = self.units[i];
             let p = parts.project(unit, &self.of(&self.p, i), 0.0);
@@ -162,7 +188,6 @@ impl Dense {
         }
         self.velocities_of_p();
         self.left = self.unrest(parts, &self.p, &self.u);
-        true
     }
 
     /// True if the impulse of a unit is as far across as friction lets it be.
@@ -211,7 +236,7 @@ impl Dense {
                     let size = side.norm();
                     let mut way = |along: Vec3, test: Vec3, softness: f64| {
                         let (along, test) = (along.into(), test.into());
-                        ways.push(Way { at, dim: 3, along, test, softness, first_of_three: false });
+                        ways.push(Way { at, dim: 3, along, test, softness, axis: None });
                     };
                     if mu * size <= -normal || (mu == 0.0 && normal <= 0.0) {
                         new = Vec3::zeros();
@@ -221,10 +246,9 @@ impl Dense {
                     } else if size <= mu * normal && !slips[i] {
                         sticks = true;
                         for k in 0..3 {
-                            let mut axis = [0.0; 3];
-                            axis[k] = 1.0;
-                            let first_of_three = k == 0;
-                            ways.push(Way { at, dim: 3, along: axis, test: axis, softness, first_of_three });
+                            let mut one = [0.0; 3];
+                            one[k] = 1.0;
+                            ways.push(Way { at, dim: 3, along: one, test: one, softness, axis: Some(k) });
                         }
                     } else {
                         let (t, pressed) = (side / size.max(f64::MIN_POSITIVE), n.dot(&p).max(0.0));
@@ -244,7 +268,7 @@ impl Dense {
                     if new.x == y {
                         new.x = p.x;
                         let one = [1.0, 0.0, 0.0];
-                        ways.push(Way { at, dim: 1, along: one, test: one, softness, first_of_three: false });
+                        ways.push(Way { at, dim: 1, along: one, test: one, softness, axis: None });
                     }
                 }
                 Unit::Spin(_) => {}
@@ -257,128 +281,186 @@ impl Dense {
     /// p += Δp; false if the system is singular.
     fn step_ways(&mut self, swift: &mut Swift) -> bool {
         let (n, r) = (self.n, swift.ways.len());
-        let Swift { ways, V, A, y, .. } = swift;
-        V.resize(r * n, 0.0);
-        for (way, V) in ways.iter().zip(V.chunks_exact_mut(n)) {
-            V.fill(0.0);
-            for k in (0..way.dim).filter(|k| way.test[*k] != 0.0) {
-                add(V, way.test[k], &self.W[(way.at + k) * n..][..n]);
-            }
-        }
+        let Swift { ways, V, A, order, .. } = swift;
+        V.resize(n, 0.0);
         let wide = width(r);
         A.resize(r * wide, 0.0);
-        for (i, (way, V)) in ways.iter().zip(V.chunks_exact(n)).enumerate() {
-            let row = &mut A[i * wide..(i + 1) * wide];
+        for (i, (way, row)) in ways.iter().zip(A.chunks_exact_mut(wide)).enumerate() {
+            let W = |k: usize| &self.W[(way.at + k) * n..][..n];
+            let V = match (way.dim, way.axis) {
+                (1, _) => W(0),
+                (_, Some(k)) => W(k),
+                _ => {
+                    V.fill(0.0);
+                    (0..3).for_each(|k| add(V, way.test[k], W(k)));
+                    &V[..]
+                }
+            };
             let mut j = 0;
             while j < r {
                 let (c, at) = (&ways[j].along, ways[j].at);
-                if ways[j].first_of_three {
+                if ways[j].axis.is_some() {
                     row[j..j + 3].copy_from_slice(&V[at..at + 3]);
                     j += 3;
                     continue;
                 }
                 row[j] = match ways[j].dim {
-                    1 => c[0] * V[at],
+                    1 => V[at],
                     _ => c[0] * V[at] + c[1] * V[at + 1] + c[2] * V[at + 2],
                 };
                 j += 1;
             }
             row[i] += way.softness;
-            row[r] = -(0..way.dim).map(|k| way.test[k] * self.u[way.at + k]).sum::<f64>();
-            row[r + 1..].fill(0.0);
+            row[r..].fill(0.0);
         }
-        if !eliminate(A, r, y) {
-            return false;
-        }
+        factor(A, r, order) && self.go_ways(swift)
+    }
+
+    /// p += Δp with the factors at hand; false if it is not finite.
+    fn go_ways(&mut self, swift: &mut Swift) -> bool {
+        let Swift { ways, A, order, y, .. } = swift;
+        y.clear();
+        y.extend(ways.iter().map(|w| -(0..w.dim).map(|k| w.test[k] * self.u[w.at + k]).sum::<f64>()));
+        solve(A, order, y);
         for (way, y) in ways.iter().zip(&*y) {
             (0..way.dim).for_each(|k| self.p[way.at + k] += y * way.along[k]);
         }
-        true
+        y.iter().all(|y| y.is_finite())
     }
 }
 
-/// Numbers of a row of n unknowns with its right-hand side.
+/// Numbers of a row of n unknowns.
 fn width(n: usize) -> usize {
-    (n + 1).next_multiple_of(4)
+    n.next_multiple_of(4).max(4)
 }
 
-/// y ← A⁻¹ b of rows with b behind them, by elimination with row exchanges; false if A is singular.
+/// A ← U in its upper half and below it what each row took of those above, rows exchanged where that is needed: `order` says
+/// with which. False if A is singular.
 ///
-/// Rows are worked on by whole fours: what lies before the pivot within its four is not read again.
-fn eliminate(A: &mut [f64], n: usize, y: &mut Vec<f64>) -> bool {
+/// Four columns at a time: all rows below take these four first, one after the other, and the rest of four rows at once later;
+/// a row whose turn it is takes the rest of those of its own four before it.
+fn factor(A: &mut [f64], n: usize, order: &mut Vec<usize>) -> bool {
     let wide = width(n);
-    for k in 0..n {
-        let mut pivot = k;
-        for i in k + 1..n {
-            if A[i * wide + k].abs() > A[pivot * wide + k].abs() {
-                pivot = i;
-            }
-        }
-        // The diagonal is good enough almost always, and rows stay where they are.
-        if A[k * wide + k].abs() >= 0.1 * A[pivot * wide + k].abs() {
-            pivot = k;
-        }
-        if !(A[pivot * wide + k].abs() > 0.0) {
-            return false;
-        }
-        let (above, below) = A.split_at_mut((k + 1) * wide);
-        let own = &mut above[k * wide..];
-        if pivot != k {
-            let at = (pivot - k - 1) * wide;
-            own.swap_with_slice(&mut below[at..at + wide]);
-        }
-        let scale = 1.0 / own[k];
-        let top = &own.as_chunks::<4>().0[k / 4..];
-        for row in below.chunks_exact_mut(wide) {
-            let factor = -scale * row[k];
-            if factor != 0.0 {
-                for (a, t) in row.as_chunks_mut::<4>().0[k / 4..].iter_mut().zip(top) {
-                    *a = Lanes::splat(factor).mul_add(Lanes::from(*t), Lanes::from(*a)).to_array();
+    order.clear();
+    for first in (0..n).step_by(4) {
+        let (block, last) = (first / 4, (first + 4).min(n));
+        for k in first..last {
+            let mut pivot = k;
+            for i in k + 1..n {
+                if A[i * wide + k].abs() > A[pivot * wide + k].abs() {
+                    pivot = i;
                 }
             }
+            // The diagonal is good enough almost always, and rows stay where they are.
+            if A[k * wide + k].abs() >= 0.1 * A[pivot * wide + k].abs() {
+                pivot = k;
+            }
+            if !(A[pivot * wide + k].abs() > 0.0) {
+                return false;
+            }
+            order.push(pivot);
+            let (above, below) = A.split_at_mut((k + 1) * wide);
+            let own = &mut above[k * wide..];
+            if pivot != k {
+                let at = (pivot - k - 1) * wide;
+                own.swap_with_slice(&mut below[at..at + wide]);
+            }
+            let (before, own) = above.split_at_mut(k * wide);
+            let (own, _) = own.as_chunks_mut::<4>();
+            let (done, rest) = own.split_at_mut(block + 1);
+            let before = before[first * wide..].as_chunks::<4>().0.chunks_exact(wide / 4);
+            for (share, top) in done[block].iter().zip(before) {
+                rest.iter_mut().zip(&top[block + 1..]).for_each(|(a, t)| take(a, *share, t));
+            }
+            let scale = 1.0 / done[block][k - first];
+            // What rows took before stays.
+            let mut top = done[block];
+            top[..k - first].fill(0.0);
+            for row in below.chunks_exact_mut(wide) {
+                let row = &mut row.as_chunks_mut::<4>().0[block];
+                let share = -scale * row[k - first];
+                take(row, share, &top);
+                row[k - first] = share;
+            }
+        }
+        let (above, below) = A.split_at_mut(last * wide);
+        let tops = above[first * wide..].as_chunks::<4>().0.chunks_exact(wide / 4);
+        let mut tops = tops.map(|top| &top[block + 1..]);
+        let (Some(a), Some(b), Some(c), Some(d)) = (tops.next(), tops.next(), tops.next(), tops.next())
+        else {
+            break;
+        };
+        for row in below.chunks_exact_mut(wide) {
+            let (done, rest) = row.as_chunks_mut::<4>().0.split_at_mut(block + 1);
+            let shares = done[block].map(Lanes::splat);
+            for ((((x, a), b), c), d) in rest.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                let mut sum = shares[0].mul_add(Lanes::from(*a), Lanes::from(*x));
+                sum = shares[1].mul_add(Lanes::from(*b), sum);
+                sum = shares[2].mul_add(Lanes::from(*c), sum);
+                *x = shares[3].mul_add(Lanes::from(*d), sum).to_array();
+            }
         }
     }
-    y.clear();
-    y.resize(n, 0.0);
-    for k in (0..n).rev() {
-        let row = &A[k * wide..(k + 1) * wide];
-        y[k] = (row[n] - dot(&row[k + 1..n], &y[k + 1..])) / row[k];
+    true
+}
+
+#[inline(always)]
+fn take(row: &mut [f64; 4], share: f64, top: &[f64; 4]) {
+    *row = Lanes::splat(share).mul_add(Lanes::from(*top), Lanes::from(*row)).to_array();
+}
+
+/// y ← A⁻¹ y, after [`factor`].
+fn solve(A: &[f64], order: &[usize], y: &mut [f64]) {
+    let n = order.len();
+    let wide = width(n);
+    order.iter().enumerate().for_each(|(k, pivot)| y.swap(k, *pivot));
+    for k in 1..n {
+        y[k] += dot(&A[k * wide..k * wide + k], &y[..k]);
     }
-    y.iter().all(|y| y.is_finite())
+    for k in (0..n).rev() {
+        let row = &A[k * wide..k * wide + n];
+        y[k] = (y[k] - dot(&row[k + 1..], &y[k + 1..])) / row[k];
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{eliminate, width};
+    use super::{factor, solve, width};
+
+    /// y with A y = b, or none if A is singular.
+    fn solved(n: usize, a: impl Fn(usize, usize) -> f64, b: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
+        let mut rows = vec![0.0; n * width(n)];
+        for (i, row) in rows.chunks_exact_mut(width(n)).enumerate() {
+            (0..n).for_each(|j| row[j] = a(i, j));
+        }
+        let mut y: Vec<f64> = (0..n).map(b).collect();
+        let mut order = Vec::new();
+        factor(&mut rows, n, &mut order).then(|| {
+            solve(&rows, &order, &mut y);
+            y
+        })
+    }
 
     #[test]
     fn elimination_solves_with_and_without_exchanges() {
         // Rows that need an exchange at the first pivot, and a matrix that is not symmetric.
         let (a, b) = ([[0.0, 2.0, 1.0], [3.0, 0.5, -1.0], [1.0, -1.0, 4.0]], [3.0, 2.5, -2.0]);
-        let mut rows: Vec<f64> = (0..3).flat_map(|i| [a[i][0], a[i][1], a[i][2], b[i]]).collect();
-        let mut y = Vec::new();
-        assert!(eliminate(&mut rows, 3, &mut y));
+        let y = solved(3, |i, j| a[i][j], |i| b[i]).unwrap();
         for i in 0..3 {
             let left: f64 = (0..3).map(|j| a[i][j] * y[j]).sum::<f64>() - b[i];
             assert!(left.abs() < 1e-14, "{i} {left}");
         }
-        let mut singular = vec![1.0, 2.0, 1.0, 0.0, 2.0, 4.0, 1.0, 0.0];
-        assert!(!eliminate(&mut singular, 2, &mut y));
+        assert!(solved(2, |i, j| [[1.0, 2.0], [2.0, 4.0]][i][j], |_| 1.0).is_none());
         // All lengths of the last four; columns in another order make exchanges.
-        for n in 1..14 {
+        for n in 1..24 {
             let a = |i: usize, j: usize| {
                 ((3 * i + 7 * j + i * j) as f64).sin() + if (i + 1) % n == j { 3.0 } else { 0.0 }
             };
             let b = |i: usize| (i as f64).cos();
-            let mut rows = vec![0.0; n * width(n)];
-            for (i, row) in rows.chunks_exact_mut(width(n)).enumerate() {
-                (0..n).for_each(|j| row[j] = a(i, j));
-                row[n] = b(i);
-            }
-            assert!(eliminate(&mut rows, n, &mut y), "{n}");
+            let y = solved(n, a, b).unwrap();
             for i in 0..n {
                 let left: f64 = (0..n).map(|j| a(i, j) * y[j]).sum::<f64>() - b(i);
-                assert!(left.abs() < 1e-12, "{n} {i} {left}");
+                assert!(left.abs() < 1e-11, "{n} {i} {left}");
             }
         }
     }

@@ -244,7 +244,7 @@ impl ContactWork {
             }
             let (_, fine) = self.goal(range.clone(), settings, model, h);
             self.rows_of(range.clone());
-            let left = self.unrest_now(range.clone());
+            let left = self.unrest_now(range.clone(), model);
             early[i] = Early::Links(left);
             if left > fine && 3 * range.len() + self.rows_at_hand.len() <= MOST {
                 self.know_blocks(range.clone(), model);
