@@ -311,8 +311,9 @@ fn midpoint_momentum(inv_I_B: &Mat3, Pi: &Vec3, h: f64) -> Option<Vec3> {
         let w = inv_I_B * m;
         let residual = m - Pi - 0.5 * h * m.cross(&w);
         let left = residual.norm();
-        if left == 0.0 {
-            return Some(m); // spins about a principal axis, or not at all
+        // Spins about a principal axis, or not at all: what is left is below the last digit.
+        if left <= 1e-17 * Pi.norm() {
+            return Some(m);
         }
         // ∂(Π × I⁻¹Π)/∂Π = [Π] I⁻¹ − [I⁻¹Π].
         let slope = Mat3::identity() - 0.5 * h * (skew(&m) * inv_I_B - skew(&w));

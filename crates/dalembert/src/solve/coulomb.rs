@@ -148,82 +148,98 @@ pub fn solve_one(W: &Mat3, q: &Vec3, mu: f64, last: &Vec3) -> Vec3 {
 pub fn solve_slip(W: &Mat3, q: &Vec3, mu: f64, last: &Vec3) -> Vec3 {
     let rim = Rim { W, q, mu };
     let guess = if last.y != 0.0 || last.z != 0.0 {
-        last.z.atan2(last.y)
+        [last.y, last.z]
     } else {
         // Against the velocity that is there without friction.
         let u = q + W.column(0) * (-q.x / W.m11);
-        (-u.z).atan2(-u.y)
+        [-u.y, -u.z]
     };
-    rim.impulse(rim.against(guess))
+    let size = guess[0].hypot(guess[1]);
+    let guess = if size > 0.0 { [guess[0] / size, guess[1] / size] } else { [1.0, 0.0] };
+    rim.impulse(&rim.against(&guess))
 }
 
-/// Impulses on the rim of a cone, by the angle of their tangential part.
+/// Impulses on the rim of a cone, by the direction of their tangential part.
 struct Rim<'a> {
     W: &'a Mat3,
     q: &'a Vec3,
     mu: f64,
 }
 
-/// Angles at which the rim is looked at if the guess does not serve.
+/// Directions in which the rim is looked at if the guess does not serve.
 const AROUND: usize = 24;
+/// Half the angle between two of them \[rad\].
+const HALF: f64 = std::f64::consts::PI / AROUND as f64;
+
+/// e turned by the angle whose tangent is `tan`.
+fn turned(e: &[f64; 2], tan: f64) -> [f64; 2] {
+    let cos = 1.0 / (1.0 + tan * tan).sqrt();
+    [cos * (e[0] - tan * e[1]), cos * (e[1] + tan * e[0])]
+}
 
 impl Rim<'_> {
-    fn impulse(&self, angle: f64) -> Vec3 {
-        let (sin, cos) = angle.sin_cos();
-        let pressed = self.W.m11 + self.mu * (self.W.m12 * cos + self.W.m13 * sin);
+    fn impulse(&self, e: &[f64; 2]) -> Vec3 {
+        let pressed = self.W.m11 + self.mu * (self.W.m12 * e[0] + self.W.m13 * e[1]);
         let normal = -self.q.x / pressed.max(1e-12 * self.W.m11);
-        Vec3::new(normal, self.mu * normal * cos, self.mu * normal * sin)
+        Vec3::new(normal, self.mu * normal * e[0], self.mu * normal * e[1])
     }
 
-    /// Parts of u_t across and along the direction of an angle. The first is zero, the second negative where it slips.
-    fn velocity(&self, angle: f64) -> (f64, f64) {
-        let u = self.q + self.W * self.impulse(angle);
-        let (sin, cos) = angle.sin_cos();
-        (cos * u.z - sin * u.y, cos * u.y + sin * u.z)
+    /// Parts of u_t across and along a direction. The first is zero, the second negative where it slips.
+    fn velocity(&self, e: &[f64; 2]) -> (f64, f64) {
+        let u = self.q + self.W * self.impulse(e);
+        (e[0] * u.z - e[1] * u.y, e[0] * u.y + e[1] * u.z)
     }
 
-    /// The angle at which u_t points against the impulse.
-    fn against(&self, guess: f64) -> f64 {
+    /// The direction in which u_t points against the impulse.
+    fn against(&self, guess: &[f64; 2]) -> [f64; 2] {
         for width in [1e-3, 0.05, 0.5] {
-            let [low, high] = [guess - width, guess + width];
-            let [a, b] = [self.velocity(low), self.velocity(high)];
+            let [a, b] = [-width, width].map(|tan| self.velocity(&turned(guess, tan)));
             if a.0 * b.0 <= 0.0 && a.1 < 0.0 && b.1 < 0.0 {
-                return self.root(low, high, a.0, b.0);
+                return self.root(guess, width, a.0, b.0);
             }
         }
-        let at = |k: usize| std::f64::consts::TAU * k as f64 / AROUND as f64;
-        let mut best = (f64::INFINITY, guess);
-        let mut low = self.velocity(0.0);
-        for k in 0..AROUND {
-            let high = self.velocity(at(k + 1));
+        // All around, in steps whose halves have this tangent.
+        let half = HALF.tan();
+        let (mut best, mut middle) = ((f64::INFINITY, *guess), turned(guess, half));
+        let mut low = self.velocity(guess);
+        for _ in 0..AROUND {
+            let end = turned(&middle, half);
+            let high = self.velocity(&end);
             if low.0 * high.0 <= 0.0 {
-                let angle = self.root(at(k), at(k + 1), low.0, high.0);
-                let along = self.velocity(angle).1;
+                let e = self.root(&middle, half, low.0, high.0);
+                let along = self.velocity(&e).1;
                 if along < best.0 {
-                    best = (along, angle);
+                    best = (along, e);
                 }
             }
-            low = high;
+            (low, middle) = (high, turned(&end, half));
         }
         best.1
     }
 
-    /// A zero of the first part between two angles: false position with halved weights (Illinois).
-    fn root(&self, mut low: f64, mut high: f64, mut a: f64, mut b: f64) -> f64 {
+    /// A zero of the first part among the directions that are e turned by up to the angle whose tangent is `width`, either
+    /// way, with the values a and b at the ends: false position, the weight of an end that stays lowered by what the other
+    /// has gained (Anderson and Björck 1973).
+    fn root(&self, e: &[f64; 2], width: f64, mut a: f64, mut b: f64) -> [f64; 2] {
+        let (mut low, mut high) = (-width, width);
         for _ in 0..60 {
-            if a == 0.0 || b == 0.0 || (high - low).abs() < 4.0 * f64::EPSILON * (low.abs() + high.abs()) {
+            if a == 0.0 || b == 0.0 || (high - low).abs() < 8.0 * f64::EPSILON {
                 break;
             }
             let middle = (low * b - high * a) / (b - a);
-            let m = self.velocity(middle).0;
+            if (middle - high).abs() <= f64::EPSILON {
+                break;
+            }
+            let m = self.velocity(&turned(e, middle)).0;
             if m * b <= 0.0 {
                 (low, a) = (high, b);
             } else {
-                a *= 0.5;
+                let gained = 1.0 - m / b;
+                a *= if gained > 0.0 { gained } else { 0.5 };
             }
             (high, b) = (middle, m);
         }
-        if a == 0.0 { low } else { high }
+        turned(e, if a == 0.0 { low } else { high })
     }
 }
 

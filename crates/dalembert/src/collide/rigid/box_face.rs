@@ -21,18 +21,18 @@ const MOST: usize = 8;
 const SLACK: f64 = 1e-12;
 
 /// A corner: x and y in the face, z above it.
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Corner {
     p: [f64; 3],
     /// Its corner of the incident box, or the one where the clipped edge begins.
-    id: u16,
+    id: u32,
     /// The side that clipped it, from 1; 0 if none did.
-    side: u16,
+    side: u32,
 }
 
 /// A convex polygon of a few corners.
-#[derive(Clone, Copy, Default)]
-struct Polygon {
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Polygon {
     corners: [Corner; MOST],
     count: usize,
 }
@@ -47,7 +47,7 @@ impl Polygon {
     }
 
     fn list(&self) -> &[Corner] {
-        &self.corners[..self.count]
+        self.corners.get(..self.count).unwrap_or_default()
     }
 
     /// A polygon tilted by more than some degrees touches with its lowest edge, or its lowest corner, alone. `edges` are
@@ -71,28 +71,33 @@ impl Polygon {
     }
 
     /// What lies within `sign` · p\[axis\] ≤ `limit`, into `out`; false if that is all of it, and `out` as it was.
-    fn clip(&self, axis: usize, sign: f64, limit: f64, slack: f64, side: u16, out: &mut Self) -> bool {
-        let height = |c: &Corner| {
+    #[inline(always)]
+    fn clip(&self, axis: usize, sign: f64, limit: f64, slack: f64, side: u32, out: &mut Self) -> bool {
+        let mut heights = [0.0; MOST];
+        let mut beyond = false;
+        for (height, c) in heights.iter_mut().zip(self.list()) {
             let h = sign * c.p[axis] - limit;
-            if h.abs() <= slack { 0.0 } else { h }
-        };
-        if self.list().iter().all(|c| height(c) <= 0.0) {
+            *height = if h.abs() <= slack { 0.0 } else { h };
+            beyond |= *height > 0.0;
+        }
+        if !beyond {
             return false;
         }
-        let count = self.count;
+        let count = self.count.min(MOST);
         // A segment has two ends and one edge, a polygon as many edges as corners.
         let edges = if count == 2 { 1 } else { count };
         out.count = 0;
         for i in 0..count {
-            let (from, to) = (&self.corners[i], &self.corners[if i + 1 == count { 0 } else { i + 1 }]);
-            let (h, h_to) = (height(from), height(to));
+            let next = if i + 1 == count { 0 } else { i + 1 };
+            let (from, to) = (&self.corners[i], &self.corners[next]);
+            let (h, h_to) = (heights[i], heights[next]);
             if h <= 0.0 {
                 out.push(*from);
             }
             if i < edges && ((h < 0.0 && h_to > 0.0) || (h > 0.0 && h_to < 0.0)) {
                 let part = h / (h - h_to);
                 let p = std::array::from_fn(|k| from.p[k] + (to.p[k] - from.p[k]) * part);
-                out.push(Corner { p, id: from.id, side: 2 * side + 1 + u16::from(h > 0.0) });
+                out.push(Corner { p, id: from.id, side: 2 * side + 1 + u32::from(h > 0.0) });
             }
         }
         true
@@ -111,7 +116,7 @@ struct Seen {
 
 /// Points of the contact along `normal` (from b towards a), the direction of a face with the separation `s`; `None` if an
 /// edge of each box defines it. The manifold is added to `out`, whether it has points or not; returns the smallest gap of
-/// all corners \[m\], infinite if there are none.
+/// all corners \[m\], infinite if there are none. The polygons are room to work in.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn along_face(
     pair: &Pair,
@@ -121,6 +126,7 @@ pub(super) fn along_face(
     normal: Vec3,
     s: f64,
     margin: f64,
+    [room, more]: &mut [Polygon; 2],
     out: &mut Vec<Manifold>,
 ) -> Option<f64> {
     let C = &pair.C;
@@ -140,12 +146,11 @@ pub(super) fn along_face(
         (b, h_b, h_a, Seen { C: C.transpose(), d: pair.d_B, i, sign })
     };
     let (u, v) = ((i + 1) % 3, (i + 2) % 3);
-    let (incident, flatness, edges) = incident_face(&seen, h, h_inc);
-    let (mut room, mut more) = (incident, Polygon::default());
+    let (flatness, edges) = incident_face(&seen, h, h_inc, room);
     if flatness <= 0.98 {
-        room = room.narrowed(edges);
+        *room = room.narrowed(edges);
     }
-    let (mut common, mut spare) = (&mut room, &mut more);
+    let (mut common, mut spare) = (room, more);
     let alone = common.count == 1;
     if alone {
         common.corners[0].p[2] = s;
@@ -153,32 +158,35 @@ pub(super) fn along_face(
         let slack = SLACK * 2.0 * h[u].max(h[v]);
         for (side, (axis, sign)) in [(1, 1.0), (0, -1.0), (1, -1.0), (0, 1.0)].into_iter().enumerate() {
             let limit = if axis == 0 { h[u] } else { h[v] };
-            if common.clip(axis, sign, limit, slack, side as u16, spare) {
+            if common.clip(axis, sign, limit, slack, side as u32, spare) {
                 std::mem::swap(&mut common, &mut spare);
             }
         }
     }
-    let touch = |corner: &Corner| {
+    let base = reference.x + seen.sign * h[i] * reference.R.column(i);
+    let axes = (reference.R.column(u), reference.R.column(v), 0.5 * seen.sign * reference.R.column(i));
+    // Each number goes to its place at once: copies of what was just written wait for it.
+    let put = |corner: &Corner, place: &mut Touch| {
         let [x, y, gap] = corner.p;
-        let feature = if alone {
-            u32::from(corner.id) << 16 | u32::from(a_is_reference)
+        place.feature = if alone {
+            corner.id << 16 | u32::from(a_is_reference)
         } else {
-            u32::from(corner.id) << 8 | u32::from(corner.side) | u32::from(a_is_reference) << 31
+            corner.id << 8 | corner.side | u32::from(a_is_reference) << 31
         };
-        let mut p = Vec3::zeros();
-        (p[u], p[v], p[i]) = (x, y, seen.sign * (h[i] + 0.5 * gap));
-        Touch { point: reference.x + reference.R * p, gap, feature }
+        place.gap = gap;
+        (0..3).for_each(|k| place.point[k] = base[k] + axes.0[k] * x + axes.1[k] * y + axes.2[k] * gap);
     };
     let near = |c: &&Corner| c.p[2] <= margin;
     out.push(Manifold::empty(normal));
     if let Some(manifold) = out.last_mut() {
         let count = common.list().iter().filter(near).count();
-        let list = common.list().iter().filter(near).map(touch);
+        let list = common.list().iter().filter(near);
         if count <= 4 {
-            list.for_each(|t| manifold.push(t));
+            manifold.touches.iter_mut().zip(list).for_each(|(place, c)| put(c, place));
+            manifold.count = count as u32;
         } else {
             let mut touches = [Touch::default(); MOST];
-            touches.iter_mut().zip(list).for_each(|(place, t)| *place = t);
+            touches.iter_mut().zip(list).for_each(|(place, c)| put(c, place));
             let all = &touches[..count];
             let keep = best_four(all, &normal);
             (0..count).filter(|k| keep.contains(k)).for_each(|k| manifold.push(all[k]));
@@ -187,8 +195,10 @@ pub(super) fn along_face(
     Some(common.list().iter().fold(f64::INFINITY, |least, c| least.min(c.p[2])))
 }
 
-/// The face of the other box that looks towards the reference, |cosine| of the angle between the two, and its edges.
-fn incident_face(seen: &Seen, h: &Vec3, h_inc: &Vec3) -> (Polygon, f64, [f64; 2]) {
+/// The face of the other box that looks towards the reference, into `out`; |cosine| of the angle between the two, and its
+/// edges.
+#[inline(always)]
+fn incident_face(seen: &Seen, h: &Vec3, h_inc: &Vec3, out: &mut Polygon) -> (f64, [f64; 2]) {
     let Seen { C, d, i, sign } = seen;
     let (i, sign) = (*i, *sign);
     let (u, v) = ((i + 1) % 3, (i + 2) % 3);
@@ -200,8 +210,8 @@ fn incident_face(seen: &Seen, h: &Vec3, h_inc: &Vec3) -> (Polygon, f64, [f64; 2]
     let column = |j: usize, f: f64| [f * C[(u, j)], f * C[(v, j)], f * sign * C[(i, j)]];
     let (c, p, q) = (column(j, towards * h_inc[j]), column(k, h_inc[k]), column(l, h_inc[l]));
     let center = [d[u] + c[0], d[v] + c[1], (sign * d[i] - h[i]) + c[2]];
-    let bit = |f: f64, axis: usize| u16::from(f * h_inc[axis] > 0.0) << axis;
-    let mut out = Polygon { count: 4, ..Polygon::default() };
+    let bit = |f: f64, axis: usize| u32::from(f * h_inc[axis] > 0.0) << axis;
+    out.count = 4;
     for (n, (f, g)) in [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].into_iter().enumerate() {
         out.corners[n] = Corner {
             p: std::array::from_fn(|m| center[m] + f * p[m] + g * q[m]),
@@ -209,7 +219,7 @@ fn incident_face(seen: &Seen, h: &Vec3, h_inc: &Vec3) -> (Polygon, f64, [f64; 2]
             side: 0,
         };
     }
-    (out, row[j], [2.0 * h_inc[k], 2.0 * h_inc[l]])
+    (row[j], [2.0 * h_inc[k], 2.0 * h_inc[l]])
 }
 
 #[cfg(test)]
@@ -250,7 +260,8 @@ mod tests {
                 continue;
             }
             let mut out = Vec::new();
-            let flat = along_face(&pair, A, B, along, found.normal, found.s, margin, &mut out);
+            let mut polygons = [Polygon::default(); 2];
+            let flat = along_face(&pair, A, B, along, found.normal, found.s, margin, &mut polygons, &mut out);
             let (Some(_), Some(flat)) = (flat, out.pop()) else { continue };
             let general = general(A, B, &found.normal, found.s, margin);
             let (mut one, mut other) = (flat.points().to_vec(), general.points().to_vec());

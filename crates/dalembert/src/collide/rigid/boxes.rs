@@ -4,6 +4,8 @@
 //! or across an edge of each (nine). For boxes apart the largest s over these directions decides whether they are, and
 //! is their distance unless a corner or an edge is nearest to a corner.
 
+use wide::f64x4;
+
 use super::geometry::Frame;
 use crate::math::{Mat3, Vec3};
 
@@ -28,6 +30,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
+    #[inline(always)]
     pub(super) fn new(a: &Frame, b: &Frame) -> Self {
         let d = a.x - b.x;
         Self { C: a.R.tr_mul(&b.R), d_A: a.R.tr_mul(&d), d_B: b.R.tr_mul(&d) }
@@ -101,6 +104,7 @@ pub(super) struct Separated {
 }
 
 /// The direction with the largest s. Faces win ties, within rounding, over edges, and faces of a over those of b.
+#[inline]
 pub(super) fn separate(
     pair: &Pair,
     (a, h_a): (&Frame, &Vec3),
@@ -154,15 +158,33 @@ impl Pair {
     fn edges(&self, h_a: &Vec3, h_b: &Vec3, bonus: f64, enough: f64, best: &mut Best) {
         const NEXT: [usize; 5] = [0, 1, 2, 0, 1];
         let (C, q) = (&self.C, self.C.abs());
+        // The three edges of b side by side, and a fourth that is never in question.
+        let row = |i: usize| f64x4::new([C[(i, 0)], C[(i, 1)], C[(i, 2)], 0.0]);
+        let rows = [row(0), row(1), row(2)];
+        let (h_m, h_n) = (
+            f64x4::new([h_b.y, h_b.z, h_b.x, f64::INFINITY]),
+            f64x4::new([h_b.z, h_b.x, h_b.y, f64::INFINITY]),
+        );
         for i in 0..3 {
             let (k, l) = (NEXT[i + 1], NEXT[i + 2]);
+            let d = f64x4::splat(self.d_A[l]) * rows[k] - f64x4::splat(self.d_A[k]) * rows[l];
+            let reach = f64x4::splat(h_a[k]) * rows[l].abs()
+                + f64x4::splat(h_a[l]) * rows[k].abs()
+                + h_m * f64x4::new([q[(i, 2)], q[(i, 0)], q[(i, 1)], 1.0])
+                + h_n * f64x4::new([q[(i, 1)], q[(i, 2)], q[(i, 0)], 1.0]);
+            let overlap = d.abs() - reach;
+            // Overlaps only grow when they are divided by the length, which is at most 1.
+            let worse = overlap.simd_lt(f64x4::splat(0.0)) & overlap.simd_le(f64x4::splat(best.0 + bonus));
+            let parallel = (rows[k] * rows[k] + rows[l] * rows[l]).simd_lt(f64x4::splat(PARALLEL * PARALLEL));
+            if (worse | parallel).all() {
+                continue;
+            }
             for j in 0..3 {
                 let (m, n) = (NEXT[j + 1], NEXT[j + 2]);
                 let d = self.d_A[l] * C[(k, j)] - self.d_A[k] * C[(l, j)];
                 let reach = h_a[k] * q[(l, j)] + h_a[l] * q[(k, j)] + h_b[m] * q[(i, n)] + h_b[n] * q[(i, m)];
                 let overlap = d.abs() - reach;
-                // Overlaps only grow when they are divided by the length, which is at most 1.
-                if overlap < 0.0 && overlap <= best.0 {
+                if overlap < 0.0 && overlap <= best.0 + bonus {
                     continue;
                 }
                 let length = (C[(k, j)] * C[(k, j)] + C[(l, j)] * C[(l, j)]).sqrt();

@@ -1,6 +1,6 @@
 //! Two shapes: the normal, the gap and the points of their contact.
 
-use super::box_face::along_face;
+use super::box_face::{Polygon, along_face};
 use super::boxes::{self, Axis, Pair};
 use super::clip::{Patch, Points, best_four, clip};
 use super::convex::{Convex, Core};
@@ -31,6 +31,7 @@ pub(super) struct Memory {
     parts: Vec<(Vec3, u32, Touch)>,
     group: Vec<Touch>,
     room: Room,
+    polygons: [Polygon; 2],
 }
 
 /// Contacts of `a` at `at_a` with `b` at `at_b` within `margin` \[m\], added to `out` without the numbers of the two.
@@ -79,7 +80,7 @@ fn find(
     out: &mut Vec<Manifold>,
 ) {
     if let (Geometry::Box { half: h }, Geometry::Box { half: k }) = (a, b)
-        && box_box((A, h), (B, k), margin, witness, out)
+        && box_box((A, h), (B, k), margin, witness, &mut memory.polygons, out)
     {
         return;
     }
@@ -176,6 +177,7 @@ fn box_box(
     (B, k): (&Frame, &Vec3),
     margin: f64,
     w: &mut Witness,
+    polygons: &mut [Polygon; 2],
     out: &mut Vec<Manifold>,
 ) -> bool {
     let pair = Pair::new(A, B);
@@ -185,10 +187,12 @@ fn box_box(
         return true;
     }
     let found = boxes::separate(&pair, (A, h), (B, k), margin);
-    *w = Witness::Box(found.axis);
     if !(found.s <= margin) {
+        *w = Witness::Box(found.axis);
         return true;
     }
+    // What touches will most likely touch again: no plane is worth being asked first.
+    *w = Witness::None;
     let slack = 1e-9 * (h.amax() + k.amax());
     let (mut along, mut n, mut off) = ((found.axis, found.sign), found.normal, slack);
     let edges = matches!(found.axis, Axis::Edges(..));
@@ -198,7 +202,7 @@ fn box_box(
     }
     // A pair of points as near as the planes proves that the planes are the best ones.
     let first = out.len();
-    if let Some(least) = along_face(&pair, (A, h), (B, k), along, n, found.s, margin, out) {
+    if let Some(least) = along_face(&pair, (A, h), (B, k), along, n, found.s, margin, polygons, out) {
         if (least - found.s).abs() <= off {
             return true;
         }

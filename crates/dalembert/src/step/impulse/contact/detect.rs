@@ -101,7 +101,7 @@ impl ContactWork {
         self.info.clear();
         self.spins.clear();
         let detector = std::mem::take(&mut self.detector);
-        self.join_islands(touch, detector.manifolds());
+        self.join_islands(touch, detector.manifolds(), &state.contacts);
         self.pile.begin(self.slots());
         self.trees.begin();
         let (mut old, mut place, near) = (0, 0, NEAR * touch.length);
@@ -246,7 +246,7 @@ impl ContactWork {
     }
 
     /// Who meets whom by which law, and which islands that makes; those that are too large to be solved at once are piles.
-    fn join_islands(&mut self, touch: &TouchModel, manifolds: &[Manifold]) {
+    fn join_islands(&mut self, touch: &TouchModel, manifolds: &[Manifold], before: &[ContactPoint]) {
         let mut islands = std::mem::take(&mut self.islands);
         let mut meetings = std::mem::take(&mut self.meetings);
         meetings.clear();
@@ -286,6 +286,18 @@ impl ContactWork {
             islands.weigh(self.top(one), contacts, link, simple, nodes.iter().any(|n| jointed(*n)));
         }
         islands.count();
+        if islands.are_in_doubt() {
+            let mut old = 0;
+            for (manifold, Meeting { nodes, .. }) in manifolds.iter().zip(&meetings) {
+                let key = [manifold.a, manifold.b, manifold.part];
+                old += before[old..].iter().take_while(|c| c.key() < key).count();
+                let same = before[old..].iter().take_while(|c| c.key() == key);
+                if *nodes != [NONE, NONE] {
+                    let one = if nodes[0] == NONE { nodes[1] } else { nodes[0] };
+                    islands.know(self.top(one), same.filter(|c| c.last != Vec3::zeros()).count() as u32);
+                }
+            }
+        }
         (self.islands, self.meetings) = (islands, meetings);
     }
 
@@ -563,17 +575,9 @@ impl ContactWork {
 
     /// Forces into the state, in the order of detection.
     pub(super) fn remember(&self, state: &mut State, h: f64) {
-        state.contacts.clear();
-        if self.contacts.is_empty() && self.dormant.is_empty() {
-            // All belong to piles, which are in the order of detection by themselves.
-            state.contacts.reserve(self.pile.len());
-            self.pile.remember(self.detector.manifolds(), h, |_, c| state.contacts.push(c));
-            return;
-        }
         let count = self.contacts.len() + self.dormant.len() + self.pile.len();
         state.contacts.resize(count, ContactPoint::default());
-        let contacts = &mut state.contacts;
-        self.pile.remember(self.detector.manifolds(), h, |place, c| contacts[place as usize] = c);
+        self.pile.remember(self.detector.manifolds(), h, &mut state.contacts);
         let dormant = self.dormant.iter().map(|(c, i)| (c, i));
         for (c, i) in self.contacts.iter().zip(&self.info).chain(dormant) {
             let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };

@@ -17,6 +17,9 @@
 //! being r × n, s, t and r × s, r × t, n, with r from the centre of a body to c. A visit solves the normal rows of all
 //! points in turn, which needs $K_{NN}$ alone, and then friction of all points in turn by the normal impulses found.
 //!
+//! A manifold of one point has it at c: then x = y = 0, and what turns does not matter. Groups of such manifolds, which heaps
+//! of balls are made of, are visited with a third less to read, by the same numbers.
+//!
 //! Points are midway between two surfaces, so they leave the plane by half the difference of their gaps. The plane goes
 //! through the deepest one: points that carry forces have gaps that are almost zero.
 
@@ -51,20 +54,20 @@ pub(super) struct Group {
     pub(super) first: u32,
     pub(super) count: u32,
     n: V3,
-    s: V3,
-    t: V3,
     /// From the centres of the bodies to the reference point.
     arms: [V3; 2],
     /// (V_n, W_s, W_t) of what the bodies have moved since the step began.
     shift: V3,
+    s: V3,
+    t: V3,
     friction: Lanes,
     /// u_s and u_t if they stick.
     belt: [Lanes; 2],
-    pub(super) restitution: Lanes,
-    /// K_TT: ss, tt, nn, st, sn, tn.
-    across: [Lanes; 6],
     /// Columns of K_TN.
     mixed: [V3; 3],
+    /// K_TT: ss, tt, nn, st, sn, tn.
+    across: [Lanes; 6],
+    pub(super) restitution: Lanes,
 }
 
 /// (V_n, W_s, W_t) or (V_s, V_t, W_n) of two bodies; likewise of what they have moved.
@@ -113,8 +116,16 @@ impl Point {
 }
 
 impl Group {
-    /// Four manifolds and their points, which are added to `points`.
-    pub(super) fn new(four: &[&Patch; 4], bodies: &[Body], given: &[Given], points: &mut Vec<Point>) -> Self {
+    /// Becomes the group of four manifolds, whose points are `points` from the place `first` on. Everything is written
+    /// where it stays: a copy of what has just been written would wait for it.
+    pub(super) fn fill(
+        &mut self,
+        four: &[&Patch; 4],
+        bodies: &[Body],
+        given: &[Given],
+        first: u32,
+        points: &mut [Point],
+    ) {
         let own = |l: usize| &given[four[l].first as usize..(four[l].first + four[l].count) as usize];
         let own = [own(0), own(1), own(2), own(3)];
         let none = Given::default();
@@ -125,39 +136,29 @@ impl Group {
         let [sx, sy, sz, along_s] = rows(four, |p| &p.tangents[0]);
         let [tx, ty, tz, along_t] = rows(four, |p| &p.tangents[1]);
         let [ax, ay, az, restitution] = rows(four, |p| &p.apart);
-        let mut g = Self {
-            a: four.map(|p| p.bodies[0]),
-            b: four.map(|p| p.bodies[1]),
-            first: points.len() as u32,
-            count: four.iter().fold(0, |most, p| most.max(p.count)),
-            n: [nx, ny, nz],
-            s: [sx, sy, sz],
-            t: [tx, ty, tz],
-            arms: [arm, add(&arm, &[ax, ay, az])],
-            friction,
-            belt: [along_s, along_t],
-            restitution,
-            ..Self::default()
-        };
-        let upright = g.respond(&Four::load(bodies, &g.a), &Four::load(bodies, &g.b));
-        for k in 0..g.count as usize {
+        self.a = four.map(|p| p.bodies[0]);
+        self.b = four.map(|p| p.bodies[1]);
+        (self.first, self.count) = (first, points.len() as u32);
+        (self.n, self.s, self.t) = ([nx, ny, nz], [sx, sy, sz], [tx, ty, tz]);
+        self.arms = [arm, add(&arm, &[ax, ay, az])];
+        self.shift = [all(0.0); 3];
+        self.friction = friction;
+        self.belt = [along_s, along_t];
+        self.restitution = restitution;
+        let upright = self.respond(&Four::load(bodies, &self.a), &Four::load(bodies, &self.b));
+        for (k, point) in points.iter_mut().enumerate() {
             let is = |l: usize| f64::from(u8::from(k < own[l].len()));
             let there = Lanes::new([is(0), is(1), is(2), is(3)]);
             let at = |l: usize| own[l].get(k).unwrap_or(&none);
             let at = [at(0), at(1), at(2), at(3)];
             let [x, y, z, gap] = rows(&at, |c| &c.arm);
             let (from, p) = (sub(&[x, y, z], &arm), three(rows(&at, |c| &c.p)));
-            let mut point = Point {
-                x: dot(&g.s, &from) * there,
-                y: dot(&g.t, &from) * there,
-                gap,
-                p: [dot(&g.n, &p).fast_max(all(0.0)), dot(&g.s, &p), dot(&g.t, &p)],
-                ..Point::default()
-            };
-            g.respond_point(&upright, there, &mut point);
-            points.push(point);
+            (point.x, point.y) = (dot(&self.s, &from) * there, dot(&self.t, &from) * there);
+            point.gap = gap;
+            point.p = [dot(&self.n, &p).fast_max(all(0.0)), dot(&self.s, &p), dot(&self.t, &p)];
+            point.sum = [all(0.0); 3];
+            self.respond_point(&upright, there, point);
         }
-        g
     }
 
     /// Its own places among the points.
@@ -174,6 +175,7 @@ impl Group {
         let mut K_NN = [[zero; 3]; 3];
         K_NN[0][0] = mass;
         self.across = [mass, mass, zero, zero, zero, zero];
+        self.mixed = [[zero; 3]; 3];
         for (body, arm) in [(a, &self.arms[0]), (b, &self.arms[1])] {
             let up = [cross(arm, &self.n), self.s, self.t];
             let flat = [cross(arm, &self.s), cross(arm, &self.t), self.n];
@@ -219,6 +221,25 @@ impl Group {
         self.give_world(a, b, &P, &L);
     }
 
+    /// An impulse at the reference point.
+    #[inline(always)]
+    fn give_push(&self, a: &mut Four, b: &mut Four, P: &V3) {
+        a.push(P, &cross(&self.arms[0], P));
+        let back = [-P[0], -P[1], -P[2]];
+        b.push(&back, &cross(&self.arms[1], &back));
+    }
+
+    /// (V_s, V_t, W_n) after changes of (P_s, P_t, L_n).
+    #[inline(always)]
+    fn answer_across(&self, T: &V3, d_s: Lanes, d_t: Lanes, d_n: Lanes) -> V3 {
+        let [ss, tt, nn, st, sn, tn] = self.across;
+        [
+            sn.mul_add(d_n, st.mul_add(d_t, ss.mul_add(d_s, T[0]))),
+            tn.mul_add(d_n, tt.mul_add(d_t, st.mul_add(d_s, T[1]))),
+            nn.mul_add(d_n, tn.mul_add(d_t, sn.mul_add(d_s, T[2]))),
+        ]
+    }
+
     #[inline(always)]
     fn give_world(&self, a: &mut Four, b: &mut Four, P: &V3, L: &V3) {
         a.push(P, &add(L, &cross(&self.arms[0], P)));
@@ -234,7 +255,7 @@ impl Group {
 
     /// The impulses as they are, on both bodies.
     #[inline(always)]
-    pub(super) fn warm(&self, points: &[Point], a: &mut Four, b: &mut Four) {
+    fn warm(&self, points: &[Point], [a, b]: &mut [Four; 2]) {
         let mut up = [all(0.0); 3];
         let mut flat = up;
         for c in points {
@@ -247,104 +268,8 @@ impl Group {
 
     /// Bodies have moved and turned so far since the step began.
     #[inline(always)]
-    pub(super) fn follow(&mut self, a: &[V3; 2], b: &[V3; 2]) {
+    fn follow(&mut self, a: &[V3; 2], b: &[V3; 2]) {
         self.shift = Seen::new(self, (&a[0], &a[1]), (&b[0], &b[1])).normal(self);
-    }
-
-    /// The normal rows alone: what is apart may close, what overlaps is parted by a damped spring.
-    #[inline(always)]
-    pub(super) fn push(&self, points: &mut [Point], a: &mut Four, b: &mut Four, ask: &Ask) {
-        let mut N = Seen::rates(self, a, b).normal(self);
-        let (zero, one) = (all(0.0), all(1.0));
-        let mut given = [zero; 3];
-        for c in points {
-            let gap = c.gap + c.along(&self.shift);
-            let apart = gap.simd_gt(zero);
-            let overlap = (-gap - all(ask.slop)).fast_max(zero);
-            let push = (overlap * all(ask.rate)).fast_min(all(ask.push_speed));
-            let target = apart.select(-(gap * all(ask.inv_step)), push);
-            let mends = apart.select(one, all(ask.mends)) * c.inv_normal;
-            let keeps = apart.select(one, all(1.0 - ask.forgets));
-            let p = (keeps * c.p[0] - (c.along(&N) - target) * mends).fast_max(zero);
-            let d = p - c.p[0];
-            c.p[0] = p;
-            N = plus(&N, d, &c.answer);
-            c.gather(&mut given, d);
-        }
-        let (n, s, t) = (&self.n, &self.s, &self.t);
-        let P = [given[0] * n[0], given[0] * n[1], given[0] * n[2]];
-        let L: V3 = std::array::from_fn(|i| given[2].mul_add(t[i], given[1] * s[i]));
-        self.give_world(a, b, &P, &L);
-    }
-
-    /// All rows as they should be, friction included. Impulses are added up with the factor `share`; `most` becomes the
-    /// largest change of a relative velocity if `MEASURE`.
-    #[inline(always)]
-    pub(super) fn relax<const MEASURE: bool>(
-        &self,
-        points: &mut [Point],
-        (a, b): (&mut Four, &mut Four),
-        ask: &Ask,
-        share: Lanes,
-        most: &mut Lanes,
-    ) {
-        let rates = Seen::rates(self, a, b);
-        let mut N = rates.normal(self);
-        let zero = all(0.0);
-        // Points that are not there have an answer of zero, and change by zero.
-        let over = |d: Lanes, inv: Lanes| d / inv.fast_max(all(f64::MIN_POSITIVE));
-        let mut up = [zero; 3];
-        for c in points.iter_mut() {
-            let gap = c.gap + c.along(&self.shift);
-            let target = -(gap.fast_max(zero) * all(ask.inv_step));
-            let p = (c.p[0] - (c.along(&N) - target) * c.inv_normal).fast_max(zero);
-            let d = p - c.p[0];
-            c.p[0] = p;
-            N = plus(&N, d, &c.answer);
-            c.gather(&mut up, d);
-            if MEASURE {
-                *most = over(d.abs(), c.inv_normal).fast_max(*most);
-            }
-        }
-        let mut T = rates.tangential(self);
-        for (k, column) in self.mixed.iter().enumerate() {
-            T = plus(&T, up[k], column);
-        }
-        let [ss, tt, nn, st, sn, tn] = self.across;
-        let mut flat = [zero; 3];
-        for c in points {
-            let u_s = c.y.mul_neg_add(T[2], T[0]) - self.belt[0];
-            let u_t = c.x.mul_add(T[2], T[1]) - self.belt[1];
-            let p_s = u_s.mul_neg_add(c.inv_across, c.p[1]);
-            let p_t = u_t.mul_neg_add(c.inv_across, c.p[2]);
-            let size = p_s.mul_add(p_s, p_t * p_t);
-            let bound = self.friction * c.p[0];
-            let within = bound * bound;
-            let pressed = bound.simd_gt(zero);
-            // Most points stick, or do not press at all: root and quotient are for the others, and nobody waits for them.
-            let new = if (size.simd_le(within) | bound.simd_le(zero)).all() {
-                [p_s & pressed, p_t & pressed]
-            } else {
-                // 1 inside the disc, its radius over the distance outside.
-                let reach = size.fast_max(within).fast_max(all(f64::MIN_POSITIVE));
-                let part = bound / reach.sqrt();
-                [p_s * part, p_t * part]
-            };
-            let (d_s, d_t) = (new[0] - c.p[1], new[1] - c.p[2]);
-            (c.p[1], c.p[2]) = (new[0], new[1]);
-            c.sum = plus(&c.sum, share, &c.p);
-            if MEASURE {
-                *most = over(d_s.abs() + d_t.abs(), c.inv_across).fast_max(*most);
-            }
-            let d_n = c.x.mul_add(d_t, -(c.y * d_s));
-            T = [
-                sn.mul_add(d_n, st.mul_add(d_t, ss.mul_add(d_s, T[0]))),
-                tn.mul_add(d_n, tt.mul_add(d_t, st.mul_add(d_s, T[1]))),
-                nn.mul_add(d_n, tn.mul_add(d_t, sn.mul_add(d_s, T[2]))),
-            ];
-            flat = [flat[0] + d_s, flat[1] + d_t, flat[2] + d_n];
-        }
-        self.give(a, b, &up, &flat);
     }
 
     /// Normal rates of its points into `before`; the square of the fastest relative velocity into `most`.
@@ -381,6 +306,244 @@ impl Group {
             c.gather(&mut up, p);
         }
         self.give(a, b, &up, &[none; 3]);
+    }
+}
+
+/// What is done to groups that share no body. A point waits for the one before it, and the processor with it: M groups are
+/// visited point by point in turn, so that one works while the other waits. The numbers are those of one after the other.
+pub(super) trait Visit: Sync {
+    /// Visits M groups with their points and bodies; returns what it measures.
+    fn visit<const M: usize>(
+        &self,
+        bodies: &[Body],
+        groups: &mut [Group; M],
+        points: &mut [Point],
+        four: &mut [[Four; 2]; M],
+    ) -> Lanes;
+}
+
+/// Calls `f` for point k of each group, for all k.
+#[inline(always)]
+fn in_turn<const M: usize>(
+    groups: &[Group; M],
+    points: &mut [Point],
+    mut f: impl FnMut(usize, &Group, &mut Point),
+) {
+    let most = groups.iter().fold(0, |most, g| most.max(g.count));
+    for k in 0..most {
+        for (m, g) in groups.iter().enumerate() {
+            if k < g.count {
+                f(m, g, &mut points[(g.first - groups[0].first + k) as usize]);
+            }
+        }
+    }
+}
+
+/// The impulses of the part before, once more.
+pub(super) struct Warm;
+
+impl Visit for Warm {
+    #[inline(always)]
+    fn visit<const M: usize>(
+        &self,
+        _: &[Body],
+        groups: &mut [Group; M],
+        points: &mut [Point],
+        four: &mut [[Four; 2]; M],
+    ) -> Lanes {
+        let first = groups[0].first as usize;
+        for (g, four) in groups.iter().zip(four) {
+            let own = g.own();
+            g.warm(&points[own.start - first..own.end - first], four);
+        }
+        all(0.0)
+    }
+}
+
+/// The normal rows alone: what is apart may close, what overlaps is parted by a damped spring.
+pub(super) struct Push<'a>(pub(super) &'a Ask);
+
+impl Push<'_> {
+    /// The normal row of a point with this gap and normal rate; returns how its impulse changes.
+    #[inline(always)]
+    fn normal(&self, c: &mut Point, gap: Lanes, rate: Lanes) -> Lanes {
+        let (ask, zero, one) = (self.0, all(0.0), all(1.0));
+        let apart = gap.simd_gt(zero);
+        let overlap = (-gap - all(ask.slop)).fast_max(zero);
+        let push = (overlap * all(ask.rate)).fast_min(all(ask.push_speed));
+        let target = apart.select(-(gap * all(ask.inv_step)), push);
+        let mends = apart.select(one, all(ask.mends)) * c.inv_normal;
+        let keeps = apart.select(one, all(1.0 - ask.forgets));
+        let p = (keeps * c.p[0] - (rate - target) * mends).fast_max(zero);
+        let d = p - c.p[0];
+        c.p[0] = p;
+        d
+    }
+}
+
+impl Visit for Push<'_> {
+    #[inline(always)]
+    fn visit<const M: usize>(
+        &self,
+        _: &[Body],
+        groups: &mut [Group; M],
+        points: &mut [Point],
+        four: &mut [[Four; 2]; M],
+    ) -> Lanes {
+        let zero = all(0.0);
+        if groups.iter().all(|g| g.count == 1) {
+            for (m, (g, [a, b])) in groups.iter().zip(four).enumerate() {
+                let c = &mut points[m];
+                let V = Seen::rates(g, a, b).V;
+                let d = self.normal(c, c.gap + g.shift[0], dot(&g.n, &V));
+                g.give_push(a, b, &[d * g.n[0], d * g.n[1], d * g.n[2]]);
+            }
+            return zero;
+        }
+        let mut N = [[zero; 3]; M];
+        for ((N, g), [a, b]) in N.iter_mut().zip(groups.iter()).zip(four.iter()) {
+            *N = Seen::rates(g, a, b).normal(g);
+        }
+        let mut given = [[zero; 3]; M];
+        in_turn(groups, points, |m, g, c| {
+            let d = self.normal(c, c.gap + c.along(&g.shift), c.along(&N[m]));
+            N[m] = plus(&N[m], d, &c.answer);
+            c.gather(&mut given[m], d);
+        });
+        for ((g, [a, b]), given) in groups.iter().zip(four).zip(&given) {
+            let P = [given[0] * g.n[0], given[0] * g.n[1], given[0] * g.n[2]];
+            let L: V3 = std::array::from_fn(|i| given[2].mul_add(g.t[i], given[1] * g.s[i]));
+            g.give_world(a, b, &P, &L);
+        }
+        zero
+    }
+}
+
+/// All rows as they should be, friction included. Impulses are added up with the factor `share`; if `MEASURE`, bodies have
+/// not moved since the visit before, and what comes back is the largest change of a relative velocity.
+pub(super) struct Relax<'a, const MEASURE: bool> {
+    pub(super) ask: &'a Ask,
+    pub(super) share: Lanes,
+}
+
+/// |d| over a number that is one over an answer. Points that are not there have an answer of zero, and change by zero.
+#[inline(always)]
+fn over(d: Lanes, inv: Lanes) -> Lanes {
+    d / inv.fast_max(all(f64::MIN_POSITIVE))
+}
+
+impl<const MEASURE: bool> Relax<'_, MEASURE> {
+    /// The normal row of a point with this gap and normal rate; returns how its impulse changes.
+    #[inline(always)]
+    fn normal(&self, c: &mut Point, gap: Lanes, rate: Lanes, most: &mut Lanes) -> Lanes {
+        let zero = all(0.0);
+        let target = -(gap.fast_max(zero) * all(self.ask.inv_step));
+        let p = (c.p[0] - (rate - target) * c.inv_normal).fast_max(zero);
+        let d = p - c.p[0];
+        c.p[0] = p;
+        if MEASURE {
+            *most = over(d.abs(), c.inv_normal).fast_max(*most);
+        }
+        d
+    }
+
+    /// Friction of a point with these rates across; returns how its impulse changes.
+    #[inline(always)]
+    fn across(&self, g: &Group, c: &mut Point, [u_s, u_t]: [Lanes; 2], most: &mut Lanes) -> [Lanes; 2] {
+        let zero = all(0.0);
+        let (u_s, u_t) = (u_s - g.belt[0], u_t - g.belt[1]);
+        let p_s = u_s.mul_neg_add(c.inv_across, c.p[1]);
+        let p_t = u_t.mul_neg_add(c.inv_across, c.p[2]);
+        let size = p_s.mul_add(p_s, p_t * p_t);
+        let bound = g.friction * c.p[0];
+        let within = bound * bound;
+        let pressed = bound.simd_gt(zero);
+        // Most points stick, or do not press at all: root and quotient are for the others, and nobody waits for them.
+        let new = if (size.simd_le(within) | bound.simd_le(zero)).all() {
+            [p_s & pressed, p_t & pressed]
+        } else {
+            // 1 inside the disc, its radius over the distance outside.
+            let reach = size.fast_max(within).fast_max(all(f64::MIN_POSITIVE));
+            let part = bound / reach.sqrt();
+            [p_s * part, p_t * part]
+        };
+        let (d_s, d_t) = (new[0] - c.p[1], new[1] - c.p[2]);
+        (c.p[1], c.p[2]) = (new[0], new[1]);
+        c.sum = plus(&c.sum, self.share, &c.p);
+        if MEASURE {
+            *most = over(d_s.abs() + d_t.abs(), c.inv_across).fast_max(*most);
+        }
+        [d_s, d_t]
+    }
+
+    /// Groups of one point each.
+    #[inline(always)]
+    fn single<const M: usize>(
+        &self,
+        groups: &[Group; M],
+        points: &mut [Point],
+        four: &mut [[Four; 2]; M],
+        most: &mut Lanes,
+    ) {
+        for (m, (g, [a, b])) in groups.iter().zip(four).enumerate() {
+            let c = &mut points[m];
+            let V = Seen::rates(g, a, b).V;
+            let d_n = self.normal(c, c.gap + g.shift[0], dot(&g.n, &V), most);
+            let rate = |e: &V3, k: usize| d_n.mul_add(g.mixed[0][k], dot(e, &V));
+            let [d_s, d_t] = self.across(g, c, [rate(&g.s, 0), rate(&g.t, 1)], most);
+            let P = std::array::from_fn(|i| d_t.mul_add(g.t[i], d_s.mul_add(g.s[i], d_n * g.n[i])));
+            g.give_push(a, b, &P);
+        }
+    }
+}
+
+impl<const MEASURE: bool> Visit for Relax<'_, MEASURE> {
+    #[inline(always)]
+    fn visit<const M: usize>(
+        &self,
+        bodies: &[Body],
+        groups: &mut [Group; M],
+        points: &mut [Point],
+        four: &mut [[Four; 2]; M],
+    ) -> Lanes {
+        if !MEASURE {
+            groups.iter_mut().for_each(|g| g.follow(&Four::ways(bodies, &g.a), &Four::ways(bodies, &g.b)));
+        }
+        let zero = all(0.0);
+        let mut most = zero;
+        if groups.iter().all(|g| g.count == 1) {
+            self.single(groups, points, four, &mut most);
+            return most;
+        }
+        let mut N = [[zero; 3]; M];
+        let mut T = N;
+        for (m, g) in groups.iter().enumerate() {
+            let rates = Seen::rates(g, &four[m][0], &four[m][1]);
+            (N[m], T[m]) = (rates.normal(g), rates.tangential(g));
+        }
+        let mut up = [[zero; 3]; M];
+        in_turn(groups, points, |m, g, c| {
+            let d = self.normal(c, c.gap + c.along(&g.shift), c.along(&N[m]), &mut most);
+            N[m] = plus(&N[m], d, &c.answer);
+            c.gather(&mut up[m], d);
+        });
+        for (m, g) in groups.iter().enumerate() {
+            for (k, column) in g.mixed.iter().enumerate() {
+                T[m] = plus(&T[m], up[m][k], column);
+            }
+        }
+        let mut flat = [[zero; 3]; M];
+        in_turn(groups, points, |m, g, c| {
+            let u = [c.y.mul_neg_add(T[m][2], T[m][0]), c.x.mul_add(T[m][2], T[m][1])];
+            let [d_s, d_t] = self.across(g, c, u, &mut most);
+            let d_n = c.x.mul_add(d_t, -(c.y * d_s));
+            T[m] = g.answer_across(&T[m], d_s, d_t, d_n);
+            flat[m] = [flat[m][0] + d_s, flat[m][1] + d_t, flat[m][2] + d_n];
+        });
+        for (m, [a, b]) in four.iter_mut().enumerate() {
+            groups[m].give(a, b, &up[m], &flat[m]);
+        }
+        most
     }
 }
 
@@ -452,25 +615,26 @@ mod tests {
         for _ in 0..200 {
             let (mut bodies, patch, given) = some(&mut random);
             let blank = Patch { bodies: [2; 2], ..Patch::default() };
-            let mut points = Vec::new();
-            let g = Group::new(&[&patch, &blank, &blank, &blank], &bodies, &given, &mut points);
-            let (mut a, mut b) = (Four::load(&bodies, &g.a), Four::load(&bodies, &g.b));
+            let mut points = vec![Point::default(); 3];
+            let mut g = Group::default();
+            g.fill(&[&patch, &blank, &blank, &blank], &bodies, &given, 0, &mut points);
+            let mut four = [Four::load(&bodies, &g.a), Four::load(&bodies, &g.b)];
             let axes = Mat3::from_rows(
                 &[patch.normal, patch.tangents[0], patch.tangents[1]].map(|e| vec3(&e).transpose()),
             );
-            let seen = |a: &Four, b: &Four| {
+            let seen = |[a, b]: &[Four; 2]| {
                 let rates = Seen::rates(&g, a, b);
                 let (N, T) = (rates.normal(&g), rates.tangential(&g));
                 let u = |c: &Point| [c.along(&N), c.y.mul_neg_add(T[2], T[0]), c.x.mul_add(T[2], T[1])];
                 let velocities: Vec<Vec3> = points.iter().map(|c| lane(&u(c))).collect();
                 (N, T, velocities)
             };
-            let (N, T, before) = seen(&a, &b);
+            let (N, T, before) = seen(&four);
             for (u, c) in before.iter().zip(&given) {
                 assert!((u - axes * relative(&bodies, &patch, c)).norm() < 1e-12);
             }
             // What the points press and rub with, all at once.
-            g.warm(&points, &mut a, &mut b);
+            g.warm(&points, &mut four);
             let (mut N_told, mut T_told) = (lane(&N), lane(&T));
             for c in &points {
                 let p = lane(&c.p);
@@ -483,7 +647,7 @@ mod tests {
                 T_told += mixed * up + across * Vec3::new(p[1], p[2], x * p[2] - y * p[1]);
                 N_told += mixed.transpose() * Vec3::new(p[1], p[2], x * p[2] - y * p[1]);
             }
-            let (N, T, after) = seen(&a, &b);
+            let (N, T, after) = seen(&four);
             assert!((lane(&N) - N_told).norm() < 1e-11 * (1.0 + N_told.norm()), "{N:?} {N_told:?}");
             assert!((lane(&T) - T_told).norm() < 1e-11 * (1.0 + T_told.norm()), "{T:?} {T_told:?}");
             // The same impulses given to the bodies one by one.
@@ -501,6 +665,49 @@ mod tests {
             }
             for (u, c) in after.iter().zip(&given) {
                 assert!((u - axes * relative(&bodies, &patch, c)).norm() < 1e-11, "{u:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_groups_at_once_are_the_same_as_one_after_the_other() {
+        let mut random = Random::new(5);
+        let ask = Ask { inv_step: 100.0, rate: 20.0, push_speed: 1.0, slop: 1e-4, mends: 0.9, forgets: 0.1 };
+        for round in 0..100 {
+            let (first, one, mut given) = some(&mut random);
+            let (second, two, more) = some(&mut random);
+            // Manifolds of one point have a way of their own when they are alone.
+            let one = Patch { count: 1 + 2 * (round % 2), ..one };
+            let two = Patch { bodies: [2, 3], first: 3, ..two };
+            given.extend(more);
+            let mut bodies = [&first[..2], &second[..2], &[Body::default()]].concat();
+            bodies.iter_mut().for_each(|b| b.moved = [1e-3, -2e-3, 1e-3, 0.0]);
+            let blank = Patch { bodies: [4; 2], ..Patch::default() };
+            let mut groups = [Group::default(); 2];
+            let mut points = vec![Point::default(); one.count as usize + 3];
+            let (low, high) = points.split_at_mut(one.count as usize);
+            groups[0].fill(&[&one, &blank, &blank, &blank], &bodies, &given, 0, low);
+            groups[1].fill(&[&two, &blank, &blank, &blank], &bodies, &given, one.count, high);
+            let load = |g: &Group| [Four::load(&bodies, &g.a), Four::load(&bodies, &g.b)];
+            let mut four = [load(&groups[0]), load(&groups[1])];
+            let (mut other_groups, mut other_points, mut other_four) = (groups, points.clone(), four);
+            let relax = Relax::<false> { ask: &ask, share: all(1.0) };
+            for _ in 0..3 {
+                Push(&ask).visit(&bodies, &mut groups, &mut points, &mut four);
+                relax.visit(&bodies, &mut groups, &mut points, &mut four);
+                for m in 0..2 {
+                    let at = other_groups[m].first as usize;
+                    let group = std::array::from_mut(&mut other_groups[m]);
+                    let four = std::array::from_mut(&mut other_four[m]);
+                    Push(&ask).visit(&bodies, group, &mut other_points[at..], four);
+                    relax.visit(&bodies, group, &mut other_points[at..], four);
+                }
+            }
+            for (c, d) in points.iter().zip(&other_points) {
+                assert_eq!((lane(&c.p), lane(&c.sum)), (lane(&d.p), lane(&d.sum)), "{round}");
+            }
+            for (a, b) in four.iter().flatten().zip(other_four.iter().flatten()) {
+                assert_eq!((lane(&a.v), lane(&a.w)), (lane(&b.v), lane(&b.w)), "{round}");
             }
         }
     }

@@ -2,11 +2,16 @@
 
 /// Islands with more contacts than this may be piles.
 const MANY: u32 = 300;
+/// So may those with more than this while most of their contacts are new: where nobody knows yet which of them stick, slip
+/// and part, Newton's method takes a hundred factorisations instead of a few.
+const SOME: u32 = 100;
 
 /// What is known of an island before it is solved.
 #[derive(Debug, Clone, Copy)]
 struct Weight {
     contacts: u32,
+    /// Those that pressed in the step before, if somebody asked.
+    known: u32,
     bodies: u32,
     /// Manifolds between two bodies that move.
     links: u32,
@@ -14,6 +19,19 @@ struct Weight {
     simple: bool,
     /// Some of its bodies are held by joints.
     jointed: bool,
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self { contacts: 0, known: 0, bodies: 0, links: 0, simple: true, jointed: false }
+    }
+}
+
+impl Weight {
+    /// More links than a chain has, by a fifth of its bodies.
+    fn has_loops(&self) -> bool {
+        5 * self.links > 6 * self.bodies
+    }
 }
 
 /// Contacts grouped by island, and the trees that find them.
@@ -45,7 +63,7 @@ impl Islands {
         self.up.clear();
         self.up.extend(0..n as u32);
         self.weight.clear();
-        self.weight.resize(n, Weight { contacts: 0, bodies: 0, links: 0, simple: true, jointed: false });
+        self.weight.resize(n, Weight::default());
     }
 
     /// Two bodies belong together.
@@ -75,18 +93,30 @@ impl Islands {
         self.jointed = jointed.map(|w| w.contacts).sum();
     }
 
+    /// True if it depends on what is known of them whether some islands are piles.
+    pub(super) fn are_in_doubt(&self) -> bool {
+        self.weight
+            .iter()
+            .any(|w| w.simple && !w.jointed && w.contacts > SOME && w.contacts <= MANY && w.has_loops())
+    }
+
+    /// So many more contacts of the island of a body pressed in the step before.
+    pub(super) fn know(&mut self, body: u32, contacts: u32) {
+        self.weight[root(&mut self.up, body) as usize].known += contacts;
+    }
+
     /// The body that stands for the island of a body.
     pub(super) fn root(&mut self, body: u32) -> u32 {
         root(&mut self.up, body)
     }
 
-    /// True for a body in an island that is too large to be solved at once: many contacts, and so many links that they
-    /// close many loops. Towers, chains and arches have few; the direct solver is fast on them at any length. Where trees of
-    /// joints are among them it is the number of contacts of all such islands that counts.
+    /// True for a body in an island that is too large to be solved at once: many contacts, or not so few that are mostly
+    /// new, and so many links that they close many loops. Towers, chains and arches have few; the direct solver is fast on
+    /// them at any length. Where trees of joints are among them it is the number of contacts of all such islands that counts.
     pub(super) fn is_pile(&mut self, body: u32) -> bool {
         let w = self.weight[root(&mut self.up, body) as usize];
-        let many =
-            if w.jointed { self.jointed > MANY } else { w.contacts > MANY && 5 * w.links > 6 * w.bodies };
+        let new = w.contacts > SOME && 2 * w.known < w.contacts;
+        let many = if w.jointed { self.jointed > MANY } else { (w.contacts > MANY || new) && w.has_loops() };
         w.simple && many
     }
 

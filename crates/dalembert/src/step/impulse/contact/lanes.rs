@@ -3,7 +3,8 @@
 //! Manifolds are coloured: none of one colour shares a body that moves with another (greedily, the first colour free for
 //! both bodies). Those of one colour do not depend on each other, so four of them are visited together, one per lane,
 //! and the result is that of visiting them in turn. Lanes without a manifold, and points that a manifold lacks, have a
-//! response of zero: nothing comes of them. What a visit does is in `faces`.
+//! response of zero: nothing comes of them. Two such groups of one colour are visited point by point in turn: points of one
+//! manifold wait for each other, and the other group uses the time. What a visit does is in `faces`.
 //!
 //! Several threads share the groups of a large colour. Bodies are read by all and written by none while they work: each
 //! group leaves the velocities of its eight bodies behind, which are put in their places once the colour is done. A visit
@@ -11,7 +12,7 @@
 
 pub(super) use wide::f64x4 as Lanes;
 
-use super::faces::{Group, Point};
+use super::faces::{Group, Point, Push, Relax, Visit, Warm};
 
 /// Colours beyond which manifolds are visited one by one.
 const COLOURS: usize = 64;
@@ -104,7 +105,7 @@ pub(super) fn three([x, y, z, _]: [Lanes; 4]) -> V3 {
 }
 
 /// Four bodies.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Four {
     pub(super) v: V3,
     pub(super) w: V3,
@@ -129,7 +130,7 @@ impl Four {
 
     /// What four bodies have moved and turned.
     #[inline(always)]
-    fn ways(bodies: &[Body], which: &[u32; 4]) -> [V3; 2] {
+    pub(super) fn ways(bodies: &[Body], which: &[u32; 4]) -> [V3; 2] {
         let b = &Self::find(bodies, which);
         [three(rows(b, |b| &b.moved)), three(rows(b, |b| &b.turned))]
     }
@@ -233,17 +234,96 @@ impl After {
     }
 }
 
-/// Visits the groups of one colour, on several threads if they are many; returns the largest of what the visits return.
-fn share<V>(
+/// Where visits find bodies, and where they leave them.
+trait Place {
+    fn bodies(&self) -> &[Body];
+    /// The bodies of group k of those that are visited.
+    fn leave(&mut self, k: usize, g: &Group, four: &[Four; 2]);
+}
+
+/// Bodies that nobody else reads meanwhile.
+struct Own<'a>(&'a mut [Body]);
+
+impl Place for Own<'_> {
+    #[inline(always)]
+    fn bodies(&self) -> &[Body] {
+        self.0
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, _: usize, g: &Group, [a, b]: &[Four; 2]) {
+        a.store(self.0, &g.a);
+        b.store(self.0, &g.b);
+    }
+}
+
+/// Bodies that others read as well, and what becomes of them.
+struct Shared<'a>(&'a [Body], &'a mut [After]);
+
+impl Place for Shared<'_> {
+    #[inline(always)]
+    fn bodies(&self) -> &[Body] {
+        self.0
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, k: usize, _: &Group, [a, b]: &[Four; 2]) {
+        self.1[k] = After([a.rows(), b.rows()]);
+    }
+}
+
+/// Visits M groups with their points, k being the number of the first.
+#[inline(always)]
+fn visit_some<const M: usize>(
+    k: usize,
+    groups: &mut [Group; M],
+    points: &mut [Point],
+    place: &mut impl Place,
+    visit: &impl Visit,
+) -> Lanes {
+    let mut four = [[Four::default(); 2]; M];
+    for (four, g) in four.iter_mut().zip(groups.iter()) {
+        four[0] = Four::load(place.bodies(), &g.a);
+        four[1] = Four::load(place.bodies(), &g.b);
+    }
+    let most = visit.visit(place.bodies(), groups, points, &mut four);
+    for (m, (four, g)) in four.iter().zip(groups.iter()).enumerate() {
+        place.leave(k + m, g, four);
+    }
+    most
+}
+
+/// Visits groups of one colour, whose points are `points`, two at a time; returns the largest of what the visits return.
+#[inline(always)]
+fn visit_groups(
+    groups: &mut [Group],
+    points: &mut [Point],
+    mut place: impl Place,
+    visit: &impl Visit,
+) -> Lanes {
+    let mut most = all(0.0);
+    let first = groups.first().map_or(0, |g| g.first);
+    let even = groups.len() / 2 * 2;
+    let (pairs, last) = groups.as_chunks_mut::<2>();
+    for (k, pair) in pairs.iter_mut().enumerate() {
+        let points = &mut points[(pair[0].first - first) as usize..];
+        most = visit_some(2 * k, pair, points, &mut place, visit).fast_max(most);
+    }
+    for one in last.as_chunks_mut::<1>().0 {
+        let points = &mut points[(one[0].first - first) as usize..];
+        most = visit_some(even, one, points, &mut place, visit).fast_max(most);
+    }
+    most
+}
+
+/// The same on several threads if the groups are many: bodies go into `after`.
+fn share<V: Visit>(
     groups: &mut [Group],
     points: &mut [Point],
     after: &mut [After],
     bodies: &[Body],
     visit: &V,
-) -> Lanes
-where
-    V: Fn(&[Body], &mut Group, &mut [Point], &mut Four, &mut Four) -> Lanes + Sync,
-{
+) -> Lanes {
     if groups.len() >= 2 * PIECE {
         let middle = groups.len() / 2;
         let (low, high) = groups.split_at_mut(middle);
@@ -255,16 +335,7 @@ where
         );
         return a.fast_max(b);
     }
-    let mut most = all(0.0);
-    let first = groups.first().map_or(0, |g| g.first as usize);
-    for (g, after) in groups.iter_mut().zip(after) {
-        let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-        let own = g.own();
-        let points = &mut points[own.start - first..own.end - first];
-        most = visit(bodies, g, points, &mut a, &mut b).fast_max(most);
-        *after = After([a.rows(), b.rows()]);
-    }
-    most
+    visit_groups(groups, points, Shared(bodies, after), visit)
 }
 
 /// Buffers of the sweeps.
@@ -283,6 +354,8 @@ pub(super) struct Sweeper {
     /// Manifolds by colour and number of points.
     order: Vec<u32>,
     start: Vec<u32>,
+    /// Where each group begins in that order and among the points, and where the last one ends.
+    places: Vec<(u32, u32)>,
 }
 
 impl Sweeper {
@@ -290,23 +363,15 @@ impl Sweeper {
     pub(super) fn load(&mut self, bodies: &[Body], patches: &[Patch], given: &[Given]) {
         let world = bodies.len() as u32 - 1;
         self.paint(world, patches);
-        self.groups.clear();
-        self.points.clear();
-        let mut at = 0;
-        self.colours.clear();
-        let mut last = None;
-        while at < self.order.len() {
-            let colour = Some(self.colour[self.order[at] as usize]);
-            // Beyond the colours each stands by itself.
-            if colour != last || colour == Some(COLOURS as u8) {
-                self.colours.push(self.groups.len() as u32);
-                last = colour;
-            }
-            let end = at + self.lanes_of(at);
-            self.group(at..end, bodies, patches, given);
-            at = end;
+        self.divide(patches);
+        let Self { groups, points, order, places, .. } = self;
+        let blank = Patch { bodies: [world; 2], ..Patch::default() };
+        for (g, place) in groups.iter_mut().zip(places.windows(2)) {
+            let lanes = &order[place[0].0 as usize..place[1].0 as usize];
+            let of = |l: usize| lanes.get(l).map_or(&blank, |k| &patches[*k as usize]);
+            let own = &mut points[place[0].1 as usize..place[1].1 as usize];
+            g.fill(&[of(0), of(1), of(2), of(3)], bodies, given, place[0].1, own);
         }
-        self.colours.push(self.groups.len() as u32);
         self.after.clear();
         let widest = self.colours.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
         if rayon::current_num_threads() > 1 && widest >= 2 * PIECE {
@@ -314,6 +379,29 @@ impl Sweeper {
         }
         self.before.clear();
         self.before.resize(self.points.len(), Lanes::default());
+    }
+
+    /// Which manifolds go together, and room for them and their points.
+    fn divide(&mut self, patches: &[Patch]) {
+        self.colours.clear();
+        self.places.clear();
+        let (mut at, mut points, mut last) = (0, 0, None);
+        while at < self.order.len() {
+            let colour = Some(self.colour[self.order[at] as usize]);
+            // Beyond the colours each stands by itself.
+            if colour != last || colour == Some(COLOURS as u8) {
+                self.colours.push(self.places.len() as u32);
+                last = colour;
+            }
+            self.places.push((at as u32, points));
+            let lanes = &self.order[at..at + self.lanes_of(at)];
+            points += lanes.iter().fold(0, |most, k| most.max(patches[*k as usize].count));
+            at += lanes.len();
+        }
+        self.colours.push(self.places.len() as u32);
+        self.groups.resize(self.places.len(), Group::default());
+        self.points.resize(points as usize, Point::default());
+        self.places.push((at as u32, points));
     }
 
     /// How many manifolds go together from one place of the order on.
@@ -358,77 +446,39 @@ impl Sweeper {
         }
     }
 
-    fn group(&mut self, range: std::ops::Range<usize>, bodies: &[Body], patches: &[Patch], given: &[Given]) {
-        let world = bodies.len() as u32 - 1;
-        let lanes = &self.order[range];
-        let blank = Patch { bodies: [world; 2], ..Patch::default() };
-        let of = |l: usize| lanes.get(l).map_or(&blank, |k| &patches[*k as usize]);
-        self.groups.push(Group::new(&[of(0), of(1), of(2), of(3)], bodies, given, &mut self.points));
-    }
-
     /// Visits all groups, colour by colour; returns the largest of what the visits return.
     #[inline(always)]
-    fn visit<V>(&mut self, bodies: &mut [Body], visit: V) -> Lanes
-    where
-        V: Fn(&[Body], &mut Group, &mut [Point], &mut Four, &mut Four) -> Lanes + Sync,
-    {
+    fn visit(&mut self, bodies: &mut [Body], visit: &impl Visit) -> Lanes {
         let mut most = all(0.0);
-        let mut in_turn = |groups: &mut [Group], points: &mut [Point], bodies: &mut [Body]| {
-            for g in groups {
-                let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-                let own = g.own();
-                most = visit(bodies, g, &mut points[own], &mut a, &mut b).fast_max(most);
-                a.store(bodies, &g.a);
-                b.store(bodies, &g.b);
-            }
-        };
         let Self { groups, points, after, .. } = self;
-        if after.is_empty() {
-            in_turn(groups, points, bodies);
-            return most;
-        }
-        let mut shared = all(0.0);
         for colour in self.colours.windows(2) {
             let groups = &mut groups[colour[0] as usize..colour[1] as usize];
-            if groups.len() < 2 * PIECE {
-                in_turn(groups, points, bodies);
+            let own = groups[0].own().start..groups[groups.len() - 1].own().end;
+            if after.is_empty() || groups.len() < 2 * PIECE {
+                most = visit_groups(groups, &mut points[own], Own(bodies), visit).fast_max(most);
                 continue;
             }
-            let own = groups[0].own().start..groups[groups.len() - 1].own().end;
-            shared = share(groups, &mut points[own], after, bodies, &visit).fast_max(shared);
+            most = share(groups, &mut points[own], after, bodies, visit).fast_max(most);
             after.iter().zip(groups).for_each(|(after, g)| after.store(bodies, g));
         }
-        most.fast_max(shared)
+        most
     }
 
     /// The impulses of the step before, on all bodies.
     pub(super) fn warm(&mut self, bodies: &mut [Body]) {
-        self.visit(bodies, |_, g, points, a, b| {
-            g.warm(points, a, b);
-            all(0.0)
-        });
+        self.visit(bodies, &Warm);
     }
 
     /// One visit of all normal rows, soft and with the speed that parts what overlaps.
     pub(super) fn push_apart(&mut self, bodies: &mut [Body], ask: &Ask) {
-        self.visit(bodies, |_, g, points, a, b| {
-            g.push(points, a, b, ask);
-            all(0.0)
-        });
+        self.visit(bodies, &Push(ask));
     }
 
     /// One visit of all points as they should be, friction included, after the bodies have moved; or once more before they
     /// move again, if `MEASURE`, which returns the largest change of a relative velocity. Impulses are added up if `sum`.
     pub(super) fn relax<const MEASURE: bool>(&mut self, bodies: &mut [Body], ask: &Ask, sum: bool) -> f64 {
         let share = all(if sum { 1.0 } else { 0.0 });
-        most_of(self.visit(bodies, |bodies, g, points, a, b| {
-            if !MEASURE {
-                g.follow(&Four::ways(bodies, &g.a), &Four::ways(bodies, &g.b));
-            }
-            let mut most = all(0.0);
-            g.relax::<MEASURE>(points, (a, b), ask, share, &mut most);
-            most
-        }))
+        most_of(self.visit(bodies, &Relax::<MEASURE> { ask, share }))
     }
 
     /// The fastest relative velocity \[m/s\] as bodies move now, which counts as the one before the step.
@@ -456,23 +506,21 @@ impl Sweeper {
 
     /// Impulses back to where they came from.
     pub(super) fn unload(&self, patches: &[Patch], given: &mut [Given]) {
-        let mut at = 0;
-        for g in &self.groups {
-            let end = at + self.lanes_of(at);
+        for (g, place) in self.groups.iter().zip(self.places.windows(2)) {
+            let lanes = &self.order[place[0].0 as usize..place[1].0 as usize];
             for (k, c) in self.points[g.own()].iter().enumerate() {
                 let world = |p: &V3| {
                     let [x, y, z] = g.in_world(p);
                     Lanes::transpose([x, y, z, all(0.0)]).map(Lanes::to_array)
                 };
                 let (p, sum) = (world(&c.p), world(&c.sum));
-                for (l, patch) in self.order[at..end].iter().map(|i| &patches[*i as usize]).enumerate() {
+                for (l, patch) in lanes.iter().map(|i| &patches[*i as usize]).enumerate() {
                     if k < patch.count as usize {
                         let to = &mut given[patch.first as usize + k];
                         (to.p, to.sum) = (p[l], sum[l]);
                     }
                 }
             }
-            at = end;
         }
     }
 }

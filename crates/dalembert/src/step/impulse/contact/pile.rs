@@ -156,27 +156,20 @@ impl Pile {
         self.given.iter().fold(f64::INFINITY, |least, c| least.min(c.gap()))
     }
 
-    /// Its contacts with their forces after steps of h seconds, each with its place in the order of detection; `manifolds`
+    /// Its contacts with their forces after steps of h seconds, each to its place in the order of detection; `manifolds`
     /// are those that it was made of.
-    pub(super) fn remember(&self, manifolds: &[Manifold], h: f64, mut keep: impl FnMut(u32, ContactPoint)) {
+    pub(super) fn remember(&self, manifolds: &[Manifold], h: f64, contacts: &mut [ContactPoint]) {
         let (whole, part) = (1.0 / h, f64::from(PARTS) / h);
         for (patch, (manifold, place)) in self.patches.iter().zip(&self.sources) {
             let m = &manifolds[*manifold as usize];
             let own = &self.given[patch.first as usize..(patch.first + patch.count) as usize];
-            for ((t, c), place) in m.points().iter().zip(own).zip(*place..) {
-                let point = ContactPoint {
-                    a: m.a,
-                    b: m.b,
-                    part: m.part,
-                    feature: t.feature,
-                    point: t.point,
-                    normal: m.normal,
-                    gap: t.gap,
-                    force: xyz(&c.sum) * whole,
-                    torque: Vec3::zeros(),
-                    last: xyz(&c.p) * part,
-                };
-                keep(place, point);
+            let kept = contacts[*place as usize..].iter_mut();
+            for ((t, c), kept) in m.points().iter().zip(own).zip(kept) {
+                (kept.a, kept.b, kept.part, kept.feature) = (m.a, m.b, m.part, t.feature);
+                (kept.point, kept.normal, kept.gap) = (t.point, m.normal, t.gap);
+                kept.force = xyz(&c.sum) * whole;
+                kept.torque = Vec3::zeros();
+                kept.last = xyz(&c.p) * part;
             }
         }
     }
@@ -207,10 +200,12 @@ impl Pile {
         let first = self.given.len() as u32;
         let center = new.centers[if new.nodes[0] == NONE { 1 } else { 0 }];
         let forces = heirs(new.manifold.points(), new.known);
-        for (k, p) in new.manifold.points().iter().enumerate() {
-            let (arm, p) = (row(&(p.point - center), p.gap), row(&(part * forces[k]), 0.0));
-            self.given.push(Given { arm, p, ..Given::default() });
-        }
+        let points = new.manifold.points().iter().zip(&forces);
+        self.given.extend(points.map(|(p, force)| Given {
+            arm: row(&(p.point - center), p.gap),
+            p: row(&(part * force), 0.0),
+            sum: [0.0; 4],
+        }));
         self.sources.push((new.number, new.place));
         let [s, t] = tangents(&n);
         let between = if new.nodes.contains(&NONE) { Vec3::zeros() } else { new.centers[0] - new.centers[1] };
