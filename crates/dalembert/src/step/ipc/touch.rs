@@ -28,6 +28,8 @@ use std::ops::Range;
 
 /// Pairs are chosen for this many gaps beyond the gap, so that the choice serves for short ways to come.
 const SLACK: f64 = 0.25;
+/// Part of the gap at which pairs from beyond it are stopped.
+const STOP: f64 = 0.9;
 
 /// What touches now, what rubs, and who is near.
 #[derive(Debug, Default)]
@@ -126,6 +128,12 @@ fn idle(quiet: &[bool], bodies: [u32; 2]) -> bool {
         [Some(a), None] | [None, Some(a)] => a,
         [None, None] => false,
     }
+}
+
+/// How pairs are followed. A pair that never comes within the gap stops nothing, so that it does not matter which of those
+/// are among the candidates: they depend on what was sought before, and the step must not.
+fn ways(contact: &ContactModel, rest: f64) -> CcdOptions {
+    CcdOptions { rest, most: STOP * contact.gap, ..CcdOptions::default() }
 }
 
 /// Puts the blocks of contacts into a list.
@@ -365,7 +373,7 @@ impl Touch {
         // Where some vertices stop and others go on the ways of bodies are others, even if each of them is a part of its old one.
         let covered = self.cover(contact)?;
         let follows = |v: &u32| changed.is_none_or(|c| c[*v as usize]);
-        let options = CcdOptions { rest, ..CcdOptions::default() };
+        let options = ways(contact, rest);
         let longest = |vertices: [u32; 4]| f64::from(u8::from(vertices.iter().any(follows)));
         let mut take = |vertices: [u32; 4], t: f64| {
             for v in vertices {
@@ -409,7 +417,7 @@ impl Touch {
             return Ok(0.0);
         }
         let covered = self.cover(contact)?;
-        let options = CcdOptions { rest, ..CcdOptions::default() };
+        let options = ways(contact, rest);
         if self.only_contacts(contact, rest) {
             let of = |c: &Contact| longest(c.bodies);
             let take = |c: &Contact, t: f64| take(c.bodies, t);
