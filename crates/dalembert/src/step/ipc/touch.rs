@@ -172,6 +172,7 @@ impl Touch {
         // Where the last step ended its contacts serve.
         self.at_x &= self.x == self.x1 && self.gap == contact.gap && !self.rows.on;
         self.x.clone_from(&self.x1);
+        self.near.begin(&self.x);
         (self.slip, self.gap) = (slip, contact.gap);
         let bodies = contact.surface.bodies.len();
         for list in [&mut self.caution, &mut self.rounding, &mut self.share] {
