@@ -584,12 +584,17 @@ impl Touch {
 
     /// Adds the blocks of the curvature where the slope was taken last.
     pub(super) fn add_curvature(&self, out: &mut impl HessianSink) {
+        self.add_curvature_of(|_| true, out);
+    }
+
+    /// The same for contacts of `wanted` bodies (a half-plane is `u32::MAX`).
+    pub(super) fn add_curvature_of(&self, wanted: impl Fn([u32; 2]) -> bool, out: &mut impl HessianSink) {
         if !self.active {
             return;
         }
         let (touch, rub) = self.stiffnesses.split_at(self.kappa.len());
-        self.set.add_hessian_of(touch, |bodies| !self.leaves(bodies), out);
-        self.rub.add_hessian_of(rub, |bodies| !idle(&self.quiet, bodies), out);
+        self.set.add_hessian_of(touch, |bodies| !self.leaves(bodies) && wanted(bodies), out);
+        self.rub.add_hessian_of(rub, |bodies| !idle(&self.quiet, bodies) && wanted(bodies), out);
     }
 
     /// b −= the change of slope that the motion of prescribed vertices from x to x1 makes, to first order.
