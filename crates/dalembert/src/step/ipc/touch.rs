@@ -36,8 +36,9 @@ const STOP: f64 = 0.9;
 pub(super) struct Touch {
     near: Near,
     pub set: ContactSet,
-    /// κ of each contact, faded \[N/m\].
+    /// κ of each contact, faded \[N/m\], and b, b′, b″ at its gap.
     pub(super) kappa: Vec<f64>,
+    barrier: Vec<[f64; 3]>,
     /// Pairs of nearly parallel edges: number of the contact, κ and dm/dc.
     pub(super) faded: Vec<(u32, f64, f64)>,
     /// κ of each vertex \[N/m\].
@@ -63,6 +64,8 @@ pub(super) struct Touch {
     pub rounding: Vec<f64>,
     /// Energy of barrier and friction by bodies, where it was taken last \[J\].
     pub share: Vec<f64>,
+    /// That of barriers alone.
+    pressed: Vec<f64>,
     /// That of all barriers, and of friction \[J\].
     pub pressing: f64,
     pub rubbing: f64,
@@ -452,6 +455,9 @@ impl Touch {
             }
             (self.at_x, self.ahead, self.whole) = (!ahead, ahead, true);
             self.since.fill(false);
+            let barrier = LogBarrier { gap_max: self.gap };
+            self.barrier.clear();
+            self.barrier.extend(self.set.contacts.iter().map(|c| barrier.at(c.gap)));
         }
         self.kappa.clear();
         self.faded.clear();
@@ -469,6 +475,14 @@ impl Touch {
             }
             self.kappa.push(kappa);
         }
+        self.pressing = 0.0;
+        self.pressed.clear();
+        self.pressed.resize(self.share.len(), 0.0);
+        for (c, (kappa, barrier)) in self.set.contacts.iter().zip(self.kappa.iter().zip(&self.barrier)) {
+            let energy = kappa * barrier[0];
+            divide(contact, c.bodies, energy, &mut self.pressed);
+            self.pressing += energy;
+        }
         self.sum(contact, ahead)
     }
 
@@ -478,14 +492,19 @@ impl Touch {
             return 0.0;
         }
         let x = if ahead { &self.x1 } else { &self.x };
-        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
-        self.share.fill(0.0);
-        (self.pressing, self.rubbing) = (0.0, 0.0);
-        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
-            let energy = if self.rows.on { self.rows.energy(k, c, x) } else { kappa * barrier.at(c.gap)[0] };
-            divide(contact, c.bodies, energy, &mut self.share);
-            self.pressing += energy;
+        let law = FrictionLaw { slip_max: self.slip };
+        if self.rows.on {
+            self.pressing = 0.0;
+            self.share.fill(0.0);
+            for (k, c) in self.set.contacts.iter().enumerate() {
+                let energy = self.rows.energy(k, c, x);
+                divide(contact, c.bodies, energy, &mut self.share);
+                self.pressing += energy;
+            }
+        } else {
+            self.share.clone_from(&self.pressed);
         }
+        self.rubbing = 0.0;
         let rub = self.rub.contacts.iter().zip(&self.load);
         for (c, load) in rub.filter(|(c, _)| !idle(&self.quiet, c.bodies)) {
             let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
@@ -504,10 +523,10 @@ impl Touch {
             return;
         }
         contact.positions(start, &mut self.start);
-        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        let law = FrictionLaw { slip_max: self.slip };
         let planes = contact.surface.bodies.len() as u32;
         for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
-            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * barrier.at(c.gap)[1] };
+            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * self.barrier[k][1] };
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
             let ratio = law.at(u.norm())[2];
             let point = c.vertices.iter().zip(&c.weights).filter(|(_, w)| **w > 0.0);
@@ -529,7 +548,7 @@ impl Touch {
         if !self.active {
             return;
         }
-        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        let law = FrictionLaw { slip_max: self.slip };
         self.forces.clear();
         self.stiffnesses.clear();
         self.rows.evaluate(&self.set.contacts, &self.x);
@@ -539,7 +558,7 @@ impl Touch {
                 self.stiffnesses.push([0.0; 6]);
                 continue;
             }
-            let [_, first, second] = if self.rows.on { self.rows.at(k) } else { barrier.at(c.gap) };
+            let [_, first, second] = if self.rows.on { self.rows.at(k) } else { self.barrier[k] };
             self.forces.push(-kappa * first * c.normal);
             let rounding = (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
             divide(contact, c.bodies, rounding, &mut self.rounding);
@@ -552,7 +571,7 @@ impl Touch {
                 continue;
             }
             let (_, slopes) = squared_cross(&c.vertices.map(|v| self.x[v as usize]));
-            let factor = -kappa * barrier.at(c.gap)[0] * rate;
+            let factor = -kappa * self.barrier[k as usize][0] * rate;
             for (v, slope) in c.vertices.iter().zip(&slopes) {
                 let map = &contact.surface.maps[*v as usize];
                 for j in 0..map.n as usize {
@@ -628,11 +647,10 @@ impl Touch {
         if !self.active {
             return;
         }
-        let barrier = LogBarrier { gap_max: self.gap };
         let mut loads = std::mem::take(&mut self.loads);
         loads.clear();
         for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
-            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * barrier.at(c.gap)[1] };
+            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * self.barrier[k][1] };
             loads.push(friction_of(contact, c) * normal);
         }
         if self.rows.on {
