@@ -328,7 +328,7 @@ mod tests {
             let margin = random.between(0.0, 0.5);
             let [t, e] = [distance::point_triangle(&y), distance::edge_edge(&y)].map(|n| n.d2.sqrt());
             let said = [apart_along_middles::<1>(&y, margin), apart_along_middles::<2>(&y, margin)];
-            assert!(!(said[0] && t <= margin) && !(said[1] && e <= margin), "{k}");
+            assert!(!(said[0] && t <= margin || said[1] && e <= margin), "{k}");
             told += said.iter().filter(|s| **s).count();
         }
         assert!(told > 1000, "{told}");
