@@ -78,11 +78,24 @@ impl Broad {
         limit: usize,
         out: &mut Candidates,
     ) -> Result<(), TooMany> {
-        if self.search(surface, x, x, 0.0, radius, limit, out) {
-            Ok(())
-        } else {
-            Err(TooMany { limit, radius })
+        self.near_by(surface, x, |_| 0.5 * radius, limit, out)
+    }
+
+    /// All pairs that are nearer to each other than the two `reach`es of their vertices \[m\] and their radii: a point between
+    /// vertices reaches as far as their reaches make, in the same proportion. Half-planes count within twice a reach.
+    pub fn near_by(
+        &mut self,
+        surface: &Surface,
+        x: &[Vec3],
+        reach: impl Fn(usize) -> f64,
+        limit: usize,
+        out: &mut Candidates,
+    ) -> Result<(), TooMany> {
+        if self.search(surface, x, x, 0.0, &reach, limit, out) {
+            return Ok(());
         }
+        let radius = (0..x.len()).map(|v| 2.0 * reach(v)).fold(0.0, f64::max);
+        Err(TooMany { limit, radius })
     }
 
     /// The same along the straight motion from `x0` to `x1`. If it meets more than `limit` pairs the motion is cut to a
@@ -99,7 +112,7 @@ impl Broad {
         let mut alpha = 1.0;
         // 4⁻³⁰ of a motion is below rounding, unless it is absurdly long.
         for _ in 0..30 {
-            if self.search(surface, x0, x1, alpha, radius, limit, out) {
+            if self.search(surface, x0, x1, alpha, |_| 0.5 * radius, limit, out) {
                 return Ok(Swept { alpha });
             }
             alpha *= 0.25;
@@ -130,18 +143,19 @@ impl Broad {
         x0: &[Vec3],
         x1: &[Vec3],
         alpha: f64,
-        radius: f64,
+        reach: impl Fn(usize) -> f64,
         limit: usize,
         out: &mut Candidates,
     ) -> bool {
         out.clear();
-        self.vertex_boxes(surface, x0, x1, alpha, |_| 0.5 * radius);
+        self.vertex_boxes(surface, x0, x1, alpha, &reach);
         self.find_body_pairs(surface);
         self.refit_trees(surface);
-        self.primitive_pairs(surface, [x0, x1], alpha, |_| radius, limit, out)
+        self.primitive_pairs(surface, [x0, x1], alpha, |v| 2.0 * reach(v), limit, out)
     }
 
-    /// All pairs of `wanted` bodies with any others that come nearer to each other than their two reaches \[m\] and their radii
+    /// All pairs of `wanted` bodies with any others that come nearer to each other than the two reaches of their vertices
+    /// \[m\] (see [`near_by`](Self::near_by)) and their radii
     /// on the straight motion from `x0` to `x1`, and within twice its reach of a half-plane. At most `limit` of them are
     /// ever held.
     pub fn around(
@@ -169,16 +183,17 @@ impl Broad {
         }
         list.sort_unstable();
         self.refit_trees(surface);
-        let planes = |b: usize| if wanted[b] { 2.0 * reach(b) } else { f64::NEG_INFINITY };
+        let own = |v: usize| wanted[surface.vertex_body[v] as usize];
+        let planes = |v: usize| if own(v) { 2.0 * reach(v) } else { f64::NEG_INFINITY };
         if self.primitive_pairs(surface, [x0, x1], 1.0, planes, limit, out) {
             return Ok(());
         }
-        let radius = (0..wanted.len()).filter(|&b| wanted[b]).map(|b| 2.0 * reach(b)).fold(0.0, f64::max);
+        let radius = (0..x0.len()).filter(|&v| own(v)).map(|v| 2.0 * reach(v)).fold(0.0, f64::max);
         Err(TooMany { limit, radius })
     }
 
-    /// Pairs of primitives of all pairs of bodies, and with half-planes nearer than `plane` of a body; false if there are more
-    /// than `limit`.
+    /// Pairs of primitives of all pairs of bodies, and with half-planes nearer than `plane` of a vertex; false if there are
+    /// more than `limit`.
     fn primitive_pairs(
         &mut self,
         surface: &Surface,
@@ -218,12 +233,11 @@ impl Broad {
         assert!(x0.len() == surface.maps.len() && x1.len() == x0.len(), "one position per vertex");
         self.boxes.clear();
         self.body_boxes.clear();
-        for (b, body) in surface.bodies.iter().enumerate() {
-            let margin = reach(b) + body.radius;
+        for body in &surface.bodies {
             let mut bounds = Aabb::EMPTY;
             for i in body.vertices.start as usize..body.vertices.end as usize {
                 let end = part_way(&x0[i], &x1[i], alpha);
-                let b = Aabb::of(&x0[i], &end, margin);
+                let b = Aabb::of(&x0[i], &end, reach(i) + body.radius);
                 bounds = bounds.union(&b);
                 self.boxes.push(b);
             }
@@ -287,7 +301,7 @@ fn part_way(x0: &Vec3, x1: &Vec3, alpha: f64) -> Vec3 {
     }
 }
 
-/// Vertices that come within `radius` of their body of a half-plane; false if there are more than `limit`.
+/// Vertices that come within their `radius` of a half-plane; false if there are more than `limit`.
 fn vertex_planes(
     surface: &Surface,
     [x0, x1]: [&[Vec3]; 2],
@@ -299,12 +313,12 @@ fn vertex_planes(
     if surface.half_planes.is_empty() {
         return true;
     }
-    for (number, body) in surface.bodies.iter().enumerate().filter(|(_, b)| !b.prescribed()) {
-        let radius = radius(number);
-        if radius < 0.0 {
-            continue;
-        }
+    for body in surface.bodies.iter().filter(|b| !b.prescribed()) {
         for v in body.vertices.clone().filter(|&v| surface.maps[v as usize].n > 0) {
+            let radius = radius(v as usize);
+            if radius < 0.0 {
+                continue;
+            }
             let (a, b) = (&x0[v as usize], &x1[v as usize]);
             for (k, plane) in surface.half_planes.iter().enumerate() {
                 let low = plane.height(a).min(plane.height(&part_way(a, b, alpha)));

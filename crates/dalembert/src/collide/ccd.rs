@@ -15,7 +15,7 @@
 //! is small. After a few rounds the cubic w·(u × v) of the two lines (or point and plane) is bounded as well, whose
 //! normal turns along.
 //!
-//! **Where it stops.** At a gap of `rest` times the first gap (each advance aims at 0.8 of that), or after `advances`
+//! **Where it stops.** At a gap of `rest` times the first gap but `most` at most (each advance aims at 0.8 of that), or after `advances`
 //! rounds, at the time reached or where the interval method proves the pair free.
 //!
 //! **Intervals** (Wang et al. 2021): the difference of two material points $F(t, u, v)$ is linear in each of t, u, v, so
@@ -32,6 +32,8 @@ pub struct CcdOptions {
     pub separation: f64,
     /// Part of the first gap (distance − separation) that is left where the motion stops, in (0, 1).
     pub rest: f64,
+    /// What is left at most \[m\], > 0: a pair that stays farther apart is never stopped, however far it was at first.
+    pub most: f64,
     /// Advances before the interval method takes over.
     pub advances: u32,
     /// Part of the motion that is looked at, in [0, 1]: the answer is never larger.
@@ -40,7 +42,7 @@ pub struct CcdOptions {
 
 impl Default for CcdOptions {
     fn default() -> Self {
-        Self { separation: 0.0, rest: 0.1, advances: 64, longest: 1.0 }
+        Self { separation: 0.0, rest: 0.1, most: f64::INFINITY, advances: 64, longest: 1.0 }
     }
 }
 
@@ -79,7 +81,7 @@ pub fn point_plane(h0: f64, h1: f64, options: &CcdOptions) -> f64 {
     if !(gap > 0.0 && h1 < f64::INFINITY) {
         return 0.0;
     }
-    let target = options.rest * gap;
+    let target = (options.rest * gap).min(options.most);
     if h1 - options.separation - guard >= target {
         return options.longest;
     }
@@ -165,7 +167,7 @@ fn advance<const N: usize, const A: usize>(
     if !(gap > 0.0 && guard < f64::INFINITY) {
         return 0.0;
     }
-    let rest = options.rest * gap;
+    let rest = (options.rest * gap).min(options.most);
     let floor = options.separation + guard + 0.8 * rest;
     let (mut t, mut x) = (0.0, start);
     for round in 0..options.advances {

@@ -140,6 +140,10 @@ impl Element<3> for Membrane {
         (0.5 * self.flat.area * S.dot(&E), gradient)
     }
 
+    fn energies_and_gradients(e: [&Self; 4], x: &[[Vec3; 3]; 4]) -> ([f64; 4], [[Vec3; 3]; 4]) {
+        four_membranes(e, x)
+    }
+
     fn hessian(&self, x: &[Vec3; 3], tangent: Tangent) -> Hessian<3> {
         let (F, _, mut S) = self.state(x);
         if tangent == Tangent::Projected {
@@ -186,6 +190,44 @@ impl Element<3> for Membrane {
         }
         sink.triangle(self.flat.points, &upper);
     }
+}
+
+/// Energy and gradient of four triangles, one per lane: columns u, v of F, strain, stress and F S, then $A\,FSg_i$.
+fn four_membranes(e: [&Membrane; 4], x: &[[Vec3; 3]; 4]) -> ([f64; 4], [[Vec3; 3]; 4]) {
+    type V3 = [f64x4; 3];
+    let lanes = |f: &dyn Fn(&Membrane) -> f64| f64x4::new(e.map(f));
+    let dot = |a: &V3, b: &V3| a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]));
+    let mix =
+        |a: &V3, s: f64x4, b: &V3, t: f64x4| -> V3 { std::array::from_fn(|k| a[k].mul_add(s, b[k] * t)) };
+    let offset = |i: usize| -> V3 {
+        std::array::from_fn(|k| {
+            let of = |x: &[Vec3; 3]| x[i][k] - x[0][k];
+            f64x4::new([of(&x[0]), of(&x[1]), of(&x[2]), of(&x[3])])
+        })
+    };
+    let g: [[f64x4; 2]; 2] = [0, 1].map(|i| [0, 1].map(|k| lanes(&|e| e.flat.g[i][k])));
+    let (a, b) = (offset(1), offset(2));
+    let (u, v) = (mix(&a, g[0][0], &b, g[1][0]), mix(&a, g[0][1], &b, g[1][1]));
+    let half = f64x4::HALF;
+    let (uu, vv) = (half * (dot(&u, &u) - f64x4::ONE), half * (dot(&v, &v) - f64x4::ONE));
+    let uv = half * dot(&u, &v);
+    let area = lanes(&|e| e.flat.area);
+    let (mu2, lambda) = (lanes(&|e| 2.0 * e.mu) * area, lanes(&|e| e.lambda) * area);
+    let spread = lambda * (uu + vv);
+    let (Suu, Svv, Suv) = (mu2.mul_add(uu, spread), mu2.mul_add(vv, spread), mu2 * uv);
+    let energy = half * Suu.mul_add(uu, Svv.mul_add(vv, (Suv + Suv) * uv));
+    let (p, q) = (mix(&u, Suu, &v, Suv), mix(&u, Suv, &v, Svv));
+    let (first, second) = (mix(&p, g[0][0], &q, g[0][1]), mix(&p, g[1][0], &q, g[1][1]));
+    let mut out = [[Vec3::zeros(); 3]; 4];
+    for k in 0..3 {
+        let all = [-(first[k] + second[k]), first[k], second[k]].map(f64x4::to_array);
+        for l in 0..4 {
+            for i in 0..3 {
+                out[l][i][k] = all[i][l];
+            }
+        }
+    }
+    (energy.to_array(), out)
 }
 
 /// A symmetric 2×2 matrix with negative eigenvalues set to zero.
@@ -355,6 +397,30 @@ mod tests {
                 assert!(loaded || size < 1e-12);
             }
         }
+    }
+
+    #[test]
+    fn four_triangles_at_once_are_four_triangles() {
+        let mut random = crate::math::Random::new(9);
+        let (rest, triangles, _) = fan();
+        let sheet = Membranes::sheet(&rest, &triangles, 1e5, 0.3, 1e-3).unwrap();
+        let mut largest = 0.0f64;
+        for _ in 0..50 {
+            let mut point = || Vec3::from_fn(|_, _| random.between(-1.0, 1.0));
+            let x: [[Vec3; 3]; 4] = std::array::from_fn(|_| [point(), point(), point()]);
+            let four: [&Membrane; 4] = std::array::from_fn(|l| &sheet.as_slice()[l]);
+            let (energies, gradients) = four_membranes(four, &x);
+            for l in 0..4 {
+                let (energy, gradient) = four[l].energy_and_gradient(&x[l]);
+                assert!((energies[l] - energy).abs() < 1e-13 * (1.0 + energy), "{} {energy}", energies[l]);
+                for i in 0..3 {
+                    let off = (gradient[i] - gradients[l][i]).norm();
+                    assert!(off < 1e-12 * (1.0 + gradient[i].norm()), "{off}");
+                    largest = largest.max(gradient[i].norm());
+                }
+            }
+        }
+        assert!(largest > 10.0, "{largest}");
     }
 
     /// What is handed over block by block is the Hessian, for membranes and for hinges.

@@ -5,6 +5,11 @@
 //! they are added to their two or three blocks and nothing is sorted but the pairs. Each island has its own factor over its
 //! bodies ([`BlockCholesky`]), whose places are kept while the same bodies touch.
 //!
+//! **Factors that serve twice.** Let $\delta_1 = -H_1^{-1}g_1$ be a Newton step and g the slope where it led. With the factor at
+//! hand, $\delta_2 = -H_1^{-1}g = -H_1^{-1}\int(H - H_1)\,\delta_1$: the ratio $|\delta_2|/|\delta_1|$ is the part by which the
+//! curvature has changed on the way, and Newton's own next step differs from $\delta_2$ by about as much. So where $\delta_2$ is
+//! much shorter than $\delta_1$ and ends the iteration, it is the step, and nothing is assembled or factored for it.
+//!
 //! Where nothing acts but weight and what keeps bodies stiff, energy, slope and curvature are taken body by body, and only for
 //! bodies that are not done.
 
@@ -24,6 +29,10 @@ type Block12 = Block<12>;
 const HELD: u32 = u32::MAX;
 /// Bodies of an island from which on conjugate gradients are faster.
 const MOST: usize = 150;
+/// A factor serves a second time if the step is shorter by this factor than the first one, and by this factor below the
+/// tolerance.
+const SHORTER: f64 = 0.1;
+const SAFE: f64 = 0.8;
 
 /// H of all bodies, and how it is solved.
 #[derive(Debug, Default)]
@@ -56,9 +65,15 @@ struct Part {
     /// Its first body.
     lead: u32,
     bodies: Vec<u32>,
+    before: Vec<u32>,
+    /// How fast the farthest point of the step goes that was found when the factor was made \[m/s\]; 0 if the factor does
+    /// not serve again. Whether the present step has been found with it.
+    speed: f64,
+    solved: bool,
     pairs: Vec<[u32; 2]>,
     blocks: Vec<u32>,
     x: Vec<f64>,
+    tried: Vec<f64>,
     factor: BlockCholesky<12>,
 }
 
@@ -245,7 +260,8 @@ impl Bodies {
     pub(super) fn assemble_each(&mut self, model: &Model, islands: &Islands, inertia: f64, q: &[f64]) {
         let mut diagonal = std::mem::take(&mut self.diagonal);
         diagonal.resize(self.first.len(), zero());
-        for (k, first, _) in self.live(islands) {
+        let solved = self.solved_groups(islands);
+        for (k, first, _) in self.live(islands).filter(|l| !solved[islands.group_of_unit[l.2] as usize]) {
             let H = &mut diagonal[k];
             *H = zero();
             for i in 0..12 {
@@ -293,12 +309,9 @@ impl Bodies {
         &mut self.blocks[slot]
     }
 
-    /// δ ← H⁻¹ b in the groups that are not done, zero elsewhere. False if that failed or a group is too large: then another
-    /// way must be taken.
-    pub(super) fn solve(&mut self, islands: &Islands, b: &[f64], delta: &mut Vec<f64>) -> bool {
-        delta.clear();
-        delta.resize(b.len(), 0.0);
-        let Self { body, first, diagonal, pairs, blocks, parts, part, place, leads, led, taken, .. } = self;
+    /// Finds the islands that are not done, their bodies and their part of b.
+    pub(super) fn find_parts(&mut self, islands: &Islands, b: &[f64]) {
+        let Self { first, parts, part, place, leads, led, taken, .. } = self;
         part.clear();
         part.resize(islands.groups, NONE);
         place.resize(first.len(), 0);
@@ -339,11 +352,7 @@ impl Bodies {
         }
         for own in part.iter_mut().filter(|g| **g != NONE) {
             *own = led[leads[*own as usize] as usize];
-            let part = &mut parts[*own as usize];
-            part.bodies.clear();
-            part.pairs.clear();
-            part.blocks.clear();
-            part.x.clear();
+            parts[*own as usize].clear();
         }
         for (k, &at) in awake() {
             let part = &mut parts[part[islands.group_of_unit[unit(at)] as usize] as usize];
@@ -351,6 +360,62 @@ impl Bodies {
             part.bodies.push(k as u32);
             part.x.extend_from_slice(&b[3 * at as usize..3 * at as usize + 12]);
         }
+        for (part, _) in parts.iter_mut().zip(&*taken).filter(|(_, taken)| **taken) {
+            if part.bodies != part.before {
+                part.speed = 0.0;
+            }
+        }
+    }
+
+    /// No factor serves again.
+    pub(super) fn forget_factors(&mut self) {
+        self.parts.iter_mut().for_each(|p| p.speed = 0.0);
+    }
+
+    /// Finds the steps of islands with the factors of their last ones, where that is enough: see the head of this file.
+    /// `speed` tells how fast a block goes that moves by a triple; `tolerance` is that of each group.
+    pub(super) fn try_factors(
+        &mut self,
+        islands: &Islands,
+        speed: impl Fn(usize, &[f64]) -> f64 + Sync,
+        tolerance: &[f64],
+    ) {
+        let first = &self.first;
+        let one = |part: &mut Part| {
+            if part.speed == 0.0 {
+                return;
+            }
+            let lead = islands.group(first[part.lead as usize] as usize) as usize;
+            let mut tried = std::mem::take(&mut part.tried);
+            tried.clone_from(&part.x);
+            part.factor.solve(&mut tried);
+            let now = part.fastest(&tried, first, &speed);
+            if now <= SHORTER * part.speed && now <= SAFE * tolerance[lead] {
+                part.solved = true;
+                std::mem::swap(&mut part.x, &mut tried);
+            }
+            (part.speed, part.tried) = (0.0, tried);
+        };
+        let parts = self.parts.par_iter_mut().zip(&self.taken);
+        parts.filter(|(_, taken)| **taken).for_each(|(part, _)| one(part));
+    }
+
+    /// True for the groups whose step has been found already.
+    pub(super) fn solved_groups(&self, islands: &Islands) -> Vec<bool> {
+        let solved = |p: &u32| self.parts.get(*p as usize).is_some_and(|p| p.solved);
+        debug_assert_eq!(self.part.len(), islands.groups);
+        self.part.iter().map(solved).collect()
+    }
+
+    /// δ ← H⁻¹ b in the groups that are not done. False if that failed or a group is too large: then another way must be
+    /// taken. `speed` tells how fast a block goes that moves by a triple.
+    pub(super) fn solve(
+        &mut self,
+        islands: &Islands,
+        speed: impl Fn(usize, &[f64]) -> f64 + Sync,
+        delta: &mut [f64],
+    ) -> bool {
+        let Self { first, diagonal, pairs, blocks, parts, part, place, leads, taken, .. } = self;
         if parts.iter().zip(&*taken).any(|(p, taken)| *taken && p.bodies.len() > MOST) {
             return false;
         }
@@ -364,10 +429,14 @@ impl Bodies {
             }
         }
         let one = |part: &mut Part| {
+            if part.solved {
+                return true;
+            }
             let own = part.bodies.iter().map(|&k| &diagonal[k as usize]);
             let good = part.factor.factor(&part.pairs, own, |k| &blocks[part.blocks[k] as usize]);
             if good {
                 part.factor.solve(&mut part.x);
+                part.speed = part.fastest(&part.x, first, &speed);
             }
             good && part.x.iter().all(|x| x.is_finite())
         };
@@ -378,7 +447,6 @@ impl Bodies {
         } else {
             parts.iter_mut().zip(&*taken).all(one)
         };
-        debug_assert_eq!(body.len() * 3, b.len());
         for (part, _) in parts.iter().zip(&*taken).filter(|(_, taken)| **taken) {
             for (k, x) in part.bodies.iter().zip(part.x.chunks_exact(12)) {
                 let at = 3 * first[*k as usize] as usize;
@@ -386,6 +454,27 @@ impl Bodies {
             }
         }
         good
+    }
+}
+
+impl Part {
+    /// Forgets all but the factor and whose it is.
+    fn clear(&mut self) {
+        std::mem::swap(&mut self.bodies, &mut self.before);
+        self.bodies.clear();
+        self.pairs.clear();
+        self.blocks.clear();
+        self.x.clear();
+        self.solved = false;
+    }
+
+    /// How fast the fastest block of a step goes \[m/s\].
+    fn fastest(&self, x: &[f64], first: &[u32], speed: impl Fn(usize, &[f64]) -> f64) -> f64 {
+        let of = |(&k, x): (&u32, &[f64])| {
+            let block = first[k as usize] as usize;
+            x.chunks_exact(3).enumerate().map(|(i, d)| speed(block + i, d)).fold(0.0, f64::max)
+        };
+        self.bodies.iter().zip(x.chunks_exact(12)).map(of).fold(0.0, f64::max)
     }
 }
 
@@ -500,8 +589,10 @@ mod tests {
         (islands.units, islands.groups) = (3, 1);
         (islands.group_of_unit, islands.done) = (vec![0; 3], vec![false; 3]);
         let b: Vec<f64> = (0..48).map(|_| random.between(-1.0, 1.0)).collect();
-        let mut x = Vec::new();
-        assert!(bodies.solve(&islands, &b, &mut x));
+        let mut x = vec![0.0; 48];
+        let speed = |_: usize, d: &[f64]| d.iter().map(|d| d.abs()).fold(0.0, f64::max);
+        bodies.find_parts(&islands, &b);
+        assert!(bodies.solve(&islands, speed, &mut x));
         let free = |i: u32| i / 4 != 2;
         let mut y: Vec<f64> = x.iter().map(|x| 50.0 * x).collect();
         for (i, j, block) in list.entries.iter().filter(|e| free(e.0) && free(e.1)) {
@@ -514,7 +605,25 @@ mod tests {
         // Groups that are done stay where they are, and others do not notice.
         let alone = x[36..].to_vec();
         (islands.groups, islands.group_of_unit, islands.done) = (2, vec![0, 0, 1], vec![true, true, false]);
-        assert!(bodies.solve(&islands, &b, &mut x));
-        assert!(x[..36].iter().all(|x| *x == 0.0) && x[36..] != alone[..]);
+        bodies.find_parts(&islands, &b);
+        let mut y = vec![0.0; 48];
+        assert!(bodies.solve(&islands, speed, &mut y));
+        assert!(y[..36].iter().all(|y| *y == 0.0) && y[36..] != alone[..]);
+        // The factor serves again for a step that is short and ends the iteration, and once.
+        for (size, tolerance, serves) in [(0.05, 1.0, true), (0.05, 0.0, false), (0.5, 1.0, false)] {
+            bodies.find_parts(&islands, &b);
+            assert!(bodies.solve(&islands, speed, &mut y));
+            let small: Vec<f64> = b.iter().map(|b| size * b).collect();
+            for again in [true, false] {
+                bodies.find_parts(&islands, &small);
+                bodies.try_factors(&islands, speed, &[0.0, tolerance]);
+                assert_eq!(bodies.solved_groups(&islands), [false, serves && again], "{size} {tolerance}");
+            }
+            let mut z = vec![0.0; 48];
+            assert!(bodies.solve(&islands, speed, &mut z));
+            for k in 0..48 {
+                assert!((z[k] - size * y[k]).abs() < 1e-14, "{k}");
+            }
+        }
     }
 }

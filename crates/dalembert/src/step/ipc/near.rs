@@ -1,24 +1,39 @@
 //! Which pairs are looked at: candidates are kept while no body has gone far from where they were sought.
 //!
-//! Every vertex has a reference $y_i$ and, if candidates were sought along a way, a displacement $u_i$ on it; every body b a
-//! collar $c_b$. A body is *held* at a time t of the way while all its vertices are within $c_b/2$ of $y_i + t u_i$. Such places, with
+//! Every vertex has a reference $y_i$ and, if candidates were sought along a way, a displacement $u_i$ on it, and a
+//! collar $c_i$. A body is *held* at a time t of the way while all its vertices are within $c_i/2$ of $y_i + t u_i$. Such places, with
 //! one t for all, are a convex set, so that what moves on a straight line from one to another stays in it. A pair of
-//! primitives of bodies a and b comes within the gap there only if its distance at y is at most
+//! primitives with vertices i and j comes within the gap there only if its distance at y is at most
 //!
-//! $$ \hat g + \tfrac12(c_a + c_b) + \max_{ij}|u_i - u_j| , $$
+//! $$ \hat g + \tfrac12\big(\max_i c_i + \max_j c_j\big) + \max_{ij}|u_i - u_j| , $$
 //!
 //! and all those pairs are kept. Bodies that are not held any more get references about their own way, which they do not
 //! leave ($u = 0$) and a collar of their own, and pairs are sought around them alone: one box that is thrown across a heap does not
 //! cost a search through the heap. If many bodies are not held, everything is sought anew.
+//!
+//! A search should serve for several steps. So a collar is as wide as a vertex goes in a few of them, and the reference lies
+//! ahead: not at the end of the way but beyond it, where the next step leads. In a sheet every vertex has its own collar:
+//! where it lies on something it is slow, and what swings fast has little near it. Bodies have one for all their vertices.
 
 use super::sift::Sift;
-use crate::collide::{Broad, Candidates, Surface, TooMany};
+use crate::collide::{Broad, Candidates, Carrier, Surface, SurfaceBody, TooMany};
 use crate::math::Vec3;
 
 /// Most pairs of primitives in one search.
 const MOST_PAIRS: usize = 20_000_000;
-/// Largest collar of a list of candidates, in gaps.
+/// Largest collar of a list of candidates, in gaps. That of a sheet may be up to the second number if it is no more than
+/// this part of an edge: beyond that pairs become many.
 const COLLAR: f64 = 10.0;
+const SHEET_COLLAR: f64 = 30.0;
+const EDGE_PART: f64 = 0.5;
+/// Collar as a multiple of what a vertex moves in a step, of bodies and of sheets; vertices of a sheet count as no slower
+/// than this part of the fastest of them.
+const STEPS: f64 = 6.0;
+const SHEET_STEPS: f64 = 4.0;
+const SLOWEST: f64 = 0.1;
+/// A reference lies this many ways ahead, and at most this part of the collar.
+const AHEAD: f64 = 1.5;
+const AHEAD_COLLAR: f64 = 0.3;
 /// Collar of a list along a way, as a part of the way.
 const SWEPT_COLLAR: f64 = 0.5;
 /// Part of half the collar that the way itself may take.
@@ -35,8 +50,11 @@ pub(super) struct Near {
     /// Where vertices were when candidates were sought, and the ends of the ways along which they were; empty if at rest.
     pub reference: Vec<Vec3>,
     ends: Vec<Vec3>,
-    /// Collar of each body \[m\]; empty if nothing was sought yet.
+    /// Collar of each vertex \[m\]; empty if nothing was sought yet.
     collars: Vec<f64>,
+    /// Where vertices were at the start of the step, and how far each went in the step before \[m\].
+    start: Vec<Vec3>,
+    pace: Vec<f64>,
     /// Bodies that are not held, and what was found around them.
     loose: Vec<bool>,
     fresh: Candidates,
@@ -57,7 +75,60 @@ pub(super) enum Cover {
     Sought(f64),
 }
 
+/// The largest collar of these vertices \[m\].
+#[inline(always)]
+fn largest(collars: &[f64], vertices: &[u32]) -> f64 {
+    vertices.iter().map(|v| collars[*v as usize]).fold(0.0, f64::max)
+}
+
+/// Sets the collars of the vertices of a body: as far as they go in a few steps like the last one, or like the way from x to
+/// x1.
+fn set_collars(
+    surface: &Surface,
+    body: &SurfaceBody,
+    gap: f64,
+    [x, x1]: [&[Vec3]; 2],
+    pace: &[f64],
+    collars: &mut [f64],
+) {
+    let range = body.vertices.start as usize..body.vertices.end as usize;
+    let goes = |v: usize| pace[v].max((x1[v] - x[v]).norm());
+    let fastest = range.clone().map(goes).fold(0.0, f64::max);
+    let (slowest, steps, most) = match body.carrier {
+        Carrier::Points => {
+            let edges = &surface.edges[body.edges.start as usize..body.edges.end as usize];
+            let lengths = edges.iter().map(|[a, b]| (x[*a as usize] - x[*b as usize]).norm());
+            let mean = lengths.sum::<f64>() / edges.len().max(1) as f64;
+            let most = (EDGE_PART * mean / gap).clamp(COLLAR, SHEET_COLLAR);
+            (SLOWEST * fastest, SHEET_STEPS, most)
+        }
+        _ => (fastest, STEPS, COLLAR),
+    };
+    for v in range {
+        collars[v] = (steps * goes(v).max(slowest)).clamp(gap, most * gap);
+    }
+}
+
+/// The part of a way of length `motion` at which a reference lies, so that both ends are within half the collar.
+fn part_ahead(motion: f64, collar: f64) -> f64 {
+    if motion > 0.0 {
+        AHEAD.min(AHEAD_COLLAR * collar / motion).max(1.0 - 0.5 * WAY * collar / motion)
+    } else {
+        1.0
+    }
+}
+
 impl Near {
+    /// Notes where a step begins.
+    pub(super) fn begin(&mut self, x: &[Vec3]) {
+        self.pace.clear();
+        if self.start.len() == x.len() {
+            self.pace.extend(self.start.iter().zip(x).map(|(a, b)| (a - b).norm()));
+        }
+        self.start.clear();
+        self.start.extend_from_slice(x);
+    }
+
     /// Makes sure that the candidates hold every pair that comes within `gap` on the way from x to x1, or on a part of it.
     /// Bodies that are `still` have not moved since the candidates were last known to hold theirs.
     pub(super) fn cover(
@@ -67,7 +138,7 @@ impl Near {
         [x, x1]: [&[Vec3]; 2],
         still: &[bool],
     ) -> Result<Cover, TooMany> {
-        if self.collars.len() == surface.bodies.len() && self.reference.len() == x.len() {
+        if self.collars.len() == x.len() && self.reference.len() == x.len() {
             let loose = self.find_loose(surface, x, x1, still);
             if loose == 0 {
                 return Ok(Cover::Held);
@@ -81,31 +152,35 @@ impl Near {
 
     /// Pairs of everything.
     fn seek(&mut self, surface: &Surface, gap: f64, x: &[Vec3], x1: &[Vec3]) -> Result<f64, TooMany> {
-        self.collars.clear();
-        let motion = far2(x, x1).sqrt();
-        let most = COLLAR * gap;
-        let collar = (4.0 * motion).clamp(gap, most);
-        let (reach, radius) = (0.5 * WAY * collar, gap + collar);
-        if motion <= 2.0 * reach {
-            // About the end of the way, since the next one goes on from there, or as far as the way allows.
-            let part = if motion > reach { reach / motion } else { 1.0 };
+        let mut collars = std::mem::take(&mut self.collars);
+        collars.clear();
+        collars.resize(x.len(), 0.0);
+        self.pace.resize(x.len(), 0.0);
+        surface
+            .bodies
+            .iter()
+            .for_each(|body| set_collars(surface, body, gap, [x, x1], &self.pace, &mut collars));
+        let ways = x.iter().zip(x1).zip(&collars);
+        if ways.clone().all(|((x, x1), c)| (x1 - x).norm_squared() <= (WAY * c).powi(2)) {
             self.reference.clear();
-            self.reference.extend(x.iter().zip(x1).map(|(x, x1)| x + part * (x1 - x)));
+            self.reference.extend(ways.map(|((x, x1), c)| x + part_ahead((x1 - x).norm(), *c) * (x1 - x)));
             self.ends.clear();
-            self.broad.near(surface, &self.reference, radius, MOST_PAIRS, &mut self.candidates)?;
-            self.sift.measure(surface, &self.reference, None, |_, _| radius, &mut self.candidates);
-            self.collars.resize(surface.bodies.len(), collar);
+            let reach = |v: usize| 0.5 * (gap + collars[v]);
+            self.broad.near_by(surface, &self.reference, reach, MOST_PAIRS, &mut self.candidates)?;
+            let most = |a: &[u32], b: &[u32]| gap + 0.5 * (largest(&collars, a) + largest(&collars, b));
+            self.sift.measure(surface, &self.reference, None, most, &mut self.candidates);
+            self.collars = collars;
             return Ok(1.0);
         }
         self.reference.clear();
         self.reference.extend_from_slice(x);
         self.ends.clear();
         self.ends.extend_from_slice(x1);
-        let collar = (SWEPT_COLLAR * motion).min(most);
+        let collar = (SWEPT_COLLAR * far2(x, x1).sqrt()).min(COLLAR * gap);
         let radius = gap + collar;
         let swept = self.broad.swept(surface, x, x1, radius, MOST_PAIRS, &mut self.candidates)?;
         if swept.alpha >= 1.0 {
-            self.collars.resize(surface.bodies.len(), collar);
+            self.collars.resize(x.len(), collar);
         }
         self.sift.measure(surface, x, Some(x1), |_, _| radius, &mut self.candidates);
         Ok(swept.alpha)
@@ -116,13 +191,12 @@ impl Near {
     fn find_loose(&mut self, surface: &Surface, x: &[Vec3], x1: &[Vec3], still: &[bool]) -> usize {
         let times = [x, x1].map(|x| self.time(surface, x));
         self.loose.clear();
-        for (b, (body, collar)) in surface.bodies.iter().zip(&self.collars).enumerate() {
-            let most = 0.25 * collar * collar;
+        for (b, body) in surface.bodies.iter().enumerate() {
             let known = self.ends.is_empty() && still.get(b) == Some(&true);
             let held = known
                 || body.vertices.clone().all(|v| {
                     let v = v as usize;
-                    let y = self.reference[v];
+                    let (y, most) = (self.reference[v], 0.25 * self.collars[v] * self.collars[v]);
                     if self.ends.is_empty() {
                         return (x[v] - y).norm_squared() <= most && (x1[v] - y).norm_squared() <= most;
                     }
@@ -141,15 +215,16 @@ impl Near {
             return 0.0;
         }
         let mut times = Vec::new();
-        for (body, collar) in surface.bodies.iter().zip(&self.collars) {
-            let (mut along, mut whole) = (0.0, 0.0);
+        for body in &surface.bodies {
+            let (mut along, mut whole, mut narrow) = (0.0, 0.0, 0.0);
             for v in body.vertices.start as usize..body.vertices.end as usize {
                 let way = self.ends[v] - self.reference[v];
                 along += way.dot(&(x[v] - self.reference[v]));
                 whole += way.norm_squared();
+                narrow += 0.25 * self.collars[v] * self.collars[v];
             }
             // Shorter ways than a collar fit any time.
-            if whole > 0.25 * collar * collar * body.vertices.len() as f64 {
+            if whole > narrow {
                 times.push((along / whole).clamp(0.0, 1.0));
             }
         }
@@ -162,28 +237,28 @@ impl Near {
 
     /// Pairs around the loose bodies alone. False if there are too many.
     fn seek_around(&mut self, surface: &Surface, gap: f64, x: &[Vec3], x1: &[Vec3]) -> bool {
-        let Self { broad, candidates, sift, reference, ends, collars, loose, fresh, fresh_sift } = self;
-        let all = surface.bodies.iter().zip(&mut *collars).zip(&*loose);
-        for ((body, collar), _) in all.filter(|(_, loose)| **loose) {
-            let range = body.vertices.start as usize..body.vertices.end as usize;
-            let motion = far2(&x[range.clone()], &x1[range.clone()]).sqrt();
-            *collar = (4.0 * motion).clamp(gap, COLLAR * gap).max(motion / WAY);
-            let reach = 0.5 * WAY * *collar;
-            let part = if motion > reach { reach / motion } else { 1.0 };
-            for v in range {
-                reference[v] = x[v] + part * (x1[v] - x[v]);
+        let Self {
+            broad, candidates, sift, reference, ends, collars, loose, fresh, fresh_sift, pace, ..
+        } = self;
+        pace.resize(x.len(), 0.0);
+        for (body, _) in surface.bodies.iter().zip(&*loose).filter(|(_, loose)| **loose) {
+            set_collars(surface, body, gap, [x, x1], pace, collars);
+            for v in body.vertices.start as usize..body.vertices.end as usize {
+                let motion = (x1[v] - x[v]).norm();
+                collars[v] = collars[v].max(motion / WAY);
+                reference[v] = x[v] + part_ahead(motion, collars[v]) * (x1[v] - x[v]);
                 if let Some(end) = ends.get_mut(v) {
                     *end = reference[v];
                 }
             }
         }
         let to: &[Vec3] = if ends.is_empty() { reference } else { ends };
-        let reach = |b: usize| 0.5 * (gap + collars[b]);
+        let reach = |v: usize| 0.5 * (gap + collars[v]);
         if broad.around(surface, [reference, to], loose, reach, MOST_PAIRS, fresh).is_err() {
             collars.clear();
             return false;
         }
-        let most = |a: u32, b: u32| gap + 0.5 * (collars[a as usize] + collars[b as usize]);
+        let most = |a: &[u32], b: &[u32]| gap + 0.5 * (largest(collars, a) + largest(collars, b));
         let ways = (!ends.is_empty()).then_some(&ends[..]);
         fresh_sift.measure(surface, reference, ways, most, fresh);
         sift.renew(surface, loose, candidates, fresh_sift, fresh);

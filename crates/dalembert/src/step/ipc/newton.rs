@@ -31,6 +31,11 @@ const JOINT_ROUNDS: u32 = 30;
 /// Part of the residual that conjugate gradients leave where all that moves are nodes: the next iteration takes it.
 const FORCING: f64 = 1e-2;
 
+/// |d| of a triple.
+fn norm(d: &[f64]) -> f64 {
+    (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()
+}
+
 /// Buffers of a step.
 #[derive(Debug, Default)]
 pub(crate) struct IpcWork {
@@ -137,6 +142,7 @@ impl Ipc {
     ) -> Result<bool, StepError> {
         let limit = report.iterations + self.most_newton;
         let mut rounds = 0;
+        w.bodies.forget_factors();
         if !w.islands.several() {
             w.islands.done.fill(false);
         }
@@ -147,11 +153,11 @@ impl Ipc {
             w.steps.current &= !pending;
             w.steps.closing &= !pending;
             w.group(model, pending);
-            w.linearise(model, state, pending, report);
+            w.linearise(self, model, state, h, pending, report);
             if pending {
                 w.follow(model);
             }
-            if pending || !(w.solve_nodes(self, model, report) || w.solve_bodies(model, state, report)) {
+            if pending || !(w.solve_nodes(self, model, report) || w.solve_bodies(model, state, h, report)) {
                 w.solve(self, model, report)?;
             }
             w.tell();
@@ -257,7 +263,15 @@ impl IpcWork {
     }
 
     /// Slope and curvature at the iterate.
-    fn linearise(&mut self, model: &Model, state: &State, pending: bool, report: &mut StepReport) {
+    fn linearise(
+        &mut self,
+        settings: &Ipc,
+        model: &Model,
+        state: &State,
+        h: f64,
+        pending: bool,
+        report: &mut StepReport,
+    ) {
         report.evaluations += 1;
         let fresh = std::mem::take(&mut self.fresh);
         if self.alone && !pending {
@@ -278,12 +292,28 @@ impl IpcWork {
             self.nodes.strip();
             self.touch.add_curvature(&mut self.nodes);
         } else if self.alone && !pending {
+            let (tolerance, reach) =
+                (self.tolerances(settings, model), model.contact.as_ref().map(|c| &c.reach));
+            let speed = |i: usize, d: &[f64]| reach.map_or(1.0, |reach| reach[i]) * norm(d) / h;
+            self.bodies.find_parts(&self.islands, &self.b);
+            self.bodies.try_factors(&self.islands, speed, &tolerance);
             self.bodies.assemble_each(model, &self.islands, self.potential.inertia, &self.q);
-            self.touch.add_curvature(&mut self.bodies);
+            let Self { touch, bodies, islands, .. } = self;
+            let solved = bodies.solved_groups(islands);
+            let wanted = |pair: [u32; 2]| {
+                pair.into_iter().any(|b| {
+                    b != NONE && {
+                        let g = islands.group_of_body[b as usize];
+                        g != NONE && !solved[g as usize]
+                    }
+                })
+            };
+            touch.add_curvature_of(wanted, bodies);
             self.in_bodies = true;
         } else if let Some(contact) = model.contact.as_ref().filter(|_| self.by_bodies && !pending)
             && self.bodies.assemble(model, contact, &self.potential)
         {
+            self.bodies.find_parts(&self.islands, &self.b);
             self.touch.add_curvature(&mut self.bodies);
             self.in_bodies = true;
         } else {
@@ -332,11 +362,15 @@ impl IpcWork {
     }
 
     /// δ where all that moves are bodies without joints. False if it must be found another way.
-    fn solve_bodies(&mut self, model: &Model, state: &State, report: &mut StepReport) -> bool {
+    fn solve_bodies(&mut self, model: &Model, state: &State, h: f64, report: &mut StepReport) -> bool {
         if !std::mem::take(&mut self.in_bodies) {
             return false;
         }
-        if self.islands.whole || !self.bodies.solve(&self.islands, &self.b, &mut self.delta) {
+        let reach = model.contact.as_ref().map(|c| &c.reach);
+        let speed = |i: usize, d: &[f64]| reach.map_or(1.0, |reach| reach[i]) * norm(d) / h;
+        self.delta.clear();
+        self.delta.resize(self.b.len(), 0.0);
+        if self.islands.whole || !self.bodies.solve(&self.islands, speed, &mut self.delta) {
             if self.alone {
                 // The curvature of all is taken where forces were.
                 let rounding = self.potential.rounding.clone();

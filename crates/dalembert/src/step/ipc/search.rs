@@ -509,9 +509,9 @@ impl IpcWork {
         }
     }
 
-    /// Notes which groups have come to rest; true if all have.
-    pub(super) fn rest(&mut self, settings: &Ipc, model: &Model, speeds: &[f64]) -> bool {
-        let Self { islands, steps, potential, touch, q, .. } = self;
+    /// Speed below which each group is at rest, at q \[m/s\].
+    pub(super) fn tolerances(&self, settings: &Ipc, model: &Model) -> Vec<f64> {
+        let Self { islands, potential, touch, q, .. } = self;
         // What sticks moves slower than the speed below which friction is smoothed: it must be resolved.
         let mut tolerance = vec![settings.tolerance; islands.groups];
         if touch.rubs() {
@@ -531,6 +531,13 @@ impl IpcWork {
                 *t = (*t * v / UNIT_SPEED).clamp(fine, settings.tolerance);
             }
         }
+        tolerance
+    }
+
+    /// Notes which groups have come to rest; true if all have.
+    pub(super) fn rest(&mut self, settings: &Ipc, model: &Model, speeds: &[f64]) -> bool {
+        let tolerance = self.tolerances(settings, model);
+        let Self { islands, steps, touch, .. } = self;
         if self.by_nodes {
             // Steps that fall by a factor go on falling by it.
             let whole = steps.part[0] >= 1.0 && !steps.clipped;

@@ -28,14 +28,17 @@ use std::ops::Range;
 
 /// Pairs are chosen for this many gaps beyond the gap, so that the choice serves for short ways to come.
 const SLACK: f64 = 0.25;
+/// Part of the gap at which pairs from beyond it are stopped.
+const STOP: f64 = 0.9;
 
 /// What touches now, what rubs, and who is near.
 #[derive(Debug, Default)]
 pub(super) struct Touch {
     near: Near,
     pub set: ContactSet,
-    /// κ of each contact, faded \[N/m\].
+    /// κ of each contact, faded \[N/m\], and b, b′, b″ at its gap.
     pub(super) kappa: Vec<f64>,
+    barrier: Vec<[f64; 3]>,
     /// Pairs of nearly parallel edges: number of the contact, κ and dm/dc.
     pub(super) faded: Vec<(u32, f64, f64)>,
     /// κ of each vertex \[N/m\].
@@ -61,6 +64,8 @@ pub(super) struct Touch {
     pub rounding: Vec<f64>,
     /// Energy of barrier and friction by bodies, where it was taken last \[J\].
     pub share: Vec<f64>,
+    /// That of barriers alone.
+    pressed: Vec<f64>,
     /// That of all barriers, and of friction \[J\].
     pub pressing: f64,
     pub rubbing: f64,
@@ -128,6 +133,12 @@ fn idle(quiet: &[bool], bodies: [u32; 2]) -> bool {
     }
 }
 
+/// How pairs are followed. A pair that never comes within the gap stops nothing, so that it does not matter which of those
+/// are among the candidates: they depend on what was sought before, and the step must not.
+fn ways(contact: &ContactModel, rest: f64) -> CcdOptions {
+    CcdOptions { rest, most: STOP * contact.gap, ..CcdOptions::default() }
+}
+
 /// Puts the blocks of contacts into a list.
 pub(super) struct Sink<'a>(pub &'a mut Blocks);
 
@@ -164,6 +175,7 @@ impl Touch {
         // Where the last step ended its contacts serve.
         self.at_x &= self.x == self.x1 && self.gap == contact.gap && !self.rows.on;
         self.x.clone_from(&self.x1);
+        self.near.begin(&self.x);
         (self.slip, self.gap) = (slip, contact.gap);
         let bodies = contact.surface.bodies.len();
         for list in [&mut self.caution, &mut self.rounding, &mut self.share] {
@@ -365,7 +377,7 @@ impl Touch {
         // Where some vertices stop and others go on the ways of bodies are others, even if each of them is a part of its old one.
         let covered = self.cover(contact)?;
         let follows = |v: &u32| changed.is_none_or(|c| c[*v as usize]);
-        let options = CcdOptions { rest, ..CcdOptions::default() };
+        let options = ways(contact, rest);
         let longest = |vertices: [u32; 4]| f64::from(u8::from(vertices.iter().any(follows)));
         let mut take = |vertices: [u32; 4], t: f64| {
             for v in vertices {
@@ -409,7 +421,7 @@ impl Touch {
             return Ok(0.0);
         }
         let covered = self.cover(contact)?;
-        let options = CcdOptions { rest, ..CcdOptions::default() };
+        let options = ways(contact, rest);
         if self.only_contacts(contact, rest) {
             let of = |c: &Contact| longest(c.bodies);
             let take = |c: &Contact, t: f64| take(c.bodies, t);
@@ -443,6 +455,9 @@ impl Touch {
             }
             (self.at_x, self.ahead, self.whole) = (!ahead, ahead, true);
             self.since.fill(false);
+            let barrier = LogBarrier { gap_max: self.gap };
+            self.barrier.clear();
+            self.barrier.extend(self.set.contacts.iter().map(|c| barrier.at(c.gap)));
         }
         self.kappa.clear();
         self.faded.clear();
@@ -460,6 +475,14 @@ impl Touch {
             }
             self.kappa.push(kappa);
         }
+        self.pressing = 0.0;
+        self.pressed.clear();
+        self.pressed.resize(self.share.len(), 0.0);
+        for (c, (kappa, barrier)) in self.set.contacts.iter().zip(self.kappa.iter().zip(&self.barrier)) {
+            let energy = kappa * barrier[0];
+            divide(contact, c.bodies, energy, &mut self.pressed);
+            self.pressing += energy;
+        }
         self.sum(contact, ahead)
     }
 
@@ -469,14 +492,19 @@ impl Touch {
             return 0.0;
         }
         let x = if ahead { &self.x1 } else { &self.x };
-        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
-        self.share.fill(0.0);
-        (self.pressing, self.rubbing) = (0.0, 0.0);
-        for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
-            let energy = if self.rows.on { self.rows.energy(k, c, x) } else { kappa * barrier.at(c.gap)[0] };
-            divide(contact, c.bodies, energy, &mut self.share);
-            self.pressing += energy;
+        let law = FrictionLaw { slip_max: self.slip };
+        if self.rows.on {
+            self.pressing = 0.0;
+            self.share.fill(0.0);
+            for (k, c) in self.set.contacts.iter().enumerate() {
+                let energy = self.rows.energy(k, c, x);
+                divide(contact, c.bodies, energy, &mut self.share);
+                self.pressing += energy;
+            }
+        } else {
+            self.share.clone_from(&self.pressed);
         }
+        self.rubbing = 0.0;
         let rub = self.rub.contacts.iter().zip(&self.load);
         for (c, load) in rub.filter(|(c, _)| !idle(&self.quiet, c.bodies)) {
             let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
@@ -495,10 +523,10 @@ impl Touch {
             return;
         }
         contact.positions(start, &mut self.start);
-        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        let law = FrictionLaw { slip_max: self.slip };
         let planes = contact.surface.bodies.len() as u32;
         for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
-            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * barrier.at(c.gap)[1] };
+            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * self.barrier[k][1] };
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
             let ratio = law.at(u.norm())[2];
             let point = c.vertices.iter().zip(&c.weights).filter(|(_, w)| **w > 0.0);
@@ -520,7 +548,7 @@ impl Touch {
         if !self.active {
             return;
         }
-        let (barrier, law) = (LogBarrier { gap_max: self.gap }, FrictionLaw { slip_max: self.slip });
+        let law = FrictionLaw { slip_max: self.slip };
         self.forces.clear();
         self.stiffnesses.clear();
         self.rows.evaluate(&self.set.contacts, &self.x);
@@ -530,7 +558,7 @@ impl Touch {
                 self.stiffnesses.push([0.0; 6]);
                 continue;
             }
-            let [_, first, second] = if self.rows.on { self.rows.at(k) } else { barrier.at(c.gap) };
+            let [_, first, second] = if self.rows.on { self.rows.at(k) } else { self.barrier[k] };
             self.forces.push(-kappa * first * c.normal);
             let rounding = (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
             divide(contact, c.bodies, rounding, &mut self.rounding);
@@ -543,7 +571,7 @@ impl Touch {
                 continue;
             }
             let (_, slopes) = squared_cross(&c.vertices.map(|v| self.x[v as usize]));
-            let factor = -kappa * barrier.at(c.gap)[0] * rate;
+            let factor = -kappa * self.barrier[k as usize][0] * rate;
             for (v, slope) in c.vertices.iter().zip(&slopes) {
                 let map = &contact.surface.maps[*v as usize];
                 for j in 0..map.n as usize {
@@ -575,12 +603,17 @@ impl Touch {
 
     /// Adds the blocks of the curvature where the slope was taken last.
     pub(super) fn add_curvature(&self, out: &mut impl HessianSink) {
+        self.add_curvature_of(|_| true, out);
+    }
+
+    /// The same for contacts of `wanted` bodies (a half-plane is `u32::MAX`).
+    pub(super) fn add_curvature_of(&self, wanted: impl Fn([u32; 2]) -> bool, out: &mut impl HessianSink) {
         if !self.active {
             return;
         }
         let (touch, rub) = self.stiffnesses.split_at(self.kappa.len());
-        self.set.add_hessian_of(touch, |bodies| !self.leaves(bodies), out);
-        self.rub.add_hessian_of(rub, |bodies| !idle(&self.quiet, bodies), out);
+        self.set.add_hessian_of(touch, |bodies| !self.leaves(bodies) && wanted(bodies), out);
+        self.rub.add_hessian_of(rub, |bodies| !idle(&self.quiet, bodies) && wanted(bodies), out);
     }
 
     /// b −= the change of slope that the motion of prescribed vertices from x to x1 makes, to first order.
@@ -614,11 +647,10 @@ impl Touch {
         if !self.active {
             return;
         }
-        let barrier = LogBarrier { gap_max: self.gap };
         let mut loads = std::mem::take(&mut self.loads);
         loads.clear();
         for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
-            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * barrier.at(c.gap)[1] };
+            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * self.barrier[k][1] };
             loads.push(friction_of(contact, c) * normal);
         }
         if self.rows.on {
