@@ -163,8 +163,6 @@ pub(super) fn along_face(
             }
         }
     }
-    let base = reference.x + seen.sign * h[i] * reference.R.column(i);
-    let axes = (reference.R.column(u), reference.R.column(v), 0.5 * seen.sign * reference.R.column(i));
     // Each number goes to its place at once: copies of what was just written wait for it.
     let put = |corner: &Corner, place: &mut Touch| {
         let [x, y, gap] = corner.p;
@@ -174,7 +172,9 @@ pub(super) fn along_face(
             corner.id << 8 | corner.side | u32::from(a_is_reference) << 31
         };
         place.gap = gap;
-        (0..3).for_each(|k| place.point[k] = base[k] + axes.0[k] * x + axes.1[k] * y + axes.2[k] * gap);
+        let mut p = Vec3::zeros();
+        (p[u], p[v], p[i]) = (x, y, seen.sign * (h[i] + 0.5 * gap));
+        place.point = reference.x + reference.R * p;
     };
     let near = |c: &&Corner| c.p[2] <= margin;
     out.push(Manifold::empty(normal));
