@@ -180,6 +180,20 @@ fn what_flies_past_a_box_keeps_its_course() {
 }
 
 #[test]
+fn a_large_plate_slides_past_a_small_ball() {
+    // A centimetre above it, by a tenth of the plate and ten balls per step.
+    let mut s = shot(5e-3, [0.0, 0.0, 0.08], [0.0; 3], 0.0);
+    s.rigid[0].shape = Shape::Box { size: Vec3::new(2.0, 2.0, 0.1) };
+    s.rigid[0].pose.position = Vec3::new(-1.53, 0.0, 0.0);
+    s.rigid[0].velocity = Vec3::x() * 40.0;
+    s.rigid[1].shape = Shape::Sphere { radius: 0.02 };
+    let mut sim = s.build().unwrap();
+    sim.run(0.2).unwrap();
+    assert_eq!(sim.state.v[..3], [40.0, 0.0, 0.0]);
+    assert_eq!(sim.state.v[6..12], [0.0; 6]);
+}
+
+#[test]
 fn what_flies_at_a_box_bounces_off_the_face_that_it_meets() {
     // Towards the middle of the upper face, from far to the side: nearest at the start is an edge.
     for (speed, dt) in [(10.0, 5e-3), (200.0, 5e-3), (3e3, 0.01)] {

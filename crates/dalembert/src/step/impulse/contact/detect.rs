@@ -89,7 +89,7 @@ impl ContactWork {
                     (pose, far(&v, w.norm()))
                 }
             };
-            self.passing.fast |= is_fast(far - fall, *radius);
+            self.passing.fast |= is_fast(far - fall, self.passing.smallest);
             self.poses.push(pose);
             self.reach.push(far);
         }

@@ -354,6 +354,8 @@ impl ContactWork {
             let radius = &mut self.radius[collider.body as usize];
             *radius = radius.max(far.norm());
         }
+        let sizes = self.radius.iter().copied().filter(|r| *r > 0.0);
+        self.passing.smallest = sizes.fold(f64::INFINITY, f64::min);
     }
 
     /// Slots: islands of joints first, each in one piece, then bodies by themselves, then robots.

@@ -22,7 +22,7 @@ use crate::collide::rigid::{Geometry, Manifold, Moving, time_of_impact};
 use crate::math::{Vec3, triple};
 use crate::model::{Model, Part, State, TouchModel};
 
-/// Bodies that move farther in a step than this part of their size are fast.
+/// Two bodies that move farther against each other in a step than this part of the smaller one are fast.
 const FAST: f64 = 0.25;
 
 /// How a pair of colliders that are apart goes on.
@@ -42,7 +42,9 @@ pub(super) enum Ahead {
 pub(super) struct Passing {
     /// Of each manifold; empty if nothing is fast.
     ahead: Vec<Ahead>,
-    /// Some body is fast.
+    /// Radius of the smallest body that touches anything \[m\].
+    pub(super) smallest: f64,
+    /// Some body moves so far that it is fast for the smallest one.
     pub(super) fast: bool,
 }
 
@@ -55,7 +57,7 @@ struct Way {
     link: bool,
 }
 
-/// True if a body that goes so far in a step is fast for its size.
+/// True if so long a way in a step is fast for a body of this size.
 pub(super) fn is_fast(way: f64, radius: f64) -> bool {
     way > FAST * radius
 }
