@@ -213,19 +213,18 @@ fn what_flies_at_a_box_bounces_off_the_face_that_it_meets() {
 
 #[test]
 fn what_is_turned_aside_meets_what_it_would_have_passed() {
-    // Down onto a slope that turns it towards a wall 30 m away, all within a step.
+    // Down past the upper edge of a block 5 m away, and within the same step onto a slope that turns it into the block.
     let mut s = shot(0.01, [0.0, 0.0, 40.0], [0.0, 0.0, -5e3], 0.0);
-    s.rigid[0].pose.position = Vec3::new(30.0, 0.0, 10.0);
-    s.rigid[0].shape = Shape::Box { size: Vec3::new(1.0, 60.0, 200.0) };
+    s.rigid[0].pose.position = Vec3::new(35.0, 0.0, -90.0);
+    s.rigid[0].shape = Shape::Box { size: Vec3::new(60.0, 60.0, 200.0) };
     s.add(Ground { normal: Vec3::new(1.0, 0.0, 1.0), ..Ground::default() });
     s.add(ContactRule::off("box", "ground"));
     let mut sim = s.build().unwrap();
     for _ in 0..20 {
         sim.step().unwrap();
-        let x = sim.state.q[7];
-        assert!(x < 29.5 && sim.state.q.iter().all(|q| q.is_finite()), "{x}");
+        let (x, z) = (sim.state.q[7], sim.state.q[9]);
+        assert!(x < 5.0 || z > 10.0, "inside of the block: {x} {z}");
     }
-    assert!(sim.state.q[7] > 10.0, "{:?}", &sim.state.q[7..10]);
 }
 
 #[test]
