@@ -15,12 +15,15 @@
 //! The last line of slipping is the slope of $p_t = -\mu p_n u_t/|u_t|$: the impulse turns as the velocity does. The others have
 //! a softness, so that points which hold the same body twice share what they bear. It acts on the change alone, so 10⁻⁴ W
 //! costs nothing near the answer, and a robot that is held more often than it has dofs does not leave it for a large change
-//! that makes a small difference; 10⁻⁸ W is tried next. One small system, not symmetric where something slips, gives Δp;
-//! steps follow until the law holds, and if they do not get there the rounds have their turn from where the steps began.
+//! that makes a small difference. In directions that are nearly undetermined such steps come slowly to what is left, though: where a
+//! step does not halve it, the next one is less soft by a factor of 30, down to 10⁻⁸ W. One small system, not symmetric where
+//! something slips, gives Δp; steps follow until the law holds, and if they do not get there the rounds have their turn from
+//! where the steps began.
 //!
 //! A robot that is held more often than it has dofs creeps at points whose impulse is as large across as friction lets it be:
 //! slower than the tolerance, so that the signs of rounding say whether they stick. Held, they would ask for impulses outside
-//! their cones. So what was on the rim slips on at first, and what leaves its cone by a step slips in the next try of it.
+//! their cones. So what was on the rim, or left its cone by a step, slips on in the steps that follow and in the next try of the
+//! step, as long as y is within a thousandth of the rim; farther inside it sticks.
 
 use super::dense::{Dense, add, dot};
 use super::direct::STIFF;
@@ -33,8 +36,13 @@ const STEPS: u32 = 8;
 /// Steps that do not make the best of all before the search ends.
 const PATIENCE: u32 = 2;
 
-/// W over the softness of steps that shy away from large changes.
+/// W over the softness of the first step, which shies away from large changes.
 const SHY: f64 = 1e4;
+/// A step that leaves more than half is followed by one that is less soft by this factor.
+const CLIMB: f64 = 30.0;
+
+/// Part of the radius of the cone within which a point that slipped is on the rim still.
+const RIM: f64 = 1e-3;
 
 /// Times that points which leave their cones are let slip.
 const LET_SLIP: u32 = 4;
@@ -70,18 +78,9 @@ pub(super) struct Swift {
     y: Vec<f64>,
     start: Vec<f64>,
     from: Vec<f64>,
-    /// Units that slip though they seem to stick.
+    /// Units that slip on while they are near their rims.
     slips: Vec<bool>,
     kept: Vec<f64>,
-    /// Steps with the smaller softness led away in this search: they are not tried again.
-    astray: bool,
-}
-
-impl Swift {
-    /// For another search.
-    pub(super) fn begin(&mut self) {
-        self.astray = false;
-    }
 }
 
 impl Dense {
@@ -93,23 +92,20 @@ impl Dense {
         }
         swift.start.clear();
         swift.start.extend_from_slice(&self.p);
-        let ways: &[f64] = if swift.astray { &[SHY] } else { &[SHY, STIFF] };
-        for &stiff in ways {
-            // What slipped before slips on, unless that proves wrong.
-            swift.slips.clear();
-            swift.slips.extend((0..self.units.len()).map(|i| self.on_rim(parts, i)));
-            if self.go_along(parts, swift, stiff, before) {
-                return true;
-            }
+        // What slipped before slips on, unless that proves wrong.
+        swift.slips.clear();
+        swift.slips.extend((0..self.units.len()).map(|i| self.on_rim(parts, i)));
+        let there = self.go_along(parts, swift, before);
+        if !there {
             self.p.copy_from_slice(&swift.start);
             self.velocities_of_p();
         }
-        false
+        there
     }
 
-    /// Steps with a softness of W over `stiff`; false if they do not get there.
-    fn go_along(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64, before: f64) -> bool {
-        let (mut best, mut patience) = (f64::INFINITY, PATIENCE);
+    /// Steps that are less and less soft; false if they do not get there.
+    fn go_along(&mut self, parts: &Parts, swift: &mut Swift, before: f64) -> bool {
+        let (mut best, mut patience, mut stiff) = (f64::INFINITY, PATIENCE, SHY);
         for _ in 0..STEPS {
             if !self.step_once(parts, swift, stiff) {
                 return false;
@@ -119,12 +115,13 @@ impl Dense {
                 return true;
             }
             if !(self.left <= ASTRAY * before) {
-                swift.astray |= stiff == STIFF;
                 return false;
             }
-            swift.slips.fill(false);
             if self.left < 0.5 * best {
                 (best, patience) = (self.left, PATIENCE);
+            } else if stiff < STIFF {
+                best = best.min(self.left);
+                stiff = (stiff * CLIMB).min(STIFF);
             } else {
                 patience -= 1;
                 if patience == 0 {
@@ -135,9 +132,8 @@ impl Dense {
         false
     }
 
-    /// One step more than asked for, kept if it is good: near the answer it squares what is left, and the next step of time
-    /// begins from impulses that stay true for long. The small softness counts here: with the larger one impulses lag behind
-    /// in directions in which they move little.
+    /// One step more than asked for, with the factors at hand, kept if it is good: the next step of time begins from impulses
+    /// that stay true for longer.
     fn polish(&mut self, parts: &Parts, swift: &mut Swift) {
         if self.left <= POLISHED * self.tolerance {
             return;
@@ -145,7 +141,11 @@ impl Dense {
         let left = self.left;
         swift.kept.clear();
         swift.kept.extend_from_slice(&self.p);
-        if !self.step_once(parts, swift, STIFF) || !(self.left < left) {
+        let went = self.go_ways(swift);
+        if went {
+            self.project_all(parts);
+        }
+        if !went || !(self.left < left) {
             self.p.copy_from_slice(&swift.kept);
             self.velocities_of_p();
             self.left = left;
@@ -243,7 +243,7 @@ impl Dense {
                     } else if mu == 0.0 {
                         new = n.dot(&p).max(0.0) * n;
                         way(*n, *n, softness);
-                    } else if size <= mu * normal && !slips[i] {
+                    } else if size <= mu * normal && !(slips[i] && size >= (1.0 - RIM) * mu * normal) {
                         sticks = true;
                         for k in 0..3 {
                             let mut one = [0.0; 3];
