@@ -135,6 +135,39 @@ fn a_stack_of_twenty_stands() {
     assert!((floor / (20.0 * 9.81) - 1.0).abs() < 1e-4, "{floor}");
 }
 
+/// Planar pyramids of 136 boxes, each an island of some thousand contacts, at these places along y.
+fn pyramids(places: &[f64]) -> Scene {
+    let mut s = scene(Impulse { friction: 0.6, ..Impulse::default() }, 1.0 / 60.0);
+    for &y in places {
+        for row in 0..16 {
+            for i in 0..16 - row {
+                let x = (f64::from(i) - 0.5 * f64::from(16 - row)) * 1.05;
+                s.add(cube(&format!("{y} {row} {i}"), 1.0, [x, y, 0.5 + f64::from(row)]));
+            }
+        }
+    }
+    s
+}
+
+#[test]
+fn an_island_moves_by_the_same_bits_whatever_else_the_scene_has() {
+    let places = [0.0, 5.0, 10.0, 15.0, 20.0];
+    let after = |scene: Scene| {
+        let mut sim = scene.build().unwrap();
+        for _ in 0..5 {
+            sim.step().unwrap();
+        }
+        sim
+    };
+    let all = after(pyramids(&places));
+    assert!(all.report.contacts > 4_000, "{}", all.report.contacts);
+    for (k, y) in places.iter().enumerate() {
+        let alone = after(pyramids(&[*y]));
+        let n = alone.state.q.len();
+        assert_eq!(alone.state.q[..], all.state.q[k * n..(k + 1) * n], "pyramid {k}");
+    }
+}
+
 #[test]
 fn overlaps_part_without_a_jump() {
     let mut s = scene(Impulse::default(), 2e-3);

@@ -2,7 +2,8 @@
 //!
 //! **Broad phase.** Every collider has a box grown by a skin. While no collider leaves its grown box, the list of pairs
 //! whose grown boxes overlap stands; when some do, theirs and those of all that are about to grow anew, and a tree of all
-//! boxes finds the pairs. A pair is looked at only while its tight boxes overlap. **Narrow phase.** A pair keeps the features
+//! boxes finds the pairs. A half-space that stands in the world meets those whose grown boxes reach it. A pair is looked at
+//! only while its tight boxes overlap. **Narrow phase.** A pair keeps the features
 //! of the plane that separated it last, and that plane is asked first. Neither changes an answer.
 //!
 //! **Threads.** Many colliders are placed and many pairs are looked at in chunks, side by side. A pair knows nothing of the
@@ -18,8 +19,8 @@ use rayon::prelude::*;
 use super::super::bvh::{Aabb, Tree};
 use super::geometry::Frame;
 use super::narrow::{Memory, Witness, collide};
-use super::{Collider, Geometry, Manifold};
-use crate::math::{Pose, Vec3};
+use super::{Collider, Geometry, Manifold, WORLD};
+use crate::math::Pose;
 
 /// Finds contacts of colliders that move a little from call to call.
 ///
@@ -34,8 +35,9 @@ pub struct Detector {
     boxes: Vec<Aabb>,
     grown: Vec<Aabb>,
     tree: Tree,
-    /// Colliders without an end.
+    /// Colliders without an end, and where they were when the pairs were found.
     endless: Vec<u32>,
+    planes: Vec<(Frame, f64)>,
     pairs: Vec<(u32, u32)>,
     /// Pairs as they are found, and where those of each first collider begin.
     found: Vec<(u32, u32)>,
@@ -83,11 +85,21 @@ fn reach_of(reach: &[f64], c: &Collider) -> f64 {
     reach.get(c.body as usize).copied().unwrap_or(0.0).max(0.0) + c.margin
 }
 
+/// How far a box stands above the plane of a half-space \[m\].
+fn height(of: &Aabb, plane: &Frame) -> f64 {
+    let n = plane.R.column(2);
+    let near = (0..3).map(|k| {
+        let end = if n[k] > 0.0 { of.low[k] } else { of.high[k] };
+        n[k] * (end - plane.x[k])
+    });
+    near.sum()
+}
+
 impl Scene<'_> {
     /// Contacts of one pair, added to `out`.
     #[inline]
     fn look(&self, (a, b): (u32, u32), witness: &mut Witness, memory: &mut Memory, out: &mut Vec<Manifold>) {
-        let still = |body: u32| self.asleep.get(body as usize).copied().unwrap_or(body == super::WORLD);
+        let still = |body: u32| self.asleep.get(body as usize).copied().unwrap_or(body == WORLD);
         let reach = |c: &Collider| reach_of(self.reach, c);
         let (ca, cb) = (&self.colliders[a as usize], &self.colliders[b as usize]);
         if !self.asleep.is_empty() && still(ca.body) && still(cb.body) {
@@ -98,16 +110,10 @@ impl Scene<'_> {
             return;
         }
         if endless {
-            // The box of the other one stands clear of it.
             let first = matches!(ca.shape, Geometry::HalfSpace);
             let (plane, other, c) = if first { (a, b, ca) } else { (b, a, cb) };
-            let (at, tight) = (&self.placed[plane as usize], &self.boxes[other as usize]);
-            let n = at.R * Vec3::z();
-            let near = (0..3).map(|k| {
-                let end = if n[k] > 0.0 { tight.low[k] } else { tight.high[k] };
-                n[k] * (end - at.x[k])
-            });
-            if near.sum::<f64>() > reach(c) + 1e-9 * at.x.norm() {
+            let at = &self.placed[plane as usize];
+            if height(&self.boxes[other as usize], at) > reach(c) + 1e-9 * at.x.norm() {
                 return;
             }
         }
@@ -265,7 +271,10 @@ impl Detector {
             self.endless.extend((0..colliders.len()).filter(|&i| endless(i)).map(|i| i as u32));
         }
         let both = || self.boxes.iter().zip(&self.grown).enumerate();
-        if !fresh && both().all(|(i, (tight, grown))| inside(tight, grown, 0.0) || endless(i)) {
+        let plane = |e: &u32| (self.placed[*e as usize], colliders[*e as usize].margin);
+        let fixed = |e: &&u32| colliders[**e as usize].body == WORLD;
+        let stand = self.endless.iter().filter(fixed).map(plane).eq(self.planes.iter().copied());
+        if !fresh && stand && both().all(|(i, (tight, grown))| inside(tight, grown, 0.0) || endless(i)) {
             return false;
         }
         for (i, (tight, grown)) in self.boxes.iter().zip(&mut self.grown).enumerate() {
@@ -322,8 +331,17 @@ impl Detector {
             }
             true
         });
+        self.planes.clear();
         for &e in &self.endless {
-            let others = (0..colliders.len() as u32).filter(|&i| i != e && meet(e, i));
+            let (at, c) = (self.placed[e as usize], &colliders[e as usize]);
+            // One that moves may come to anything before the pairs are found again.
+            let fixed = c.body == WORLD;
+            if fixed {
+                self.planes.push((at, c.margin));
+            }
+            let bound = c.margin + 1e-9 * at.x.norm();
+            let far = |i: u32| fixed && height(&self.grown[i as usize], &at) > bound;
+            let others = (0..colliders.len() as u32).filter(|&i| i != e && meet(e, i) && !far(i));
             pairs.extend(others.map(|i| (e.min(i), e.max(i))));
         }
         self.sort_found(colliders.len());

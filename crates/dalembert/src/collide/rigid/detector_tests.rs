@@ -50,6 +50,20 @@ fn zoo(random: &mut Random, count: usize) -> Vec<Collider> {
 }
 
 #[test]
+fn a_half_space_that_is_put_elsewhere_meets_what_it_was_far_from() {
+    let mut floor = Collider::new(WORLD, Geometry::HalfSpace);
+    let ball = Collider::new(0, Geometry::Sphere { radius: 0.1 });
+    let bodies = [Pose::at(Vec3::new(0.0, 0.0, 3.0))];
+    let mut detector = Detector::new();
+    assert_eq!(detector.update(&[floor.clone(), ball.clone()], &bodies, &[]).len(), 0);
+    floor.pose = Pose::at(Vec3::new(0.0, 0.0, 2.95));
+    assert_eq!(detector.update(&[floor.clone(), ball.clone()], &bodies, &[]).len(), 1);
+    floor.pose = Pose::identity();
+    floor.margin = 2.95;
+    assert_eq!(detector.update(&[floor, ball], &bodies, &[]).len(), 1);
+}
+
+#[test]
 fn the_detector_finds_what_all_pairs_from_scratch_give_bit_for_bit() {
     let mut random = Random::new(3);
     let colliders = zoo(&mut random, 120);

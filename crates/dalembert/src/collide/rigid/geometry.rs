@@ -59,7 +59,7 @@ pub enum Geometry {
 }
 
 /// Where a shape stands: its centre, relative to an origin of the caller's choice, and its axes as columns.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Frame {
     pub(super) x: Vec3,
     pub(super) R: Mat3,

@@ -102,7 +102,7 @@ impl ContactWork {
         self.spins.clear();
         let detector = std::mem::take(&mut self.detector);
         self.join_islands(touch, detector.manifolds(), &state.contacts);
-        self.pile.begin(self.slots());
+        self.pile.begin(self.slots(), self.slots() + self.robots.groups());
         self.trees.begin();
         let (mut old, mut place, near) = (0, 0, NEAR * touch.length);
         for (m, manifold) in detector.manifolds().iter().enumerate() {
@@ -120,11 +120,13 @@ impl ContactWork {
             // Surfaces that stick have v_a + belt_a = v_b + belt_b.
             let belt = touch.belt(manifold.b) - touch.belt(manifold.a);
             let time = self.passing.time(m);
-            if self.islands.is_pile(self.top(if nodes[0] == NONE { nodes[1] } else { nodes[0] })) {
+            let one = self.top(if nodes[0] == NONE { nodes[1] } else { nodes[0] });
+            if let Some((root, contacts)) = self.islands.pile(one) {
+                let heap = self.pile.heap_of(root, contacts);
                 let centers = bodies.map(|b| self.center(touch, state, b, time, &manifold.points()[0].point));
-                self.take_trees(&nodes);
+                self.take_trees(heap, &nodes);
                 let number = m as u32;
-                let new = NewPatch { nodes, centers, law: &law, belt, manifold, number, known, place };
+                let new = NewPatch { heap, nodes, centers, law: &law, belt, manifold, number, known, place };
                 self.pile.add(&new, h);
                 place += manifold.points().len() as u32;
                 continue;

@@ -301,15 +301,10 @@ impl Direct {
         }
         if trust && self.factor() {
             self.solve();
-            self.trial.clear();
-            self.trial.extend_from_slice(x);
-            for (i, b) in self.bodies.iter().enumerate() {
-                let at = 6 * *b as usize;
-                (0..6).for_each(|k| self.trial[at + k] = x[at + k] - self.step[6 * i + k]);
-            }
+            self.try_step(x, 1.0);
             let now = self.merit(field, free, &self.trial, contacts);
             if now < last {
-                x.copy_from_slice(&self.trial);
+                self.take_trial(x);
                 last = now;
             }
         }
@@ -324,13 +319,8 @@ impl Direct {
             // Rounding of the merit must not stop a step that is still news for the impulses.
             let slack = 1e-12 * last.abs();
             let (mut part, mut better) = (1.0, false);
-            self.trial.clear();
-            self.trial.extend_from_slice(x);
             for _ in 0..20 {
-                for (i, b) in self.bodies.iter().enumerate() {
-                    let at = 6 * *b as usize;
-                    (0..6).for_each(|k| self.trial[at + k] = x[at + k] - part * self.step[6 * i + k]);
-                }
+                self.try_step(x, part);
                 let now = self.merit(field, free, &self.trial, contacts);
                 if now <= last + slack {
                     (last, better) = (now.min(last), true);
@@ -341,7 +331,7 @@ impl Direct {
             if !better {
                 break;
             }
-            x.copy_from_slice(&self.trial);
+            self.take_trial(x);
             let size = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
             // What is left of a step this small is rounding.
             if part == 1.0 && size < 1e-10 * scale {
@@ -353,6 +343,24 @@ impl Direct {
             c.impulse = nearest(&self.aim(k, field, x, c), &c.normal, c.friction);
         }
         done
+    }
+
+    /// The velocities after a part of a step: those of the bodies of the island, since nobody reads the others. A scene may have
+    /// many islands, and each may only cost what it is made of.
+    fn try_step(&mut self, x: &[f64], part: f64) {
+        self.trial.resize(x.len(), 0.0);
+        for (i, b) in self.bodies.iter().enumerate() {
+            let at = 6 * *b as usize;
+            (0..6).for_each(|k| self.trial[at + k] = x[at + k] - part * self.step[6 * i + k]);
+        }
+    }
+
+    /// Takes the velocities that were tried.
+    fn take_trial(&self, x: &mut [f64]) {
+        for b in &self.bodies {
+            let own = 6 * *b as usize..6 * *b as usize + 6;
+            x[own.clone()].copy_from_slice(&self.trial[own]);
+        }
     }
 
     /// The largest velocity of a body.

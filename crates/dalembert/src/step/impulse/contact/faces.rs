@@ -23,7 +23,9 @@
 //! Points are midway between two surfaces, so they leave the plane by half the difference of their gaps. The plane goes
 //! through the deepest one: points that carry forces have gaps that are almost zero.
 
-use super::lanes::{Ask, Body, Four, Given, Lanes, Patch, V3, add, all, cross, dot, plus, rows, sub, three};
+use super::lanes::{
+    Ask, Body, Four, Given, Lanes, Masses, Patch, V3, add, all, cross, dot, plus, rows, sub, three,
+};
 
 /// One point of each of four manifolds. What a push needs stands first, so that it reads half of the memory.
 #[derive(Debug, Clone, Copy, Default)]
@@ -116,8 +118,8 @@ impl Point {
 }
 
 impl Group {
-    /// Becomes the group of four manifolds, whose points are `points` from the place `first` on. Everything is written
-    /// where it stays: a copy of what has just been written would wait for it.
+    /// Becomes the group of four manifolds, whose points are `points` from the place `first` on; returns its bodies. Everything
+    /// is written where it stays: a copy of what has just been written would wait for it.
     pub(super) fn fill(
         &mut self,
         four: &[&Patch; 4],
@@ -125,7 +127,7 @@ impl Group {
         given: &[Given],
         first: u32,
         points: &mut [Point],
-    ) {
+    ) -> [Four; 2] {
         let own = |l: usize| &given[four[l].first as usize..(four[l].first + four[l].count) as usize];
         let own = [own(0), own(1), own(2), own(3)];
         let none = Given::default();
@@ -145,7 +147,7 @@ impl Group {
         self.friction = friction;
         self.belt = [along_s, along_t];
         self.restitution = restitution;
-        let upright = self.respond(&Four::load(bodies, &self.a), &Four::load(bodies, &self.b));
+        let upright = self.respond(&Masses::load(bodies, &self.a), &Masses::load(bodies, &self.b));
         for (k, point) in points.iter_mut().enumerate() {
             let is = |l: usize| f64::from(u8::from(k < own[l].len()));
             let there = Lanes::new([is(0), is(1), is(2), is(3)]);
@@ -159,6 +161,7 @@ impl Group {
             point.sum = [all(0.0); 3];
             self.respond_point(&upright, there, point);
         }
+        [Four::load(bodies, &self.a), Four::load(bodies, &self.b)]
     }
 
     /// Its own places among the points.
@@ -169,7 +172,7 @@ impl Group {
 
     /// K, of which K_NN is handed back: its columns.
     #[inline(always)]
-    fn respond(&mut self, a: &Four, b: &Four) -> [V3; 3] {
+    fn respond(&mut self, a: &Masses, b: &Masses) -> [V3; 3] {
         let mass = a.inv_mass + b.inv_mass;
         let zero = all(0.0);
         let mut K_NN = [[zero; 3]; 3];
@@ -213,20 +216,20 @@ impl Group {
 
     /// Gives (P_n, L_s, L_t) and (P_s, P_t, L_n) to the two bodies.
     #[inline(always)]
-    fn give(&self, a: &mut Four, b: &mut Four, up: &V3, flat: &V3) {
+    fn give(&self, bodies: &[Body], [a, b]: [&mut Four; 2], up: &V3, flat: &V3) {
         let (n, s, t) = (&self.n, &self.s, &self.t);
         let of = |i: usize, x: Lanes, y: Lanes, z: Lanes| z.mul_add(t[i], y.mul_add(s[i], x * n[i]));
         let P: V3 = std::array::from_fn(|i| of(i, up[0], flat[0], flat[1]));
         let L: V3 = std::array::from_fn(|i| of(i, flat[2], up[1], up[2]));
-        self.give_world(a, b, &P, &L);
+        self.give_world(bodies, [a, b], &P, &L);
     }
 
     /// An impulse at the reference point.
     #[inline(always)]
-    fn give_push(&self, a: &mut Four, b: &mut Four, P: &V3) {
-        a.push(P, &cross(&self.arms[0], P));
+    fn give_push(&self, bodies: &[Body], [a, b]: [&mut Four; 2], P: &V3) {
+        a.push(&Masses::load(bodies, &self.a), P, &cross(&self.arms[0], P));
         let back = [-P[0], -P[1], -P[2]];
-        b.push(&back, &cross(&self.arms[1], &back));
+        b.push(&Masses::load(bodies, &self.b), &back, &cross(&self.arms[1], &back));
     }
 
     /// (V_s, V_t, W_n) after changes of (P_s, P_t, L_n).
@@ -241,10 +244,10 @@ impl Group {
     }
 
     #[inline(always)]
-    fn give_world(&self, a: &mut Four, b: &mut Four, P: &V3, L: &V3) {
-        a.push(P, &add(L, &cross(&self.arms[0], P)));
+    fn give_world(&self, bodies: &[Body], [a, b]: [&mut Four; 2], P: &V3, L: &V3) {
+        a.push(&Masses::load(bodies, &self.a), P, &add(L, &cross(&self.arms[0], P)));
         let back = [-P[0], -P[1], -P[2]];
-        b.push(&back, &sub(&cross(&self.arms[1], &back), L));
+        b.push(&Masses::load(bodies, &self.b), &back, &sub(&cross(&self.arms[1], &back), L));
     }
 
     /// A vector along n, s, t in world axes.
@@ -255,7 +258,7 @@ impl Group {
 
     /// The impulses as they are, on both bodies.
     #[inline(always)]
-    fn warm(&self, points: &[Point], [a, b]: &mut [Four; 2]) {
+    fn warm(&self, bodies: &[Body], points: &[Point], [a, b]: &mut [Four; 2]) {
         let mut up = [all(0.0); 3];
         let mut flat = up;
         for c in points {
@@ -263,7 +266,7 @@ impl Group {
             flat =
                 [flat[0] + c.p[1], flat[1] + c.p[2], c.x.mul_add(c.p[2], c.y.mul_neg_add(c.p[1], flat[2]))];
         }
-        self.give(a, b, &up, &flat);
+        self.give(bodies, [a, b], &up, &flat);
     }
 
     /// Bodies have moved and turned so far since the step began.
@@ -288,6 +291,7 @@ impl Group {
     #[inline(always)]
     pub(super) fn bounce(
         &self,
+        bodies: &[Body],
         points: &mut [Point],
         before: &[Lanes],
         (a, b): (&mut Four, &mut Four),
@@ -305,7 +309,7 @@ impl Group {
             N = plus(&N, p, &c.answer);
             c.gather(&mut up, p);
         }
-        self.give(a, b, &up, &[none; 3]);
+        self.give(bodies, [a, b], &up, &[none; 3]);
     }
 }
 
@@ -346,7 +350,7 @@ impl Visit for Warm {
     #[inline(always)]
     fn visit<const M: usize>(
         &self,
-        _: &[Body],
+        bodies: &[Body],
         groups: &mut [Group; M],
         points: &mut [Point],
         four: &mut [[Four; 2]; M],
@@ -354,7 +358,7 @@ impl Visit for Warm {
         let first = groups[0].first as usize;
         for (g, four) in groups.iter().zip(four) {
             let own = g.own();
-            g.warm(&points[own.start - first..own.end - first], four);
+            g.warm(bodies, &points[own.start - first..own.end - first], four);
         }
         all(0.0)
     }
@@ -385,7 +389,7 @@ impl Visit for Push<'_> {
     #[inline(always)]
     fn visit<const M: usize>(
         &self,
-        _: &[Body],
+        bodies: &[Body],
         groups: &mut [Group; M],
         points: &mut [Point],
         four: &mut [[Four; 2]; M],
@@ -396,7 +400,7 @@ impl Visit for Push<'_> {
                 let c = &mut points[m];
                 let V = Seen::rates(g, a, b).V;
                 let d = self.normal(c, c.gap + g.shift[0], dot(&g.n, &V));
-                g.give_push(a, b, &[d * g.n[0], d * g.n[1], d * g.n[2]]);
+                g.give_push(bodies, [a, b], &[d * g.n[0], d * g.n[1], d * g.n[2]]);
             }
             return zero;
         }
@@ -413,7 +417,7 @@ impl Visit for Push<'_> {
         for ((g, [a, b]), given) in groups.iter().zip(four).zip(&given) {
             let P = [given[0] * g.n[0], given[0] * g.n[1], given[0] * g.n[2]];
             let L: V3 = std::array::from_fn(|i| given[2].mul_add(g.t[i], given[1] * g.s[i]));
-            g.give_world(a, b, &P, &L);
+            g.give_world(bodies, [a, b], &P, &L);
         }
         zero
     }
@@ -480,6 +484,7 @@ impl<const MEASURE: bool> Relax<'_, MEASURE> {
     #[inline(always)]
     fn single<const M: usize>(
         &self,
+        bodies: &[Body],
         groups: &[Group; M],
         points: &mut [Point],
         four: &mut [[Four; 2]; M],
@@ -492,7 +497,7 @@ impl<const MEASURE: bool> Relax<'_, MEASURE> {
             let rate = |e: &V3, k: usize| d_n.mul_add(g.mixed[0][k], dot(e, &V));
             let [d_s, d_t] = self.across(g, c, [rate(&g.s, 0), rate(&g.t, 1)], most);
             let P = std::array::from_fn(|i| d_t.mul_add(g.t[i], d_s.mul_add(g.s[i], d_n * g.n[i])));
-            g.give_push(a, b, &P);
+            g.give_push(bodies, [a, b], &P);
         }
     }
 }
@@ -512,7 +517,7 @@ impl<const MEASURE: bool> Visit for Relax<'_, MEASURE> {
         let zero = all(0.0);
         let mut most = zero;
         if groups.iter().all(|g| g.count == 1) {
-            self.single(groups, points, four, &mut most);
+            self.single(bodies, groups, points, four, &mut most);
             return most;
         }
         let mut N = [[zero; 3]; M];
@@ -541,7 +546,7 @@ impl<const MEASURE: bool> Visit for Relax<'_, MEASURE> {
             flat[m] = [flat[m][0] + d_s, flat[m][1] + d_t, flat[m][2] + d_n];
         });
         for (m, [a, b]) in four.iter_mut().enumerate() {
-            groups[m].give(a, b, &up[m], &flat[m]);
+            groups[m].give(bodies, [a, b], &up[m], &flat[m]);
         }
         most
     }
@@ -634,7 +639,7 @@ mod tests {
                 assert!((u - axes * relative(&bodies, &patch, c)).norm() < 1e-12);
             }
             // What the points press and rub with, all at once.
-            g.warm(&points, &mut four);
+            g.warm(&bodies, &points, &mut four);
             let (mut N_told, mut T_told) = (lane(&N), lane(&T));
             for c in &points {
                 let p = lane(&c.p);

@@ -110,14 +110,16 @@ impl Islands {
         root(&mut self.up, body)
     }
 
-    /// True for a body in an island that is too large to be solved at once: many contacts, or not so few that are mostly
-    /// new, and so many links that they close many loops. Towers, chains and arches have few; the direct solver is fast on
-    /// them at any length. Where trees of joints are among them it is the number of contacts of all such islands that counts.
-    pub(super) fn is_pile(&mut self, body: u32) -> bool {
-        let w = self.weight[root(&mut self.up, body) as usize];
+    /// Root and number of contacts of the island of a body if it is too large to be solved at once: many contacts, or not so
+    /// few that are mostly new, and so many links that they close many loops. Towers, chains and arches have few; the direct
+    /// solver is fast on them at any length. Where trees of joints are among them it is the number of contacts of all such
+    /// islands that counts.
+    pub(super) fn pile(&mut self, body: u32) -> Option<(u32, u32)> {
+        let root = root(&mut self.up, body);
+        let w = &self.weight[root as usize];
         let new = w.contacts > SOME && 2 * w.known < w.contacts;
         let many = if w.jointed { self.jointed > MANY } else { (w.contacts > MANY || new) && w.has_loops() };
-        w.simple && many
+        (w.simple && many).then_some((root, w.contacts))
     }
 
     /// Numbers the islands in the order of their first contacts, each given by one of its bodies.

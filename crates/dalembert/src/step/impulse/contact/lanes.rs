@@ -104,11 +104,16 @@ pub(super) fn three([x, y, z, _]: [Lanes; 4]) -> V3 {
     [x, y, z]
 }
 
-/// Four bodies.
-#[derive(Clone, Copy, Default)]
+/// Velocities of four bodies.
+#[derive(Clone, Copy)]
 pub(super) struct Four {
     pub(super) v: V3,
     pub(super) w: V3,
+}
+
+/// Inverse masses and inertias of four bodies. They are asked for where an impulse acts, not carried through a visit.
+#[derive(Clone, Copy)]
+pub(super) struct Masses {
     pub(super) inv_mass: Lanes,
     inv_inertia: [Lanes; 6],
 }
@@ -122,10 +127,7 @@ impl Four {
     #[inline(always)]
     pub(super) fn load(bodies: &[Body], which: &[u32; 4]) -> Self {
         let b = &Self::find(bodies, which);
-        let [xx, yy, zz, xy] = rows(b, |b| &b.inverse[0]);
-        let [xz, yz, inv_mass, _] = rows(b, |b| &b.inverse[1]);
-        let (v, w) = (three(rows(b, |b| &b.v)), three(rows(b, |b| &b.w)));
-        Self { v, w, inv_mass, inv_inertia: [xx, yy, zz, xy, xz, yz] }
+        Self { v: three(rows(b, |b| &b.v)), w: three(rows(b, |b| &b.w)) }
     }
 
     /// What four bodies have moved and turned.
@@ -150,6 +152,23 @@ impl Four {
         [self.v, self.w].map(|[x, y, z]| Lanes::transpose([x, y, z, all(0.0)]).map(Lanes::to_array))
     }
 
+    /// An impulse, and its moment about the centre.
+    #[inline(always)]
+    pub(super) fn push(&mut self, masses: &Masses, P: &V3, L: &V3) {
+        self.v = plus(&self.v, masses.inv_mass, P);
+        self.w = add(&self.w, &masses.turn(L));
+    }
+}
+
+impl Masses {
+    #[inline(always)]
+    pub(super) fn load(bodies: &[Body], which: &[u32; 4]) -> Self {
+        let b = &Four::find(bodies, which);
+        let [xx, yy, zz, xy] = rows(b, |b| &b.inverse[0]);
+        let [xz, yz, inv_mass, _] = rows(b, |b| &b.inverse[1]);
+        Self { inv_mass, inv_inertia: [xx, yy, zz, xy, xz, yz] }
+    }
+
     /// I⁻¹ x.
     #[inline(always)]
     pub(super) fn turn(&self, x: &V3) -> V3 {
@@ -159,13 +178,6 @@ impl Four {
             s[5].mul_add(x[2], s[1].mul_add(x[1], s[3] * x[0])),
             s[2].mul_add(x[2], s[5].mul_add(x[1], s[4] * x[0])),
         ]
-    }
-
-    /// An impulse, and its moment about the centre.
-    #[inline(always)]
-    pub(super) fn push(&mut self, P: &V3, L: &V3) {
-        self.v = plus(&self.v, self.inv_mass, P);
-        self.w = add(&self.w, &self.turn(L));
     }
 }
 
@@ -272,20 +284,22 @@ impl Place for Shared<'_> {
     }
 }
 
-/// Visits M groups with their points, k being the number of the first.
+/// The bodies of a group.
+#[inline(always)]
+fn bodies_of(bodies: &[Body], g: &Group) -> [Four; 2] {
+    [Four::load(bodies, &g.a), Four::load(bodies, &g.b)]
+}
+
+/// Visits M groups with their points and bodies, k being the number of the first.
 #[inline(always)]
 fn visit_some<const M: usize>(
     k: usize,
     groups: &mut [Group; M],
     points: &mut [Point],
+    mut four: [[Four; 2]; M],
     place: &mut impl Place,
     visit: &impl Visit,
 ) -> Lanes {
-    let mut four = [[Four::default(); 2]; M];
-    for (four, g) in four.iter_mut().zip(groups.iter()) {
-        four[0] = Four::load(place.bodies(), &g.a);
-        four[1] = Four::load(place.bodies(), &g.b);
-    }
     let most = visit.visit(place.bodies(), groups, points, &mut four);
     for (m, (four, g)) in four.iter().zip(groups.iter()).enumerate() {
         place.leave(k + m, g, four);
@@ -307,11 +321,13 @@ fn visit_groups(
     let (pairs, last) = groups.as_chunks_mut::<2>();
     for (k, pair) in pairs.iter_mut().enumerate() {
         let points = &mut points[(pair[0].first - first) as usize..];
-        most = visit_some(2 * k, pair, points, &mut place, visit).fast_max(most);
+        let four = [bodies_of(place.bodies(), &pair[0]), bodies_of(place.bodies(), &pair[1])];
+        most = visit_some(2 * k, pair, points, four, &mut place, visit).fast_max(most);
     }
     for one in last.as_chunks_mut::<1>().0 {
         let points = &mut points[(one[0].first - first) as usize..];
-        most = visit_some(even, one, points, &mut place, visit).fast_max(most);
+        let four = [bodies_of(place.bodies(), &one[0])];
+        most = visit_some(even, one, points, four, &mut place, visit).fast_max(most);
     }
     most
 }
@@ -359,26 +375,30 @@ pub(super) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Colours the manifolds and lays them out.
-    pub(super) fn load(&mut self, bodies: &[Body], patches: &[Patch], given: &[Given]) {
+    /// Colours the manifolds and lays them out; returns the fastest relative velocity \[m/s\] as bodies move now, which
+    /// counts as the one before the step.
+    pub(super) fn load(&mut self, bodies: &[Body], patches: &[Patch], given: &[Given]) -> f64 {
         let world = bodies.len() as u32 - 1;
         self.paint(world, patches);
         self.divide(patches);
-        let Self { groups, points, order, places, .. } = self;
+        self.before.resize(self.points.len(), Lanes::default());
+        let Self { groups, points, before, order, places, .. } = self;
         let blank = Patch { bodies: [world; 2], ..Patch::default() };
+        let mut most = all(0.0);
         for (g, place) in groups.iter_mut().zip(places.windows(2)) {
             let lanes = &order[place[0].0 as usize..place[1].0 as usize];
             let of = |l: usize| lanes.get(l).map_or(&blank, |k| &patches[*k as usize]);
-            let own = &mut points[place[0].1 as usize..place[1].1 as usize];
-            g.fill(&[of(0), of(1), of(2), of(3)], bodies, given, place[0].1, own);
+            let own = place[0].1 as usize..place[1].1 as usize;
+            let (points, before) = (&mut points[own.clone()], &mut before[own]);
+            let [a, b] = g.fill(&[of(0), of(1), of(2), of(3)], bodies, given, place[0].1, points);
+            g.look(points, before, &a, &b, &mut most);
         }
         self.after.clear();
         let widest = self.colours.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
         if rayon::current_num_threads() > 1 && widest >= 2 * PIECE {
             self.after.resize(widest, After::default());
         }
-        self.before.clear();
-        self.before.resize(self.points.len(), Lanes::default());
+        most_of(most).sqrt()
     }
 
     /// Which manifolds go together, and room for them and their points.
@@ -481,16 +501,6 @@ impl Sweeper {
         most_of(self.visit(bodies, &Relax::<MEASURE> { ask, share }))
     }
 
-    /// The fastest relative velocity \[m/s\] as bodies move now, which counts as the one before the step.
-    pub(super) fn look(&mut self, bodies: &[Body]) -> f64 {
-        let mut most = all(0.0);
-        for g in &self.groups {
-            let (a, b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            g.look(&self.points[g.own()], &mut self.before[g.own()], &a, &b, &mut most);
-        }
-        most_of(most).sqrt()
-    }
-
     /// Contacts that came in faster than `slowest`, and pressed, leave as their restitution says.
     pub(super) fn bounce(&mut self, bodies: &mut [Body], slowest: f64) {
         if self.groups.iter().all(|g| g.restitution == all(0.0)) {
@@ -498,7 +508,7 @@ impl Sweeper {
         }
         for g in &self.groups {
             let (mut a, mut b) = (Four::load(bodies, &g.a), Four::load(bodies, &g.b));
-            g.bounce(&mut self.points[g.own()], &self.before[g.own()], (&mut a, &mut b), slowest);
+            g.bounce(bodies, &mut self.points[g.own()], &self.before[g.own()], (&mut a, &mut b), slowest);
             a.store(bodies, &g.a);
             b.store(bodies, &g.b);
         }

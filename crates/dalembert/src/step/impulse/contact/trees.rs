@@ -79,12 +79,27 @@ pub(super) struct Trees {
     /// Length of a part of the step \[s\], and how many there are.
     part: f64,
     parts: f64,
-    v: Vec<V6>,
-    room: Vec<V6>,
+    room: CrowdRoom,
     by: Vec<Lanes>,
     blocks: Blocks,
     /// Joint forces of the step before, of one island.
     last: Vec<[f64; 6]>,
+}
+
+/// Room for holding trees.
+#[derive(Debug, Default)]
+pub(super) struct CrowdRoom {
+    v: Vec<V6>,
+    room: Vec<V6>,
+}
+
+/// The trees of one heap.
+pub(super) struct Crowd<'a> {
+    shapes: &'a [Vec<Limb>],
+    fours: &'a mut [Four],
+    ties: &'a mut [Tie],
+    part: f64,
+    parts: f64,
 }
 
 /// The limbs of an island, if it is a tree that can be held here.
@@ -194,23 +209,24 @@ impl Trees {
         self.list.is_empty()
     }
 
-    /// Rows and factors of all trees of this step, which has `parts` of `part` seconds. `body` gives the place in the heap
-    /// of a node of an island.
+    /// Rows and factors of the trees of a heap, in a step of `parts` of `part` seconds. `body` gives the place in the heap of
+    /// a node of an island. Returns how many fours of trees there are, and how many rows with bounds.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn load(
         &mut self,
         part: f64,
         parts: u32,
+        list: &mut [u32],
         model: &Model,
         state: &State,
         own: &mut ImpulseWork,
         bodies: &[Body],
         body: impl Fn(u32, u32) -> u32,
-    ) {
+    ) -> [usize; 2] {
         (self.part, self.parts) = (part, f64::from(parts));
+        let before = [self.fours.len(), self.ties.len()];
         // Trees of one shape side by side, in the order in which they joined.
         let shape_of = |trees: &[Option<Tree>], i: u32| trees[i as usize].as_ref().map_or(0, |t| t.shape);
-        let mut list = std::mem::take(&mut self.list);
         list.sort_by_key(|i| shape_of(&self.trees, *i));
         for alike in list.chunk_by(|a, b| shape_of(&self.trees, *a) == shape_of(&self.trees, *b)) {
             for group in alike.chunks(4) {
@@ -232,47 +248,28 @@ impl Trees {
                 self.fours.push(four);
             }
         }
-        self.list = list;
+        [self.fours.len() - before[0], self.ties.len() - before[1]]
     }
 
-    /// The impulses that rows with bounds begin with.
-    pub(super) fn warm(&self, bodies: &mut [Body]) {
-        self.ties.iter().for_each(|tie| tie.warm(bodies));
+    /// Trees of the heap that was loaded last, which has so many fours and rows with bounds.
+    pub(super) fn last_crowd(&mut self, [fours, ties]: [usize; 2]) -> Crowd<'_> {
+        let (part, parts) = (self.part, self.parts);
+        let (fours, ties) = (self.fours.len() - fours, self.ties.len() - ties);
+        let (fours, ties) = (&mut self.fours[fours..], &mut self.ties[ties..]);
+        Crowd { shapes: &self.shapes, fours, ties, part, parts }
     }
 
-    /// Visits the rows with bounds.
-    pub(super) fn visit(&mut self, bodies: &mut [Body], when: When) {
-        self.ties.iter_mut().for_each(|tie| tie.visit(bodies, when, self.part, self.parts));
-    }
-
-    /// Makes all joints hold: the velocities change as little as they can.
-    pub(super) fn hold(&mut self, bodies: &mut [Body]) {
-        let Self { shapes, fours, v, room, .. } = self;
-        if rayon::current_num_threads() > 1 && fours.len() >= 2 * PIECE {
-            // Trees share no body: all are read before any is written.
-            let from = &*bodies;
-            fours.par_iter_mut().with_min_len(PIECE).for_each(|four| {
-                let Four { shape, bodies, factors, v, room, .. } = four;
-                v.clear();
-                v.extend(bodies.iter().map(|which| velocities(from, which)));
-                factors.hold(&shapes[*shape as usize], v, room);
-            });
-            fours.iter().for_each(|four| four.store(&four.v, bodies));
-            return;
-        }
-        for four in fours {
-            let limbs = &shapes[four.shape as usize];
-            v.clear();
-            v.extend(four.bodies.iter().map(|which| velocities(bodies, which)));
-            four.factors.hold(limbs, v, room);
-            four.store(v, bodies);
-        }
-    }
-
-    /// The impulses of this part of the step count.
-    pub(super) fn add_up(&mut self) {
-        self.fours.iter_mut().for_each(|four| four.factors.add_up());
-        self.ties.iter_mut().for_each(Tie::add_up);
+    /// Trees of all heaps, in the order in which they were loaded.
+    pub(super) fn crowds(&mut self, counts: impl Iterator<Item = [usize; 2]>) -> Vec<Crowd<'_>> {
+        let Self { shapes, fours, ties, part, parts, .. } = self;
+        let (mut fours, mut ties) = (&mut fours[..], &mut ties[..]);
+        let one = |[m, n]: [usize; 2]| {
+            let (own_fours, own_ties);
+            (own_fours, fours) = std::mem::take(&mut fours).split_at_mut(m);
+            (own_ties, ties) = std::mem::take(&mut ties).split_at_mut(n);
+            Crowd { shapes, fours: own_fours, ties: own_ties, part: *part, parts: *parts }
+        };
+        counts.map(one).collect()
     }
 
     /// Forces of the joints into the state, after steps of h seconds.
@@ -310,7 +307,7 @@ impl Trees {
         length: f64,
         report: &mut StepReport,
     ) {
-        let Self { shapes, trees, fours, v, room, by, .. } = self;
+        let Self { shapes, trees, fours, room: CrowdRoom { v, room }, by, .. } = self;
         for four in fours {
             let limbs = &shapes[four.shape as usize];
             let rows = limbs.iter().map(|l| l.rows as usize).sum();
@@ -342,6 +339,48 @@ impl Trees {
             report.projections = report.projections.max(rounds);
             report.gap = report.gap.max(gap);
         }
+    }
+}
+
+impl Crowd<'_> {
+    /// The impulses that rows with bounds begin with.
+    pub(super) fn warm(&self, bodies: &mut [Body]) {
+        self.ties.iter().for_each(|tie| tie.warm(bodies));
+    }
+
+    /// Visits the rows with bounds.
+    pub(super) fn visit(&mut self, bodies: &mut [Body], when: When) {
+        self.ties.iter_mut().for_each(|tie| tie.visit(bodies, when, self.part, self.parts));
+    }
+
+    /// Makes all joints hold: the velocities change as little as they can.
+    pub(super) fn hold(&mut self, bodies: &mut [Body], CrowdRoom { v, room }: &mut CrowdRoom) {
+        let Self { shapes, fours, .. } = self;
+        if rayon::current_num_threads() > 1 && fours.len() >= 2 * PIECE {
+            // Trees share no body: all are read before any is written.
+            let from = &*bodies;
+            fours.par_iter_mut().with_min_len(PIECE).for_each(|four| {
+                let Four { shape, bodies, factors, v, room, .. } = four;
+                v.clear();
+                v.extend(bodies.iter().map(|which| velocities(from, which)));
+                factors.hold(&shapes[*shape as usize], v, room);
+            });
+            fours.iter().for_each(|four| four.store(&four.v, bodies));
+            return;
+        }
+        for four in fours.iter_mut() {
+            let limbs = &shapes[four.shape as usize];
+            v.clear();
+            v.extend(four.bodies.iter().map(|which| velocities(bodies, which)));
+            four.factors.hold(limbs, v, room);
+            four.store(v, bodies);
+        }
+    }
+
+    /// The impulses of this part of the step count.
+    pub(super) fn add_up(&mut self) {
+        self.fours.iter_mut().for_each(|four| four.factors.add_up());
+        self.ties.iter_mut().for_each(Tie::add_up);
     }
 }
 
@@ -481,15 +520,14 @@ impl Four {
 }
 
 impl ContactWork {
-    /// The trees of two nodes that meet join the heaps, with all their bodies.
-    pub(super) fn take_trees(&mut self, nodes: &[u32; 2]) {
+    /// The trees of two nodes that meet join their heap, with all their bodies.
+    pub(super) fn take_trees(&mut self, heap: u32, nodes: &[u32; 2]) {
         for node in nodes.iter().filter(|n| (**n as usize) < self.cluster_of.len()) {
             let island = self.cluster_of[*node as usize];
             if island != NONE && self.trees.take(island) {
                 let cluster = self.clusters[island as usize];
-                for slot in cluster.first / 6..(cluster.first + cluster.len) / 6 {
-                    self.pile.body(slot);
-                }
+                let slots = cluster.first / 6..(cluster.first + cluster.len) / 6;
+                self.pile.add_tree(heap, island, slots);
             }
         }
     }
