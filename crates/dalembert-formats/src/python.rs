@@ -18,6 +18,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ._handle import Handle
+from .mesh import Mesh
 
 "#;
 
@@ -63,8 +64,13 @@ fn method(
 ) {
     let is_name = |f: &&&Field| f.key == "name";
     let required = |f: &Field| matches!(f.need, Need::Required) && f.when.is_none();
+    // A surface can stand in the place of the name of what is made of it.
+    let of_a_surface = fields.iter().any(|f| f.key == "surface") && fields.iter().any(|f| f.key == "grid");
     let parameter = |f: &Field| {
-        let kind = hint(&f.kind);
+        let kind = match f.key {
+            "name" if of_a_surface => "str | Mesh".into(),
+            _ => hint(&f.kind),
+        };
         match required(f) {
             true => format!("        {}: {kind},\n", spelt(f.key)),
             false => format!("        {}: {kind} | None = None,\n", spelt(f.key)),

@@ -284,6 +284,11 @@ impl<'a> Loader<'a> {
             .iter_mut()
             .flat_map(|body| &mut body.joints)
             .for_each(|joint| joint.velocity_limit = None);
+        if place.extension().is_some_and(|end| end.eq_ignore_ascii_case("urdf")) {
+            robot.add_motors();
+        }
+        let stem = place.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let own_name = robot_name(&robot.name, &stem.unwrap_or_default());
         let written = write_mjcf(&robot);
         for lost in written.lost {
             self.warnings.push(self.files.warning(span, format!("{}: {lost}", quote(&name))));
@@ -295,6 +300,13 @@ impl<'a> Loader<'a> {
         }
         let (key_span, value) = (entries[i].key_span, Value::Text(written.text));
         entries[i] = Entry { key: "text".into(), key_span, node: Node { value, span } };
+        if !entries.iter().any(|entry| entry.key == "name") {
+            entries.push(Entry {
+                key: "name".into(),
+                key_span,
+                node: Node { value: Value::Text(own_name), span },
+            });
+        }
         Ok(())
     }
 
@@ -491,6 +503,16 @@ fn child<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
         Value::Table(entries) => entries.iter_mut().find(|e| e.key == key).map(|e| &mut e.node),
         _ => None,
     }
+}
+
+/// The name of a robot that the scene gives none: its own, or that of its file, with nothing that names may not hold.
+pub fn robot_name(own: &str, stem: &str) -> String {
+    let clean = |text: &str| -> String {
+        let plain = |c: char| if c.is_alphanumeric() || c == '-' { c } else { '_' };
+        text.trim().chars().map(plain).take(crate::describe::MAX_NAME).collect()
+    };
+    let name = [own, stem].map(clean).into_iter().find(|name| !name.is_empty());
+    name.unwrap_or_else(|| "robot".to_owned())
 }
 
 /// The items of a list.

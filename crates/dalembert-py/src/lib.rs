@@ -65,7 +65,7 @@ mod _native {
     #[pymodule_export]
     use crate::rollout::rollout;
     #[pymodule_export]
-    use crate::scene::{build, check_text, robot_scene};
+    use crate::scene::{build, check_text, robot_name, robot_scene};
     #[pymodule_export]
     use crate::simulation::PySimulation;
     #[pymodule_export]

@@ -1,11 +1,12 @@
 //! From tables and functions to a model, through the same door as scene files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dalembert::filters::Motion;
 use dalembert::scene::{ArticulationItem, CustomConstraint, CustomForce, MotionSet};
 use dalembert_formats::describe::read;
+use dalembert_formats::robot::{ReadOptions, read_robot, read_robot_text};
 use dalembert_formats::scene::{ROOT, SceneFile, load, load_text};
 use dalembert_formats::source::{Includes, Source};
 use pyo3::exceptions::PyValueError;
@@ -36,6 +37,20 @@ pub(crate) fn check_text(name: &str, text: &str, directory: PathBuf) -> PyResult
 #[pyfunction]
 pub(crate) fn robot_scene(path: PathBuf) -> PyResult<String> {
     dalembert_formats::scene::scene_around(&path).map_err(errors::scene)
+}
+
+/// The name of a robot that is given none: its own, or that of its file.
+#[pyfunction]
+#[pyo3(signature = (path, text))]
+pub(crate) fn robot_name(path: Option<PathBuf>, text: &str) -> PyResult<String> {
+    let options = ReadOptions::default();
+    let (robot, _) = match &path {
+        Some(path) => read_robot(path, &options),
+        None => read_robot_text("robot.xml", text, Includes::None, &options),
+    }
+    .map_err(errors::scene)?;
+    let stem = path.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
+    Ok(dalembert_formats::source::robot_name(&robot.name, &stem.unwrap_or_default()))
 }
 
 /// Builds a model from a file, or from a text whose files are looked for in `directory`.

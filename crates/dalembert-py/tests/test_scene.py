@@ -121,3 +121,63 @@ def test_scenes_run_from_python(scenes: Path, name: str) -> None:
     assert sim.steps == 3
     assert np.all(np.isfinite(sim.q))
     assert np.isfinite(sim.energy.total)
+
+
+ARM = """<robot name="lifter"><link name="base"/><link name="upper"><inertial><mass value="1"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="elbow" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
+<limit lower="-2" upper="2" effort="5" velocity="3"/></joint></robot>"""
+
+
+def test_the_first_example_of_the_book_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text(ARM)
+    scene = da.Scene(method="ipc", dt=0.01)
+    scene.add_plane()
+    cloth = scene.add_cloth(da.mesh.grid(1.0, 1.0, resolution=8), position=(0, 0, 0.8), young=1e5, thickness=1e-3)
+    arm = scene.add_robot("arm.urdf")
+    assert (arm.name, cloth.name) == ("lifter", "cloth")
+    sim = scene.build()
+    with da.view(sim, port=0, open_browser=False) as view:
+        while view.running and sim.time < 0.05:
+            arm.control["elbow"] = 0.3
+            sim.step()
+            view.sync()
+    assert cloth.x.shape == (81, 3)
+    assert cloth.x[:, 2].min() < 0.8
+    assert np.isfinite(sim.energy.total)
+    assert len(sim.contacts) == 0
+    assert sim.report.iterations > 0
+
+
+def test_a_motor_of_a_urdf_joint_turns_it_by_its_torque(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text(ARM)
+    scene = da.Scene(method="impulse", dt=0.001)
+    arm = scene.add_robot("arm.urdf")
+    sim = scene.build()
+    arm.control["elbow"] = 0.3
+    sim.run(0.5)
+    # I ω = τ t about the joint's own axis.
+    assert arm.v["elbow"] == pytest.approx(0.3 * 0.5 / 0.1, rel=1e-9)
+
+
+def test_two_robots_of_one_file_need_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text(ARM)
+    scene = da.Scene(method="impulse")
+    scene.add_robot("arm.urdf")
+    scene.add_robot("arm.urdf")
+    with pytest.raises(da.SceneError, match="lifter2"):
+        scene.build()
+    with pytest.raises(da.SceneError, match="no.urdf"):
+        da.Scene().add_robot("no.urdf")
+
+
+def test_a_grid_has_square_cells_and_two_cloths_have_two_names() -> None:
+    assert da.mesh.grid(2.0, 1.0, resolution=10).value["cells"] == [10, 5]
+    assert da.mesh.grid(2.0, 1.0, resolution=(3, 4)).value["cells"] == [3, 4]
+    scene = da.Scene(method="implicit")
+    names = [scene.add_cloth(da.mesh.grid(1.0, 1.0, resolution=2), position=(0, 0, z)).name for z in (0, 1)]
+    assert names == ["cloth", "cloth2"]
+    scene.build()

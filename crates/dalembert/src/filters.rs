@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::math::rotation::exp;
-use crate::math::{Mat3, Signal, Vec3, across, set_triple, triple};
+use crate::math::{Mat3, Quat, Signal, Vec3, across, set_triple, triple};
 
 /// Displacement \[m\] and velocity \[m/s\] as functions of time \[s\].
 pub type MotionClosure = dyn Fn(f64) -> (Vec3, Vec3) + Send + Sync;
@@ -82,6 +82,13 @@ impl Ride {
             rate += on * self.velocity + speed;
         }
         (place, rate)
+    }
+
+    /// How far it has turned at time t, and its angular velocity \[rad/s\] then.
+    pub fn turn(&self, t: f64) -> (Quat, Vec3) {
+        let [from, until] = self.span;
+        let on = f64::from(u8::from(t >= from && t < until));
+        (exp(&(self.angular_velocity * (t.min(until).max(from) - from))), self.angular_velocity * on)
     }
 
     /// Shift and its rate along the path.

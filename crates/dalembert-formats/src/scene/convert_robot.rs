@@ -12,7 +12,7 @@ use super::convert_mechanism::{collide, orientation};
 use crate::describe::View;
 use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote};
 use crate::robot::{ReadOptions, read_robot, read_robot_text};
-use crate::source::Includes;
+use crate::source::{Includes, robot_name};
 use crate::tree::Value;
 
 /// A robot; `None` if its text is none, which is among the problems then.
@@ -20,7 +20,9 @@ pub(super) fn robot(t: &View<'_>, files: &Files, problems: &mut Problems) -> Opt
     let text = t.maybe_text("text").unwrap_or_default();
     let base = t.maybe_text("base");
     let options = ReadOptions { floating_base: base == Some("floating"), ..ReadOptions::default() };
-    let robot = match read_robot_text(format!("{}.xml", name(t)), text, Includes::None, &options) {
+    let given = name(t);
+    let file = if given.is_empty() { "robot" } else { &given };
+    let robot = match read_robot_text(format!("{file}.xml"), text, Includes::None, &options) {
         // What the file could not carry was said when it was read.
         Ok((robot, _)) => robot,
         Err(error) => {
@@ -28,6 +30,7 @@ pub(super) fn robot(t: &View<'_>, files: &Files, problems: &mut Problems) -> Opt
             return None;
         }
     };
+    let called = if given.is_empty() { robot_name(&robot.name, "") } else { given };
     let by_name = |key: &str| -> Vec<(String, f64)> {
         let number = |value: &Value| match value {
             Value::Number(x) => *x,
@@ -49,7 +52,7 @@ pub(super) fn robot(t: &View<'_>, files: &Files, problems: &mut Problems) -> Opt
             .find(|(name, _)| *name == t.text("integrator"))
             .map_or(RobotIntegrator::Discrete, |(_, integrator)| *integrator),
         collide: collide(t, files, problems),
-        ..RobotItem::new(name(t), robot)
+        ..RobotItem::new(called, robot)
     })
 }
 

@@ -1,6 +1,6 @@
 //! What a scene file may say about robots.
 
-use super::mechanism_tables::{COLLIDE, DECOMPOSITION, NAME, ORIENTATION};
+use super::mechanism_tables::{COLLIDE, DECOMPOSITION, ORIENTATION};
 use super::tables::{NOT_NEGATIVE, ORIGIN};
 use crate::describe::{Field, Kind, Literal, Rule, Table, Word};
 
@@ -62,7 +62,12 @@ pub(super) static ROBOT: Table = Table::new(
      `explicit` with `rk4`, `midpoint` or `symplectic_euler`. Quantities: `NAME.JOINT`, `NAME.JOINT.rate`, `NAME.BODY.x`, \
      `NAME.SITE.z`, `NAME.gap`.",
     &[
-        NAME,
+        Field::optional(
+            "name",
+            Kind::Name,
+            "",
+            "Name, unique in the scene; if absent that of the robot in its file, or else the file's own.",
+        ),
         Field::optional("file", Kind::Text, "", "URDF or MJCF file, its path relative to this file."),
         Field::optional("text", Kind::Text, "", "The robot itself, as URDF or MJCF without other files."),
         Field::default("position", Kind::VEC3, ORIGIN, "m", "Where the origin of the robot's world stands."),

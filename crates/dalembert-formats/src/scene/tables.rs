@@ -33,7 +33,7 @@ pub(super) const ON: Field = Field::optional(
     "on",
     SELECTION,
     "",
-    "Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.",
+    "Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`; of a rigid or affine body its centre of mass. All particles if absent.",
 );
 
 pub(super) static METHODS: [Word; 5] = [
@@ -599,7 +599,7 @@ static PUSH: Table = Table::new(
             "torque",
             Kind::VEC3,
             "N·m",
-            "Torque on each body, world axes; for rigid and affine bodies under `ipc`.",
+            "Torque on each body, world axes; for rigid bodies, and affine ones under `ipc`.",
         ),
         Field::default(
             "total",
@@ -695,9 +695,9 @@ static PAIR_FORCE: Table = Table::new(
 
 static FIX: Table = Table::new(
     "fix",
-    "Points that may not move, or not in some directions.",
+    "Points and bodies that may not move, or points not in some directions. A rigid body is held altogether, under `impulse`, `lagrange` and `ipc`.",
     &[
-        Field::required("on", SELECTION, "", "The points, such as `cloth[0]` or `[\"a\", \"b\"]`."),
+        Field::required("on", SELECTION, "", "The points or bodies, such as `cloth[0]` or `[\"a\", \"b\"]`."),
         INSIDE,
         Field::optional(
             "directions",
@@ -729,16 +729,16 @@ static PATH: Table = Table::new(
 
 static MOTION: Table = Table::new(
     "motion",
-    "Points and bodies that move as told, from where they start.",
+    "Points and bodies that move as told, from where they start; rigid bodies under `impulse`, `lagrange` and `ipc`, where they give way to nothing, and pass through grounds and each other.",
     &[
-        Field::required("on", SELECTION, "", "The points."),
+        Field::required("on", SELECTION, "", "The points or bodies."),
         INSIDE,
         Field::optional("velocity", Kind::VEC3, "m/s", "Constant velocity."),
         Field::optional(
             "angular_velocity",
             Kind::VEC3,
             "rad/s",
-            "Constant angular velocity, world axes; affine bodies, and rigid ones under `ipc`, turn with it.",
+            "Constant angular velocity, world axes; affine and rigid bodies turn with it.",
         ),
         Field::optional(
             "center",

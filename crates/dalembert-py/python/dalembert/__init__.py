@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 
-from . import _native
+from . import _native, mesh
 from ._files import Recorder, Recording, View, view
 from ._handle import Handle
 from ._native import (
@@ -64,6 +64,7 @@ __all__ = [
     "View",
     "examples",
     "load",
+    "mesh",
     "rollout",
     "view",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from . import _native, _text
 from ._handle import Handle
 from ._simulation import Simulation
 from ._tables import SETTINGS, Tables
+from .mesh import Mesh
 
 Force = Callable[..., ArrayLike]
 """f(t, x, v, m): time [s], positions [m] and velocities [m/s] of shape (n, 3), masses [kg] → forces [N], (n, 3)."""
@@ -84,6 +86,11 @@ class Scene(Tables):
 
     def _add(self, table: str, keys: dict[str, Any]) -> Handle:
         keys = {key: item for key, item in keys.items() if item is not None}
+        name = keys.get("name")
+        if isinstance(name, Mesh):
+            keys = keys | {"name": self._free_name(table), name.key: name}
+        if table == "robot":
+            self._name_robot(keys)
         item = _text.table(table, self._with_files(keys))
         _native.check_text(f"add_{table}(…)", item, self._directory)
         self._items.append(item)
@@ -91,13 +98,49 @@ class Scene(Tables):
         self._handles.append(handle)
         return handle
 
+    def _free_name(self, table: str) -> str:
+        """The name of the table, or the first with a number behind it that no other thing has."""
+        taken = {handle.name for handle in self._handles}
+        names = itertools.chain([table], (f"{table}{n}" for n in itertools.count(2)))
+        return next(name for name in names if name not in taken)
+
+    def _name_robot(self, keys: dict[str, Any]) -> None:
+        """A robot that is given by its file alone is called as the file calls it."""
+        name = keys.get("name")
+        by_path = isinstance(name, str) and name.lower().endswith(ROBOTS)
+        if by_path and "file" not in keys and "text" not in keys:
+            keys["file"] = keys.pop("name")
+        if "name" not in keys and ("file" in keys or "text" in keys):
+            path = os.path.join(self._directory, keys["file"]) if "file" in keys else None
+            keys["name"] = _native.robot_name(path, str(keys.get("text", "")))
+
+    def add_plane(
+        self,
+        name: str = "ground",
+        *,
+        point: ArrayLike | None = None,
+        normal: ArrayLike | None = None,
+        belt: ArrayLike | None = None,
+    ) -> Handle:
+        """A solid half-space that does not move: `add_ground` under another name.
+
+        Args:
+            name: Name.
+            point: A point of its surface. [m] Default: [0, 0, 0].
+            normal: Direction out of the solid, of any length. Default: [0, 0, 1].
+            belt: Velocity of its surface, as of a conveyor belt (`impulse` only). [m/s] Default: [0, 0, 0].
+        """
+        return self.add_ground(name, point=point, normal=normal, belt=belt)
+
     def _with_files(self, keys: Mapping[str, Any]) -> dict[str, Any]:
         """Scenes name files relative to themselves."""
 
         def beside(key: str, item: Any) -> Any:
+            if isinstance(item, Mesh):
+                item = item.value
             if isinstance(item, Mapping):
                 return self._with_files(item)
-            if key == "file" and isinstance(item, (str, os.PathLike)) and os.path.isabs(item):
+            if key in ("file", "mesh") and isinstance(item, (str, os.PathLike)) and os.path.isabs(item):
                 return os.path.relpath(item, self._directory)
             return item
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from ._handle import Handle
+from .mesh import Mesh
 
 SETTINGS: tuple[str, ...] = (
     "title",
@@ -326,7 +327,7 @@ class Tables:
 
     def add_robot(
         self,
-        name: str,
+        name: str | None = None,
         *,
         file: str | None = None,
         text: str | None = None,
@@ -345,7 +346,7 @@ class Tables:
         """An articulated robot from a URDF or MJCF file, in reduced coordinates. Under `impulse`, and under `lagrange` and `explicit` with `rk4`, `midpoint` or `symplectic_euler`. Quantities: `NAME.JOINT`, `NAME.JOINT.rate`, `NAME.BODY.x`, `NAME.SITE.z`, `NAME.gap`.
 
         Args:
-            name: Name, unique in the scene.
+            name: Name, unique in the scene; if absent that of the robot in its file, or else the file's own.
             file: URDF or MJCF file, its path relative to this file.
             text: The robot itself, as URDF or MJCF without other files.
             position: Where the origin of the robot's world stands. [m] Default: [0, 0, 0].
@@ -454,7 +455,7 @@ class Tables:
 
     def add_cloth(
         self,
-        name: str,
+        name: str | Mesh,
         *,
         grid: Mapping[str, Any] | None = None,
         surface: Mapping[str, Any] | None = None,
@@ -741,7 +742,7 @@ class Tables:
 
         Args:
             name: Name, for the quantity `energy.NAME` and for messages; made from the kind if there is none.
-            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.
+            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`; of a rigid or affine body its centre of mass. All particles if absent.
             linear: Viscous coefficient. [N·s/m] Default: 0.
             quadratic: Quadratic coefficient. [N·s²/m²] Default: 0.
             wind: Velocity of the medium. [m/s] Default: [0, 0, 0].
@@ -773,10 +774,10 @@ class Tables:
 
         Args:
             name: Name, for the quantity `energy.NAME` and for messages; made from the kind if there is none.
-            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.
+            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`; of a rigid or affine body its centre of mass. All particles if absent.
             inside: Only those of the points that start in this region.
             force: Force on each point. [N]
-            torque: Torque on each body, world axes; for rigid and affine bodies under `ipc`. [N·m]
+            torque: Torque on each body, world axes; for rigid bodies, and affine ones under `ipc`. [N·m]
             total: Whether `force` is that on all the points together, divided evenly. Default: false.
             sine: Factor over time: a sine.
             pulse: Factor over time: on for a while.
@@ -812,7 +813,7 @@ class Tables:
 
         Args:
             name: Name, for the quantity `energy.NAME` and for messages; made from the kind if there is none.
-            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.
+            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`; of a rigid or affine body its centre of mass. All particles if absent.
             center: Centre. [m] Default: [0, 0, 0].
             mu: Gravitational parameter G·M of a heavy body. [m³/s²]
             softening: With `mu`: length below which the force grows no further. [m] Default: 0.
@@ -847,7 +848,7 @@ class Tables:
 
         Args:
             name: Name, for the quantity `energy.NAME` and for messages; made from the kind if there is none.
-            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.
+            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`; of a rigid or affine body its centre of mass. All particles if absent.
             plane: The half space behind a plane.
             sphere: A ball.
             hollow: Everything outside a ball: points stay within.
@@ -902,7 +903,7 @@ class Tables:
 
         Args:
             name: Name, for the quantity `energy.NAME` and for messages; made from the kind if there is none.
-            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`. All particles if absent.
+            on: Points that feel it: names such as `rope`, `rope[3]`, `rope[-1]` or `rope[0:5]`; of a rigid or affine body its centre of mass. All particles if absent.
             lennard_jones: Molecules.
             soft_repulsion: Soft balls.
             gravitation: Heavy bodies.
@@ -984,10 +985,10 @@ class Tables:
         inside: Mapping[str, Any] | None = None,
         directions: ArrayLike | None = None,
     ) -> Handle:
-        """Points that may not move, or not in some directions.
+        """Points and bodies that may not move, or points not in some directions. A rigid body is held altogether, under `impulse`, `lagrange` and `ipc`.
 
         Args:
-            on: The points, such as `cloth[0]` or `["a", "b"]`.
+            on: The points or bodies, such as `cloth[0]` or `["a", "b"]`.
             inside: Only those of the points that start in this region.
             directions: Forbidden directions, of any length; all of them if absent.
         """
@@ -1012,13 +1013,13 @@ class Tables:
         sine: Mapping[str, Any] | None = None,
         table: Mapping[str, Any] | None = None,
     ) -> Handle:
-        """Points and bodies that move as told, from where they start.
+        """Points and bodies that move as told, from where they start; rigid bodies under `impulse`, `lagrange` and `ipc`, where they give way to nothing, and pass through grounds and each other.
 
         Args:
-            on: The points.
+            on: The points or bodies.
             inside: Only those of the points that start in this region.
             velocity: Constant velocity. [m/s]
-            angular_velocity: Constant angular velocity, world axes; affine bodies, and rigid ones under `ipc`, turn with it. [rad/s]
+            angular_velocity: Constant angular velocity, world axes; affine and rigid bodies turn with it. [rad/s]
             center: What they turn about at the start; the centre of mass of a body, and the origin for points, if absent. [m]
             from_: When velocities begin. [s]
             until: When velocities end. [s]

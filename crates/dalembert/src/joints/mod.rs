@@ -17,6 +17,7 @@ mod cylindrical;
 mod distance;
 mod fixed;
 mod gear;
+mod guided;
 mod hinge;
 mod planar;
 mod point_on_line;
@@ -398,3 +399,4 @@ impl Constraint for Joint {
 }
 
 pub use gear::{Coupler, Coupling};
+pub use guided::Guided;

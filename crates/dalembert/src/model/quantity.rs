@@ -11,7 +11,7 @@
 //! | `NAME.vx`, `.vy`, `.vz`, `NAME.speed` | its velocity \[m/s\] |
 //! | `NAME[3].x`, `NAME[-1].vx`, … | the same of one point; −1 is the last |
 //! | `NAME.lowest`, `NAME.highest` | least and greatest z over the set \[m\] |
-//! | `BODY.x`, `.y`, `.z`, `.vx`, `.vy`, `.vz`, `.speed` | origin of a rigid body's frame \[m\], its velocity \[m/s\] |
+//! | `BODY.x`, `.y`, `.z`, `.vx`, `.vy`, `.vz`, `.speed` | origin of the frame of a rigid or affine body \[m\], its velocity \[m/s\] |
 //! | `BODY.wx`, `.wy`, `.wz` | angular velocity of a rigid body, body axes \[rad/s\] |
 //! | `BODY.qw`, `.qx`, `.qy`, `.qz` | orientation of a rigid body, a unit quaternion |
 //! | `NAME.u0`, `NAME.du0`, … | generalized coordinate and its rate |
@@ -271,7 +271,10 @@ impl Quantity {
             What::JointGap(c) => model.joint_gap(state, *c),
             What::Broken(c) => f64::from(u8::from(state.broken[model.constraints[*c].joint])),
             What::Affine(part) => model.read_affine_joint(state, *part),
-            What::Pose(first, part) => affine_pose(x, v, *first)[*part],
+            What::Pose(first, part) => {
+                let origin = model.origins.iter().find(|(point, _)| point == first);
+                affine_pose(x, v, *first, &origin.map_or_else(Vec3::zeros, |(_, place)| *place))[*part]
+            }
             What::WorstGap => {
                 let exact = |c: &usize| {
                     let entry = &model.constraints[*c];
@@ -493,17 +496,17 @@ impl Model {
 /// Parts of an affine body that is read as a rigid one.
 const POSE: [&str; 14] = ["x", "y", "z", "vx", "vy", "vz", "speed", "wx", "wy", "wz", "qw", "qx", "qy", "qz"];
 
-/// Pose and velocity of an affine body in the order of [`POSE`]: its centre, and the rotation R nearest to its deformation
-/// A (A = R S with S symmetric); the angular velocity, in the axes of R, is the skew part of $R^T\dot A$ for the small S − 1 of
+/// Pose and velocity of an affine body in the order of [`POSE`]: the origin of its frame, which lies at `origin` from its
+/// centre of mass in body axes, and the rotation R nearest to its deformation A (A = R S with S symmetric); the angular velocity, in the axes of R, is the skew part of $R^T\dot A$ for the small S − 1 of
 /// a stiff body.
-fn affine_pose(x: &[f64], v: &[f64], first: usize) -> [f64; 14] {
+fn affine_pose(x: &[f64], v: &[f64], first: usize, origin: &Vec3) -> [f64; 14] {
     let matrix = |a: &[f64]| crate::math::Mat3::from_columns(&[1, 2, 3].map(|k| triple(a, first + k)));
     let (U, _, Q) = crate::forces::nary::signed_svd(&matrix(x));
     let R = U * Q.transpose();
     let q = crate::math::Quat::from_rotation_matrix(&nalgebra::Rotation3::from_matrix_unchecked(R));
     let W = R.transpose() * matrix(v);
     let w = [W[(2, 1)] - W[(1, 2)], W[(0, 2)] - W[(2, 0)], W[(1, 0)] - W[(0, 1)]].map(|w| 0.5 * w);
-    let (p, u): (Vec3, Vec3) = (triple(x, first), triple(v, first));
+    let (p, u): (Vec3, Vec3) = (triple(x, first) + matrix(x) * origin, triple(v, first) + matrix(v) * origin);
     [p.x, p.y, p.z, u.x, u.y, u.z, u.norm(), w[0], w[1], w[2], q.w, q.i, q.j, q.k]
 }
 

@@ -14,6 +14,7 @@ use super::build_coupling;
 use super::build_deformable::{self, Expanded, Rest};
 use super::build_mechanism::{self, Bodies};
 use super::build_robot;
+use super::build_told::{self, Told, name_of};
 use super::build_touch;
 use super::{
     Arrangement, BuildError, Culprits, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError,
@@ -159,6 +160,10 @@ pub(super) struct Names {
     /// Place of each name in the list of blocks, and its points.
     sets: BTreeMap<String, (usize, Range<usize>)>,
     particles: usize,
+    /// Rigid bodies.
+    rigid: BTreeSet<String>,
+    /// Affine bodies, whose first point is their centre of mass.
+    affine: BTreeSet<String>,
 }
 
 impl Names {
@@ -171,6 +176,21 @@ impl Names {
         self.sets.contains_key(name)
     }
 
+    /// Texts without those that name rigid bodies.
+    fn without_bodies(&self, texts: &[String]) -> Vec<String> {
+        texts.iter().filter(|text| !self.rigid.contains(name_of(text))).cloned().collect()
+    }
+
+    /// The text of the point that a force on `text` acts at: of an affine body its centre of mass.
+    fn pushed(&self, text: &str) -> String {
+        if self.affine.contains(text) { format!("{text}[0]") } else { text.to_string() }
+    }
+
+    /// The same for several.
+    fn all_pushed(&self, texts: &[String]) -> Vec<String> {
+        texts.iter().map(|text| self.pushed(text)).collect()
+    }
+
     /// Points of one text such as `rope[3]`; a text that names none is noted under `key`.
     fn points(&self, notes: &mut Notes, key: &'static str, text: &str) -> Option<Range<usize>> {
         let found = split_index(text).and_then(|(name, index)| match self.sets.get(name) {
@@ -180,7 +200,8 @@ impl Names {
             }
             None => {
                 let message = format!("names `{name}`, which the scene does not have");
-                let known = if notes.is_full() { Vec::new() } else { self.sets.keys().cloned().collect() };
+                let known = || self.sets.keys().chain(&self.rigid).cloned().collect();
+                let known = if notes.is_full() { Vec::new() } else { known() };
                 notes.misspelt(key, message, Some((name.to_string(), known)));
                 Ok(None)
             }
@@ -270,9 +291,10 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         build_coupling::expand_robots(&mut scene, &robots, &mut notes);
     }
     build_contact::prepare(&mut scene, &mut notes);
-    let touching = build_touch::joined(&scene);
+    let told = build_told::told(&scene, &mut notes);
+    let touching = build_touch::joined(&scene, &told);
     let expanded = build_deformable::expand(&mut scene, &mut notes);
-    let mut points = match points(&mut scene, &expanded, &mut notes) {
+    let mut points = match points(&mut scene, &expanded, &told, &mut notes) {
         Some(points) => points,
         None => return Err(notes.refusal()),
     };
@@ -293,6 +315,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         &points.x,
         &points.v,
         points.layout.particles,
+        &told,
         &mut notes,
     );
     points.layout.constraints = joined.constraints.len();
@@ -373,6 +396,11 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     particles.shared.retain(|(i, ..)| !massless.get(*i as usize).copied().unwrap_or(false));
     let Bodies { rigid, shapes, .. } = bodies;
     let places = affine_places(&blocks);
+    let origin = |(set, rest): &(usize, Rest)| match rest {
+        Rest::Affine { center } => Some((blocks[*set].points.start, -center)),
+        _ => None,
+    };
+    let origins = expanded.rest.iter().filter_map(origin).collect();
     let model = Model {
         title,
         layout,
@@ -390,6 +418,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         obstacles,
         robots: robots.iter().map(|(part, _)| part.clone()).collect(),
         start_places: start_places(&layout, &state.q, &places),
+        origins,
         contact,
         touch,
     };
@@ -498,7 +527,7 @@ fn numbers(scene: &Scene, notes: &mut Notes) {
 }
 
 /// Particles and carried points; `None` if their number cannot be known.
-fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<Points> {
+fn points(scene: &mut Scene, expanded: &Expanded, told: &[Told], notes: &mut Notes) -> Option<Points> {
     if expanded.failed {
         return None;
     }
@@ -531,6 +560,9 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
             return None;
         }
         names.add(&set.name, total - n..total);
+        if origin.kind == BlockKind::Affine {
+            names.affine.insert(set.name.clone());
+        }
     }
     // Markers and columns of affine bodies come last: what acts on all particles leaves them alone.
     let columns =
@@ -555,14 +587,25 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
         notes.at("robot", k, &robot.name);
         name_it(notes, &names, &robot.name);
         if !taken.insert(robot.name.as_str()) {
-            notes.error("name", format!("the name `{}` is taken", robot.name));
+            let free =
+                (2..).map(|n| format!("{}{n}", robot.name)).find(|name| !taken.contains(name.as_str()));
+            let free = free.unwrap_or_default();
+            let message = format!(
+                "the name `{}` is taken; give this robot one of its own, `name = \"{free}\"`",
+                robot.name
+            );
+            notes.error("name", message);
         }
     }
-    let bodies = build_mechanism::rigid_bodies(scene, notes);
+    let mut bodies = build_mechanism::rigid_bodies(scene, notes);
     build_mechanism::generalized_numbers(scene, notes);
     if notes.found > before {
         return None;
     }
+    bodies.start_told(told);
+    names.rigid = scene.rigid.iter().map(|b| b.name.clone()).collect();
+    let own = scene.points.len();
+    add_centers(scene, &bodies);
     let (mut u, mut du, mut point_masses): (Vec<f64>, Vec<f64>, Vec<f64>) = Default::default();
     for body in &scene.generalized {
         u.extend(&body.coordinates);
@@ -639,7 +682,14 @@ fn points(scene: &mut Scene, expanded: &Expanded, notes: &mut Notes) -> Option<P
             notes.error("name", format!("the name `{name}` is taken"));
         }
     };
-    let parents = carried(scene, expanded, notes, &mut names, &mut layout, &mut blocks, free_name)?;
+    let parents = carried(scene, expanded, own, notes, &mut names, &mut layout, &mut blocks, free_name)?;
+    // A force on a body acts at its centre of mass.
+    for set in &scene.points[own..] {
+        if let (Some(body), Some((_, range))) = (set.name.strip_suffix(CENTER), names.sets.get(&set.name)) {
+            let range = range.clone();
+            names.add(body, range);
+        }
+    }
     blocks.extend(others);
     let mut mappings: Vec<Box<dyn Mapping>> = Vec::new();
     for body in &generalized {
@@ -784,10 +834,67 @@ fn parents_first(scene: &Scene, notes: &mut Notes) -> Option<Vec<usize>> {
     Some(order)
 }
 
+/// What the point at the centre of mass of a body is called behind the name of the body, and the three at unit distance
+/// along its axes. Names that users give have no dots.
+const CENTER: &str = ".center";
+const AXES: &str = ".axes";
+
+/// Adds points to the rigid bodies that forces name: their centres of mass, and for torques their axes.
+fn add_centers(scene: &mut Scene, bodies: &Bodies) {
+    let mut pushed: BTreeSet<&str> = BTreeSet::new();
+    let lists = (scene.push.iter().map(|s| &s.on))
+        .chain(scene.drag.iter().map(|s| &s.on))
+        .chain(scene.attractor.iter().map(|s| &s.on))
+        .chain(scene.obstacle.iter().map(|s| &s.on))
+        .chain(scene.pair_force.iter().map(|s| &s.on))
+        .chain(scene.custom.iter().map(|s| &s.on));
+    lists.for_each(|on| pushed.extend(on.iter().map(|text| name_of(text))));
+    scene.springs.iter().for_each(|s| pushed.extend(s.pairs.as_flattened().iter().map(|text| name_of(text))));
+    let triples = scene.angular_springs.iter().flat_map(|s| s.triples.as_flattened());
+    pushed.extend(triples.map(|text| name_of(text)));
+    let turned = scene.push.iter().filter(|s| s.torque != Vec3::zeros()).flat_map(|s| &s.on);
+    let turned: BTreeSet<&str> = turned.map(|text| name_of(text)).collect();
+    let mut out = Vec::new();
+    for (k, body) in scene.rigid.iter().enumerate() {
+        let center = bodies.rigid.center[k];
+        let mut add = |end: &str, at: Vec<Vec3>| {
+            let name = format!("{}{end}", body.name);
+            out.push(super::MappedPoints { name, of: vec![body.name.clone()], at, surface: None });
+        };
+        if pushed.contains(&*body.name) {
+            add(CENTER, vec![center]);
+        }
+        if turned.contains(&*body.name) {
+            add(AXES, (0..3).map(|k| center + Vec3::ith(k, 1.0)).collect());
+        }
+    }
+    scene.points.extend(out);
+}
+
+/// A torque τ on a body by forces on its centre (first) and on points at unit distance along its axes a: ½ τ × a on each
+/// of these, which do the work ½ δθ · Σ a × (τ × a) = τ · δθ, and minus their sum on the centre.
+fn torque(points: Vec<usize>, torque: Vec3, signal: crate::math::Signal) -> Box<dyn Force> {
+    let force = move |t: f64, x: &[Vec3], _: &[Vec3], f: &mut [Vec3]| {
+        let half = 0.5 * signal.value(t) * torque;
+        for k in 1..4 {
+            f[k] = half.cross(&(x[k] - x[0]));
+        }
+        f[0] = -(f[1] + f[2] + f[3]);
+    };
+    Box::new(crate::forces::nary::TupleClosure {
+        k: points.len(),
+        points: points.iter().map(|&i| PointId(i as u32)).collect(),
+        force: Box::new(force),
+        energy: None,
+        internal: false,
+    })
+}
+
 /// Parents of each carried set and its first child; grows the layout.
 fn carried(
     scene: &Scene,
     expanded: &Expanded,
+    own: usize,
     notes: &mut Notes,
     names: &mut Names,
     layout: &mut Layout,
@@ -807,7 +914,9 @@ fn carried(
     for k in parents_first(scene, notes)? {
         let set = &scene.points[k];
         notes.at("points", k, &set.name);
-        name_it(notes, names, &set.name);
+        if k < own {
+            name_it(notes, names, &set.name);
+        }
         if set.of.is_empty() {
             notes.error("of", "needs the points that carry it");
         }
@@ -949,7 +1058,12 @@ fn filters(scene: &Scene, points: &Points, notes: &mut Notes) -> Filters {
             notes.error("on", "names no points");
             return PointSet::default();
         }
-        let set = chosen(points, notes, on, inside);
+        // Rigid bodies are held by rows of their own.
+        let on = points.names.without_bodies(on);
+        if on.is_empty() {
+            return PointSet::default();
+        }
+        let set = chosen(points, notes, &on, inside);
         if set.last().is_some_and(|i| i >= points.layout.particles) {
             notes.error("on", "names carried points; fix or move the particles that carry them");
         }
@@ -1071,7 +1185,7 @@ fn forces(
                 notes.finite("stiffness", stiffness);
             }
         }
-        let on = names.set(notes, "on", &set.on);
+        let on = names.set(notes, "on", &names.all_pushed(&set.on));
         if let Attraction::Inverse { softening: 0.0, .. } = set.law
             && let Some(i) = on.iter().find(|&i| points.x[i] == set.center)
         {
@@ -1101,7 +1215,7 @@ fn forces(
                 notes.positive("sphere", *radius);
             }
         }
-        let on = names.set(notes, "on", &set.on);
+        let on = names.set(notes, "on", &names.all_pushed(&set.on));
         let ObstacleItem { radius, stiffness, damping, .. } = *set;
         let penalty = Penalty::Quadratic;
         let force = Obstacle { on, shape, radius, stiffness, damping, penalty };
@@ -1121,13 +1235,26 @@ fn forces(
             notes.error("signal", message);
         }
         if set.torque != Vec3::zeros() && !matches!(scene.method, Method::Ipc(_)) {
-            let method = scene.method.name();
-            notes.error("torque", format!("the method `{method}` does not take torques; `ipc` does"));
+            for text in &set.on {
+                let name = name_of(text);
+                if !names.rigid.contains(name) {
+                    let method = scene.method.name();
+                    let message =
+                        format!("`{name}` is no rigid body, and `{method}` turns nothing else by a torque");
+                    notes.error("torque", message);
+                    continue;
+                }
+                let body = [CENTER, AXES].map(|end| format!("{name}{end}"));
+                let points = names.list(notes, "on", &body);
+                let own = if set.force == Vec3::zeros() { set.name.as_str() } else { "" };
+                push(notes, "torque", own, torque(points, set.torque, set.signal.clone()));
+            }
+            notes.finite3("torque", &set.torque);
         }
         if set.torque != Vec3::zeros() && set.force == Vec3::zeros() {
             continue;
         }
-        let on = chosen(points, notes, &set.on, &set.inside);
+        let on = chosen(points, notes, &names.all_pushed(&set.on), &set.inside);
         let force = if set.total { set.force / on.len().max(1) as f64 } else { set.force };
         push(notes, "push", &set.name, Box::new(Push { on, force, signal: set.signal.clone() }));
     }
@@ -1136,7 +1263,7 @@ fn forces(
         notes.not_negative("linear", set.linear);
         notes.not_negative("quadratic", set.quadratic);
         notes.finite3("wind", &set.wind);
-        let on = names.set(notes, "on", &set.on);
+        let on = names.set(notes, "on", &names.all_pushed(&set.on));
         let force = Drag { on, linear: set.linear, quadratic: set.quadratic, wind: set.wind };
         push(notes, "drag", &set.name, Box::new(force));
     }
@@ -1152,7 +1279,7 @@ fn forces(
     }
     for (k, set) in scene.pair_force.iter().enumerate() {
         notes.at("pair_force", k, &set.name);
-        let on = names.set(notes, "on", &set.on);
+        let on = names.set(notes, "on", &names.all_pushed(&set.on));
         if !notes.room_for("on", on.len()) {
             continue;
         }
@@ -1246,7 +1373,9 @@ fn springs(
     let neighbours = ends.len();
     notes.room_for("pairs", set.pairs.len());
     for [a, b] in &set.pairs {
-        let (a, b) = (points.names.one(notes, "pairs", a), points.names.one(notes, "pairs", b));
+        let one =
+            |text: &String, notes: &mut Notes| points.names.one(notes, "pairs", &points.names.pushed(text));
+        let (a, b) = (one(a, notes), one(b, notes));
         ends.extend(a.zip(b).map(|(a, b)| [a, b]));
     }
     if set.along.is_none() && set.pairs.is_empty() {

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::build::{Names, Notes, RESERVED};
+use super::build_told::Told;
 use super::mechanism::{Anchors, BodyMass, JointItem, JointType, Motor, Stiffness};
 use super::{RigidBody, Scene};
 use crate::bodies::{Generalized, MassProperties, Rigid, Shape};
+use crate::joints::Guided;
 use crate::joints::rows::Ends;
 use crate::joints::{
     Axis, AxisRow, Body, Constraint, Coupler, Coupling, End, Holder, Joint, JointKind, Role, UserConstraint,
@@ -24,6 +26,17 @@ pub(super) struct Bodies {
     /// Pose and velocity of each, at the start.
     pub start: Vec<Body>,
     names: BTreeMap<String, u32>,
+}
+
+impl Bodies {
+    /// What stays or moves as told does so from the start.
+    pub(super) fn start_told(&mut self, told: &[Told]) {
+        for told in told {
+            let start = &mut self.start[told.body as usize];
+            let guided = told.motion.as_ref().map(|motion| Guided::new(motion.clone(), told.body, start));
+            (start.v, start.w) = guided.map_or_else(Default::default, |guided| guided.velocity(0.0));
+        }
+    }
 }
 
 pub(super) fn rigid_bodies(scene: &Scene, notes: &mut Notes) -> Bodies {
@@ -171,6 +184,7 @@ pub(super) fn constraints(
     x: &[Vec3],
     v: &[Vec3],
     particles: usize,
+    told: &[Told],
     notes: &mut Notes,
 ) -> Joined {
     let mut shop = Shop {
@@ -210,6 +224,7 @@ pub(super) fn constraints(
         shop.at = ("constraint", k);
         shop.custom(custom, notes);
     }
+    told.iter().for_each(|told| shop.told(told));
     if !scene.assemble {
         shop.gaps(notes);
     }
@@ -549,6 +564,27 @@ impl Shop<'_> {
         let joint = self.joints;
         self.joints += 1;
         self.push(custom.name, constraint, Hold::Hard, None, joint);
+    }
+
+    /// Six rows that hold a body where it is, or carry it.
+    fn told(&mut self, told: &Told) {
+        self.at = told.place;
+        let holder = Holder::Rigid(told.body);
+        let start = self.body(holder);
+        let constraint: Box<dyn Constraint> = match &told.motion {
+            Some(motion) => Box::new(Guided::new(motion.clone(), told.body, &start)),
+            None => {
+                let world = End { holder: Holder::World, anchor: start.x, axes: start.R };
+                let own = End { holder, anchor: Vec3::zeros(), axes: Mat3::identity() };
+                Box::new(Joint::new(JointKind::Fixed, [world, own]))
+            }
+        };
+        let names = &self.bodies.names;
+        let name = names.iter().find(|(_, k)| **k == told.body).map_or("", |(name, _)| name);
+        let name = format!("{name}.{}", told.place.0);
+        let joint = self.joints;
+        self.joints += 1;
+        self.push(name, constraint, Hold::Hard, None, joint);
     }
 
     /// Tells about exact joints that do not hold at the start.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::Notes;
+use super::build_told::Told;
 use super::mechanism::{JointType, Stiffness};
 use super::{ContactRule, Scene};
 use crate::bodies::{Collide, Filled, Shape};
@@ -25,12 +26,14 @@ pub(super) struct Joined {
     apart: Vec<[String; 2]>,
     /// Names of bodies that are fixed to the world.
     held: Vec<String>,
+    /// Numbers of bodies that move as told: what stands or moves as told itself is not in their way.
+    moved: Vec<u32>,
     /// Names of bodies that pass through each other because nothing was said of contact.
     silent: BTreeSet<String>,
 }
 
 /// Looks at the joints of a scene whose bodies touch.
-pub(super) fn joined(scene: &Scene) -> Option<Joined> {
+pub(super) fn joined(scene: &Scene, told: &[Told]) -> Option<Joined> {
     if !matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_)) {
         return None;
     }
@@ -46,7 +49,10 @@ pub(super) fn joined(scene: &Scene) -> Option<Joined> {
         [a, b] if b == "world" => Some(a.clone()),
         _ => None,
     });
-    Some(Joined { apart, held: held.collect(), silent })
+    let (moved, still): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|told| told.motion.is_some());
+    let stays = still.iter().map(|told| scene.rigid[told.body as usize].name.clone());
+    let held = held.chain(stays).collect();
+    Some(Joined { apart, held, moved: moved.iter().map(|told| told.body).collect(), silent })
 }
 
 /// Names of the bodies among joints, in a scene that says nothing of contact; `None` if there is nothing beside them that
@@ -294,6 +300,12 @@ pub(super) fn touch_model(
         {
             maker.out.excluded.push((a.min(b), a.max(b)));
         }
+    }
+    let held = (0..).zip(&maker.out.held).filter(|(_, held)| **held).map(|(body, _)| body);
+    let others: Vec<u32> = held.chain(joined.moved.iter().copied()).chain([WORLD]).collect();
+    for &body in &joined.moved {
+        let pairs = others.iter().filter(|other| **other != body);
+        maker.out.excluded.extend(pairs.map(|&other| (body.min(other), body.max(other))));
     }
     Some(maker.finish())
 }

@@ -208,8 +208,8 @@ pub struct PushSet {
     pub force: Vec3,
     /// on all of them together, divided evenly.
     pub total: bool,
-    /// Torque on each of the bodies, world axes \[N·m\]: for affine bodies and the method `ipc`, which takes it with the
-    /// pose at the start of each step.
+    /// Torque on each of the bodies, world axes \[N·m\]: for rigid bodies, and for affine ones under `ipc`, which takes it
+    /// with the pose at the start of each step.
     pub torque: Vec3,
     /// Factor over time.
     pub signal: Signal,

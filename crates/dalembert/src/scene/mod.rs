@@ -28,6 +28,7 @@ mod build_deformable;
 mod build_mechanism;
 mod build_robot;
 mod build_rod;
+mod build_told;
 mod build_touch;
 mod build_touch_robot;
 mod contact;

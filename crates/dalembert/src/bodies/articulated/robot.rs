@@ -127,6 +127,28 @@ impl Robot {
         self.of_bodies(|body| &body.sites)
     }
 
+    /// Gives a robot without actuators a motor on every hinge and slide that has a name and follows no other: its
+    /// control is the torque or force itself \[N·m or N\], up to the effort limit of the joint, and it is called as the
+    /// joint is. A description without actuators (URDF) can then be driven.
+    pub fn add_motors(&mut self) {
+        if !self.actuators.is_empty() {
+            return;
+        }
+        let moves = |joint: &RobotJoint| matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+        let driven: Vec<(RobotJointId, String)> = self
+            .joints()
+            .enumerate()
+            .map(|(k, (_, joint))| (RobotJointId(k), joint))
+            .filter(|(id, joint)| moves(joint) && !joint.name.is_empty() && !self.follows(*id))
+            .map(|(id, joint)| (id, joint.name.clone()))
+            .collect();
+        self.actuators = driven.into_iter().map(|(id, name)| Actuator::motor(name, id)).collect();
+    }
+
+    fn follows(&self, joint: RobotJointId) -> bool {
+        self.mimics.iter().any(|mimic| mimic.joint == joint)
+    }
+
     fn of_bodies<'a, T: 'a>(
         &'a self,
         list: impl Fn(&'a RobotBody) -> &'a Vec<T>,
@@ -683,6 +705,28 @@ pub struct Actuator {
     pub armature: f64,
     /// Number for switching.
     pub group: i32,
+}
+
+impl Actuator {
+    /// A motor on a hinge or slide whose control is its torque or force \[N·m or N\].
+    pub fn motor(name: impl Into<String>, joint: RobotJointId) -> Self {
+        Self {
+            name: name.into(),
+            transmission: Transmission::Joint(joint),
+            gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            dynamics: ActuatorDynamics::None,
+            gain: ActuatorLaw::Fixed(1.0),
+            bias: ActuatorLaw::None,
+            damping_ratio: None,
+            control_range: None,
+            force_range: None,
+            activation_range: None,
+            length_range: None,
+            activation_early: false,
+            armature: 0.0,
+            group: 0,
+        }
+    }
 }
 
 /// What an actuator pulls on.

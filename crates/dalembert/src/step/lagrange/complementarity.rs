@@ -134,7 +134,17 @@ fn pivots(A: &Delassus, b: &[f64], points: &[Point], friction: &[Friction]) -> O
     let mut z = vec![0.0; m];
     if solve_lcp(&M, &q, &mut z).end != LcpEnd::Solved {
         if friction.iter().any(|f| *f != Friction::None) {
-            return None;
+            // Points that share a load in many ways lead the pivots astray; a little softness chooses one of them.
+            let mean = (0..m).map(|i| M[i * m + i]).sum::<f64>() / m as f64;
+            let soft = |factor: f64, z: &mut [f64]| {
+                let mut M = M.clone();
+                (0..m).filter(|i| list[*i].kind != Kind::Bound).for_each(|i| M[i * m + i] += factor * mean);
+                solve_lcp(&M, &q, z).end == LcpEnd::Solved
+            };
+            if ![1e-10, 1e-8, 1e-6].into_iter().any(|factor| soft(factor, &mut z)) {
+                return None;
+            }
+            return Some(along_axes(&list, &z, b.len()));
         }
         // Without friction it is the least energy of accelerations, which always exists.
         let minus: Vec<f64> = q.iter().map(|q| -q).collect();
@@ -145,9 +155,14 @@ fn pivots(A: &Delassus, b: &[f64], points: &[Point], friction: &[Friction]) -> O
             return None;
         }
     }
-    let mut out = vec![0.0; b.len()];
-    for (unknown, z) in list.iter().zip(&z) {
+    Some(along_axes(&list, &z, b.len()))
+}
+
+/// Forces along all axes from the unknowns.
+fn along_axes(list: &[Unknown], z: &[f64], n: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n];
+    for (unknown, z) in list.iter().zip(z) {
         (0..3).for_each(|d| out[3 * unknown.point + d] += z * unknown.force[d]);
     }
-    Some(out)
+    out
 }

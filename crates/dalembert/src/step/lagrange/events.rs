@@ -28,6 +28,10 @@ const MOST_IMPACTS: u32 = 2000;
 struct Small {
     /// Points nearer than this touch \[m\].
     gap: f64,
+    /// Points nearer than this, and slower than the rest speed, rest as well: their gaps go as Baumgarte's rule says. So a
+    /// face that stands a rounding off another one stands on it, and does not roll on its rim, which would be as fast as
+    /// the gap is small \[m\].
+    near: f64,
     /// Points slower than this along the normal rest \[m/s\].
     speed: f64,
     /// Impacts slower than this do not bounce \[m/s\].
@@ -74,7 +78,7 @@ impl Lagrange {
         let gap = 1e-10 * touch.length;
         // A bounce that does not lift a point out of what counts as touching is none.
         let rest_speed = self.rest_speed.max(3.0 * (2.0 * model.gravity.norm() * gap).sqrt());
-        let small = Small { gap, speed: 1e-3 * self.rest_speed, rest_speed };
+        let small = Small { gap, near: 1e3 * gap, speed: 1e-3 * self.rest_speed, rest_speed };
         let run = Run { settings: self, model, touch, scheme, small, h };
         run.go(state, system, contact, work, worst)
     }
@@ -99,8 +103,8 @@ impl Run<'_> {
         while done < end {
             let points = contact.find(model, touch, (&state.q, &state.v), 0.1 * touch.length, 0.0);
             let mut touching: Vec<Point> =
-                points.iter().filter(|p| p.gap <= self.small.gap).copied().collect();
-            let approach = |p: &Point| p.rates(&state.v)[0] < -self.small.speed;
+                points.iter().filter(|p| self.touches(p, &state.v)).copied().collect();
+            let approach = |p: &Point| p.gap <= self.small.gap && p.rates(&state.v)[0] < -self.small.speed;
             if touching.iter().any(approach) && impacts < MOST_IMPACTS {
                 impacts += 1;
                 self.load(state, system);
@@ -115,7 +119,7 @@ impl Run<'_> {
                 continue;
             }
             touching.retain(|p| p.rates(&state.v)[0] <= self.small.speed);
-            let (tau, last) = self.trial_length(state, contact, self.h - done);
+            let (tau, last) = self.trial_length(state, &touching, contact, self.h - done);
             let ways = slides(&touching, &state.v, self.settings.rest_speed);
             let resting = Resting { touch, points: &touching, slides: &ways, alpha: 0.1 / self.h };
             let mut run = |tau: f64, trial: &mut State, contact: &mut TouchWork| {
@@ -152,6 +156,12 @@ impl Run<'_> {
         Ok(report)
     }
 
+    /// True if a point touches, or is so near and slow that it rests.
+    fn touches(&self, p: &Point, v: &[f64]) -> bool {
+        let slow = || p.rates(v)[0].abs() <= self.settings.rest_speed;
+        p.gap <= self.small.gap || (p.gap <= self.small.near && slow())
+    }
+
     fn load(&self, state: &State, s: &mut System) {
         if !self.model.constraints.is_empty() {
             s.load_bodies(self.model, &state.q, &state.v);
@@ -161,12 +171,32 @@ impl Run<'_> {
 
     /// How far to go at once: all the way if nothing is near, otherwise so that nothing passes through; and whether that
     /// is all the way.
-    fn trial_length(&self, state: &State, contact: &mut TouchWork, left: f64) -> (f64, bool) {
+    ///
+    /// Where several points slide slowly the friction of each follows the way it slides, and takes their differences (a
+    /// turn about the normal) away at a rate of about 3 μ g over their speed: the step is shorter than that asks for.
+    fn trial_length(
+        &self,
+        state: &State,
+        touching: &[Point],
+        contact: &mut TouchWork,
+        left: f64,
+    ) -> (f64, bool) {
         let (model, touch) = (self.model, self.touch);
         let fall = 0.5 * model.gravity.norm() * left * left;
         let near = contact.find(model, touch, (&state.q, &state.v), fall + self.small.gap, 1.1 * left);
         let speed = near.iter().map(|p| -p.rates(&state.v)[0]).fold(0.0, f64::max);
         let most = 0.25 * touch.length / (speed + model.gravity.norm() * left);
+        let slide = |p: &Point| {
+            let [_, t, u] = p.rates(&state.v);
+            let speed = t.hypot(u);
+            (p.friction > 0.0 && speed > self.settings.rest_speed)
+                .then(|| 0.5 * speed / (p.friction * model.gravity.norm()))
+        };
+        let mut slides = touching.iter().filter_map(slide);
+        let most = match (slides.next(), slides.next()) {
+            (Some(one), Some(two)) => slides.fold(one.min(two), f64::min).min(most),
+            _ => most,
+        };
         if most >= left {
             (left, true)
         } else {
@@ -301,7 +331,7 @@ impl Run<'_> {
         let (model, touch) = (self.model, self.touch);
         let points = contact.find(model, touch, (&state.q, &state.v), 0.1 * touch.length, 0.0);
         report.smallest_gap = points.iter().fold(f64::INFINITY, |least, p| least.min(p.gap));
-        let rests = |p: &&Point| p.gap <= self.small.gap && p.rates(&state.v)[0].abs() <= self.small.speed;
+        let rests = |p: &&Point| self.touches(p, &state.v) && p.rates(&state.v)[0].abs() <= self.small.speed;
         let touching: Vec<Point> = points.iter().filter(rests).copied().collect();
         let ways = slides(&touching, &state.v, self.settings.rest_speed);
         let resting = Resting { touch, points: &touching, slides: &ways, alpha: 0.1 / self.h };

@@ -16,7 +16,7 @@
 
 use super::super::system::System;
 use super::complementarity::{self, Friction};
-use super::touch::{Delassus, Point, TouchWork, same};
+use super::touch::{Delassus, Point, TouchWork, same, unmoved};
 use crate::bodies::Rigid;
 use crate::math::{Vec3, set_triple, triple};
 use crate::model::{Model, TouchModel};
@@ -93,7 +93,8 @@ impl Resting<'_> {
         });
         for (i, p) in points.iter().enumerate() {
             let near = 1e-3 * length;
-            let (Some(ahead), Some(behind)) = (same(&sides[0], p, near), same(&sides[1], p, near)) else {
+            let (Some(ahead), Some(behind)) = (unmoved(&sides[0], p, near), unmoved(&sides[1], p, near))
+            else {
                 continue;
             };
             let (u, w) = (ahead.velocity(v), behind.velocity(v));

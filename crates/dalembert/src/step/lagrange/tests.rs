@@ -294,3 +294,46 @@ fn a_fast_ball_does_not_pass_through_a_thin_wall() {
     sim.run(0.02).unwrap();
     assert!((sim.state.v[6] + 1000.0).abs() < 1e-5, "{:?}", sim.state.v);
 }
+
+#[test]
+fn points_that_begin_to_slide_together_keep_the_friction_of_coulomb() {
+    // On a slope a little steeper than its friction a box gains g (sin θ − μ cos θ) per second, turning about no axis.
+    let theta = 30f64.to_radians();
+    let mu = 0.98 * theta.tan();
+    let mut s = scene(Lagrange { friction: mu, ..Lagrange::default() }, 0.005);
+    s.gravity = 9.81 * Vec3::new(theta.sin(), 0.0, -theta.cos());
+    s.add(Ground::default());
+    s.add(RigidBody::new("box", Shape::Box { size: Vec3::new(0.4, 0.3, 0.2) }).mass(2.0).at([0.0, 0.0, 0.1]));
+    let mut sim = s.build().unwrap();
+    sim.run(0.5).unwrap();
+    let expected = 0.5 * 9.81 * (theta.sin() - mu * theta.cos());
+    assert!((sim.state.v[0] - expected).abs() < 1e-6 * expected, "{} {expected}", sim.state.v[0]);
+    assert!(triple(&sim.state.v, 1).norm() < 1e-6, "{:?}", sim.state.v);
+}
+
+#[test]
+fn a_cylinder_slides_on_its_face_as_far_as_friction_lets_it_in_every_direction() {
+    for degrees in [0.0f64, 45.0, 77.0] {
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        let mut s = scene(Lagrange { friction: 0.3, ..Lagrange::default() }, 0.002);
+        s.add(Ground::default());
+        let disc = RigidBody::new("disc", Shape::Cylinder { radius: 0.2, length: 0.1 }).mass(1.0);
+        s.add(disc.at([0.0, 0.0, 0.05]).velocity([2.0 * cos, 2.0 * sin, 0.0]));
+        let mut sim = s.build().unwrap();
+        sim.run(0.4).unwrap();
+        let expected = (2.0 * 0.4 - 0.5 * 0.3 * 9.81 * 0.16) * Vec3::new(cos, sin, 0.0) + 0.05 * Vec3::z();
+        let off = (triple(&sim.state.q, 0) - expected).norm();
+        assert!(off < 3e-5, "{degrees}: {off:e}");
+    }
+}
+
+#[test]
+fn a_box_that_falls_flat_on_its_corners_comes_to_rest_on_them() {
+    let mut s = scene(Lagrange { friction: 0.3, ..Lagrange::default() }, 0.01);
+    s.add(Ground::default());
+    s.add(RigidBody::new("box", Shape::Box { size: Vec3::new(0.3, 0.3, 0.3) }).mass(1.0).at([0.0, 0.0, 0.5]));
+    let mut sim = s.build().unwrap();
+    sim.run(0.5).unwrap();
+    assert!((sim.state.q[2] - 0.15).abs() < 1e-6, "{}", sim.state.q[2]);
+    assert!(sim.state.v[..6].iter().all(|v| v.abs() < 1e-4), "{:?}", sim.state.v);
+}

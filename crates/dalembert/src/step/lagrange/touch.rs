@@ -133,6 +133,15 @@ impl TouchWork {
     }
 }
 
+/// The point of `all` that is the same as `old` and has moved by no more than `near` \[m\] against its bodies: round shapes
+/// call another place of their rim by the same number when they tilt another way.
+pub(super) fn unmoved<'a>(all: &'a [Point], old: &Point, near: f64) -> Option<&'a Point> {
+    let side = usize::from(old.bodies[0].is_none());
+    let far = |p: &&Point| (p.arms[side] - old.arms[side]).norm();
+    let pair = all.iter().filter(|p| p.key[..2] == old.key[..2] && far(p) <= near);
+    pair.min_by(|x, y| far(x).total_cmp(&far(y)))
+}
+
 /// The point of `all` that is the same as `old`: the same features, or else the nearest of the same two colliders.
 pub(super) fn same<'a>(all: &'a [Point], old: &Point, near: f64) -> Option<&'a Point> {
     all.iter().find(|p| p.key == old.key).or_else(|| {
