@@ -270,7 +270,7 @@ impl Heap {
 
     /// Trees are held four at a time: it does not end between them.
     fn is_full(&self) -> bool {
-        self.weight >= ENOUGH && self.trees.len() % 4 == 0
+        self.weight >= ENOUGH && self.trees.len().is_multiple_of(4)
     }
 
     fn remember(&self, manifolds: &[Manifold], h: f64, contacts: &mut [ContactPoint]) {
