@@ -31,8 +31,8 @@ const HELD: u32 = u32::MAX;
 const MOST: usize = 150;
 /// A factor serves a second time if the step is shorter by this factor than the first one, and by this factor below the
 /// tolerance.
-const SHORTER: f64 = 0.1;
-const SAFE: f64 = 0.8;
+pub(super) const SHORTER: f64 = 0.1;
+pub(super) const SAFE: f64 = 0.8;
 
 /// H of all bodies, and how it is solved.
 #[derive(Debug, Default)]

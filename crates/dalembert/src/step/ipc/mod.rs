@@ -24,8 +24,7 @@
 //! point everything moves on straight lines; continuous collision detection says how far it may go, and a line search
 //! on E how far it should. So every accepted z is free of intersections. The iteration ends when no point would move
 //! faster than the tolerance, in metres per second. Where all that moves are nodes (`nodes`) each of them is stopped on its own
-//! if the energy then falls, and the speed of the next step is foretold from the factor by which the last ones fell. Book:
-//! "Intersection-free contact".
+//! if the energy then falls, and a last step well below the tolerance is found but not taken. Book: "Intersection-free contact".
 
 mod augmented;
 mod bend;

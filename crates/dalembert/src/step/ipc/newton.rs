@@ -141,7 +141,7 @@ impl Ipc {
         report: &mut StepReport,
     ) -> Result<bool, StepError> {
         let limit = report.iterations + self.most_newton;
-        let mut rounds = 0;
+        let (mut rounds, mut went) = (0, false);
         w.bodies.forget_factors();
         if !w.islands.several() {
             w.islands.done.fill(false);
@@ -166,7 +166,12 @@ impl Ipc {
             if report.iterations == 1 && !pending && w.guess(model, state)? {
                 continue;
             }
+            // The first step is always taken, or what is slow would never start.
+            if went && !pending && w.arrived(self, model, &speeds) {
+                return Ok(true);
+            }
             w.search(model, state, pending, report)?;
+            went = true;
             w.certify(model, state)?;
             if pending {
                 rounds += 1;

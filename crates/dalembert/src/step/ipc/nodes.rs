@@ -31,26 +31,26 @@ pub(super) struct Nodes {
     /// Row of each block.
     row: Vec<u32>,
     rows: usize,
-    /// The blocks that inertia and forces hand over, in their order, and where each goes in `bare`, turned over or not.
+    /// The blocks that inertia and forces hand over, in their order, and where each goes in `blocks`, turned over or not.
     places: Vec<(u32, u32)>,
     slots: Vec<(u32, bool)>,
-    /// L^T by rows.
+    /// L^T by rows, then D, then a place for what is held.
     start: Vec<u32>,
     columns: Vec<u32>,
-    upper: Vec<Columns>,
-    diagonal: Vec<Columns>,
+    blocks: Vec<Columns>,
     /// L by rows: where each begins, its columns, and their places in L^T.
     lower_start: Vec<u32>,
     lower_columns: Vec<u32>,
     lower_place: Vec<u32>,
     lower: Vec<Columns>,
-    /// Places of L^T in L, and those that contacts were added to.
+    /// Places of L^T in L.
     lower_of: Vec<u32>,
-    touched: Vec<u32>,
-    /// L^T and L are `bare` but for the touched places.
+    /// L mirrors L^T but for the touched places.
     copied: bool,
-    /// L^T and D without contacts, and a place for what is held.
-    bare: Vec<Columns>,
+    /// D without contacts; the places of L^T that contacts were added to, with what they hold without them; and which they are.
+    own: Vec<Columns>,
+    touched: Vec<(u32, Columns)>,
+    is_touched: Vec<bool>,
     inverse: Vec<Columns>,
     /// E, one of each two mirror images; the blocks are symmetric.
     far: Vec<(u32, u32, Columns)>,
@@ -153,12 +153,28 @@ impl Nodes {
 
     /// False if the blocks are not those of the last time.
     fn fill(&mut self, model: &Model, potential: &Potential) -> bool {
-        self.bare.fill(Columns::ZERO);
-        self.copied = false;
+        self.blocks.fill(Columns::ZERO);
         let (places, slots) = (&self.places, &self.slots);
-        let mut filler = Filler { places, slots, blocks: &mut self.bare, count: 0, same: true };
+        let mut filler = Filler { places, slots, blocks: &mut self.blocks, count: 0, same: true };
         potential.each_block(model, &mut filler);
-        filler.same && filler.count == self.places.len()
+        let same = filler.same && filler.count == self.places.len();
+        self.note();
+        same
+    }
+
+    /// What the blocks hold now is without contacts.
+    fn note(&mut self) {
+        self.copied = false;
+        self.touched.clear();
+        self.is_touched.clear();
+        self.is_touched.resize(self.columns.len(), false);
+        self.own.clear();
+        self.own.extend_from_slice(self.blocks.get(self.columns.len()..).unwrap_or_default());
+    }
+
+    /// D.
+    fn diagonal(&self) -> &[Columns] {
+        &self.blocks[self.columns.len()..self.columns.len() + self.rows]
     }
 
     fn find_places(&mut self, model: &Model, potential: &Potential) -> bool {
@@ -205,8 +221,8 @@ impl Nodes {
         self.start.extend((0..=self.rows as u32).map(|r| all.partition_point(|q| q.0 < r) as u32));
         self.columns.clear();
         self.columns.extend(all.iter().map(|q| q.1));
-        self.bare.clear();
-        self.bare.resize(all.len() + self.rows + 1, Columns::ZERO);
+        self.blocks.clear();
+        self.blocks.resize(all.len() + self.rows + 1, Columns::ZERO);
         self.find_lower();
         true
     }
@@ -235,26 +251,21 @@ impl Nodes {
     /// Begins anew with what was assembled last, without contacts.
     pub(super) fn strip(&mut self) {
         self.far.clear();
-        let (upper, rest) = self.bare.split_at(self.columns.len());
-        if self.copied {
-            for &k in &self.touched {
-                self.upper[k as usize] = upper[k as usize];
-                self.lower[self.lower_of[k as usize] as usize] = upper[k as usize].transposed();
+        for (k, block) in self.touched.drain(..) {
+            self.blocks[k as usize] = block;
+            self.is_touched[k as usize] = false;
+            if self.copied {
+                self.lower[self.lower_of[k as usize] as usize] = block.transposed();
             }
-        } else {
-            self.upper.clear();
-            self.upper.extend_from_slice(upper);
         }
-        self.touched.clear();
-        self.diagonal.clear();
-        self.diagonal.extend_from_slice(&rest[..self.rows]);
+        self.blocks[self.columns.len()..].copy_from_slice(&self.own);
     }
 
     /// A third of the trace of every diagonal block, without contacts.
     pub(super) fn mean_diagonal(&self) -> Vec<f64> {
         let of = |r: &u32| match *r {
             HELD => 0.0,
-            r => self.bare[self.columns.len() + r as usize].matrix().trace() / 3.0,
+            r => self.own[r as usize].matrix().trace() / 3.0,
         };
         self.row.iter().map(of).collect()
     }
@@ -271,17 +282,21 @@ impl Nodes {
         delta.clear();
         delta.resize(b.len(), 0.0);
         if self.copied {
-            for &k in &self.touched {
-                self.lower[self.lower_of[k as usize] as usize] = self.upper[k as usize].transposed();
+            for &(k, _) in &self.touched {
+                self.lower[self.lower_of[k as usize] as usize] = self.blocks[k as usize].transposed();
             }
         } else {
             self.lower.clear();
-            self.lower.extend(self.lower_place.iter().map(|k| self.upper[*k as usize].transposed()));
+            self.lower.extend(self.lower_place.iter().map(|k| self.blocks[*k as usize].transposed()));
             self.copied = true;
         }
-        self.inverse.clear();
-        for D in &self.diagonal {
-            self.inverse.push(Columns::of(&D.matrix().try_inverse()?));
+        let mut inverse = std::mem::take(&mut self.inverse);
+        inverse.clear();
+        inverse
+            .extend(self.diagonal().iter().map_while(|D| D.matrix().try_inverse().map(|D| Columns::of(&D))));
+        self.inverse = inverse;
+        if self.inverse.len() < self.rows {
+            return None;
         }
         for list in [&mut self.x, &mut self.t, &mut self.w, &mut self.p, &mut self.r] {
             list.clear();
@@ -352,7 +367,7 @@ impl Nodes {
     /// z ← D r; returns r·z.
     fn weigh(&self, r: &[Row], z: &mut [Row]) -> f64 {
         let mut sum = f64x4::ZERO;
-        for ((r, z), D) in r.iter().zip(z).zip(&self.diagonal) {
+        for ((r, z), D) in r.iter().zip(z).zip(self.diagonal()) {
             let y = D.times(r);
             sum = y.mul_add(f64x4::new(*r), sum);
             *z = y.to_array();
@@ -362,7 +377,7 @@ impl Nodes {
 
     /// t ← (D + L)⁻ᵀ p, w ← Â p; returns p·w.
     fn times(&mut self, p: &[Row]) -> f64 {
-        let Self { rows, start, columns, upper, inverse, far, t, w, .. } = self;
+        let Self { rows, start, columns, blocks: upper, inverse, far, t, w, .. } = self;
         for r in (0..*rows).rev() {
             let range = start[r] as usize..start[r + 1] as usize;
             let mut sum = [f64x4::ZERO; 3];
@@ -408,7 +423,7 @@ impl Nodes {
             return;
         }
         if r == c {
-            self.diagonal[r as usize].plus(&N);
+            self.blocks[self.columns.len() + r as usize].plus(&N);
             return;
         }
         let (r, c) = (r.min(c), r.max(c));
@@ -416,8 +431,12 @@ impl Nodes {
         // Rows are short.
         match self.columns[range.clone()].iter().position(|x| *x == c) {
             Some(k) => {
-                self.upper[range.start + k].plus(&N);
-                self.touched.push((range.start + k) as u32);
+                let k = range.start + k;
+                if !self.is_touched[k] {
+                    self.is_touched[k] = true;
+                    self.touched.push((k as u32, self.blocks[k]));
+                }
+                self.blocks[k].plus(&N);
             }
             None => self.far.push((r, c, N)),
         }
@@ -465,16 +484,19 @@ mod tests {
         nodes.start = (0..=rows).map(|r| pairs.partition_point(|q| q.0 < r) as u32).collect();
         nodes.columns = pairs.iter().map(|q| q.1).collect();
         nodes.find_lower();
-        nodes.diagonal = vec![Columns::of(&Mat3::from_diagonal_element(3.0)); rows as usize];
+        let mut diagonal = vec![Columns::of(&Mat3::from_diagonal_element(3.0)); rows as usize];
         for (i, j) in &pairs {
             let n = Vec3::from_fn(|_, _| random.between(-1.0, 1.0));
             let K = 4.0 * n * n.transpose();
             // A block that is not symmetric, as elements make them; D is larger, so that A stays positive.
             let skew = crate::math::skew(&n);
-            nodes.diagonal[*i as usize].plus(&Columns::of(&(K + 2.0 * Mat3::identity())));
-            nodes.diagonal[*j as usize].plus(&Columns::of(&(K + 2.0 * Mat3::identity())));
-            nodes.upper.push(Columns::of(&(skew - K)));
+            diagonal[*i as usize].plus(&Columns::of(&(K + 2.0 * Mat3::identity())));
+            diagonal[*j as usize].plus(&Columns::of(&(K + 2.0 * Mat3::identity())));
+            nodes.blocks.push(Columns::of(&(skew - K)));
         }
+        nodes.blocks.extend(diagonal);
+        nodes.blocks.push(Columns::ZERO);
+        nodes.note();
         for _ in 0..20 {
             let n = Vec3::from_fn(|_, _| random.between(-1.0, 1.0)).normalize();
             let [i, j] = [0; 2].map(|_| (random.bits() % u64::from(rows)) as u32);
@@ -491,10 +513,10 @@ mod tests {
     fn product(nodes: &Nodes, x: &[f64]) -> Vec<f64> {
         let mut y = vec![0.0; x.len()];
         for r in 0..nodes.rows {
-            add_triple(&mut y, r, &(nodes.diagonal[r].matrix() * triple(x, r)));
+            add_triple(&mut y, r, &(nodes.diagonal()[r].matrix() * triple(x, r)));
             for k in nodes.start[r] as usize..nodes.start[r + 1] as usize {
                 let c = nodes.columns[k] as usize;
-                let U = nodes.upper[k].matrix();
+                let U = nodes.blocks[k].matrix();
                 add_triple(&mut y, r, &(U * triple(x, c)));
                 add_triple(&mut y, c, &(U.tr_mul(&triple(x, r))));
             }
@@ -529,9 +551,8 @@ mod tests {
     fn contacts_leave_nothing_behind() {
         let mut random = Random::new(7);
         let mut nodes = sample(&mut random);
-        nodes.bare = nodes.upper.clone();
-        nodes.bare.extend_from_slice(&nodes.diagonal);
-        nodes.bare.push(Columns::ZERO);
+        nodes.strip();
+        let bare = nodes.blocks.clone();
         let b: Vec<f64> = (0..3 * nodes.rows).map(|_| random.between(-1.0, 1.0)).collect();
         let mut on_places = 0;
         for _ in 0..5 {
@@ -554,8 +575,7 @@ mod tests {
                 row: nodes.row.clone(),
                 start: nodes.start.clone(),
                 columns: nodes.columns.clone(),
-                upper: nodes.upper.clone(),
-                diagonal: nodes.diagonal.clone(),
+                blocks: nodes.blocks.clone(),
                 far: nodes.far.clone(),
                 ..Nodes::default()
             };
@@ -570,9 +590,9 @@ mod tests {
         assert!(on_places > 100, "{on_places}");
         // Without contacts it is what was assembled.
         nodes.strip();
-        assert!(nodes.upper.iter().zip(&nodes.bare).all(|(a, b)| a.matrix() == b.matrix()));
+        assert!(nodes.blocks.iter().zip(&bare).all(|(a, b)| a.matrix() == b.matrix()));
         let lower = |k: usize| nodes.lower[nodes.lower_of[k] as usize].transposed();
-        assert!((0..nodes.columns.len()).all(|k| lower(k).matrix() == nodes.bare[k].matrix()));
+        assert!((0..nodes.columns.len()).all(|k| lower(k).matrix() == bare[k].matrix()));
     }
 
     #[test]
@@ -582,7 +602,8 @@ mod tests {
         nodes.add(3, 40, &[500.0, 0.0, 0.0, 500.0, 0.0, 500.0]);
         let b: Vec<f64> = (0..3 * nodes.rows).map(|_| random.between(-1.0, 1.0)).collect();
         assert!(nodes.solve(&b, &mut Vec::new(), 1e-10, 0.0).is_none());
-        nodes.diagonal[0] = Columns::ZERO;
+        let first = nodes.columns.len();
+        nodes.blocks[first] = Columns::ZERO;
         assert!(nodes.solve(&b, &mut Vec::new(), 1e-10, 0.0).is_none());
     }
 }

@@ -8,6 +8,7 @@
 use super::super::{StepError, StepReport};
 use super::Ipc;
 use super::bend::bend;
+use super::bodies::{SAFE, SHORTER};
 use super::islands::NONE;
 use super::newton::IpcWork;
 use crate::collide::TooMany;
@@ -23,6 +24,12 @@ const CHORD: f64 = 1e-7;
 const REST: f64 = 0.1;
 /// Steps that fall by this factor close in.
 const CLOSING: f64 = 0.4;
+/// A step below this part of the tolerance need not be taken. It was found with a curvature $\tilde H$ that may be of an earlier
+/// iterate, and Newton's own step is $H^{-1}g = (1 - R)^{-1}\tilde H^{-1}g$ with $R = 1 - \tilde H^{-1}H$, by which steps fall. So
+/// where they fall by $r \le 1 - $ `SHORT`, that is below the tolerance too: $|H^{-1}g| \le |\tilde H^{-1}g|/(1 - r)$.
+const SHORT: f64 = 0.4;
+/// The same for bodies: no more than what a last step with a factor that serves twice may leave (see `bodies`).
+const SHORT_OF_BODIES: f64 = SAFE * SHORTER;
 /// Forces keep their curvature for steps below this many tolerances.
 const KEPT: f64 = 20.0;
 /// They also do while no edge turns or stretches by more than this in a step, and steps fall by this factor.
@@ -534,16 +541,32 @@ impl IpcWork {
         tolerance
     }
 
+    /// True if the iteration may end where it is, since the steps at hand are too short to be taken: going costs more than
+    /// finding where to. Only where all that moves are nodes, or bodies without joints.
+    pub(super) fn arrived(&mut self, settings: &Ipc, model: &Model, speeds: &[f64]) -> bool {
+        let short = if self.by_nodes { SHORT } else { SHORT_OF_BODIES };
+        if !(self.by_nodes || self.alone) || self.touch.rows.on {
+            return false;
+        }
+        let tolerance = self.tolerances(settings, model);
+        if self.by_nodes && speeds[0] > (1.0 - SHORT) * self.steps.last {
+            return false;
+        }
+        let there = speeds.iter().zip(&tolerance).all(|(v, t)| *v <= short * t);
+        if there {
+            self.islands.done.fill(true);
+        }
+        there
+    }
+
     /// Notes which groups have come to rest; true if all have.
     pub(super) fn rest(&mut self, settings: &Ipc, model: &Model, speeds: &[f64]) -> bool {
         let tolerance = self.tolerances(settings, model);
         let Self { islands, steps, touch, .. } = self;
         if self.by_nodes {
-            // Steps that fall by a factor go on falling by it.
             let whole = steps.part[0] >= 1.0 && !steps.clipped;
             let rate = speeds[0] / steps.before;
             let next = speeds[0] * rate;
-            steps.floor[0] |= whole && rate < CLOSING && next < CLOSING * tolerance[0];
             // Curvature changes with the turn of elements, and slowly.
             let turn = model.contact.as_ref().map_or(0.0, |contact| touch.turned(contact));
             let falls = speeds[0] < FALLING * steps.last;

@@ -32,27 +32,6 @@ pub(super) struct Sift {
     shift: Vec<[Vec3; 2]>,
 }
 
-/// Distance of the boxes around the first A and the other corners, squared.
-#[inline(always)]
-fn boxes_apart2<const A: usize>(y: &[Vec3; 4]) -> f64 {
-    let less = |a: f64, b: f64| if a < b { a } else { b };
-    let more = |a: f64, b: f64| if a > b { a } else { b };
-    let mut sum = 0.0f64;
-    for k in 0..3 {
-        let (mut low_a, mut high_a) = (y[0][k], y[0][k]);
-        let (mut low_b, mut high_b) = (y[A][k], y[A][k]);
-        for i in 1..A {
-            (low_a, high_a) = (less(low_a, y[i][k]), more(high_a, y[i][k]));
-        }
-        for i in A + 1..4 {
-            (low_b, high_b) = (less(low_b, y[i][k]), more(high_b, y[i][k]));
-        }
-        let apart = more(more(low_a - high_b, low_b - high_a), 0.0);
-        sum += apart * apart;
-    }
-    sum
-}
-
 /// True if the first A and the other corners are more than `margin` \[m\] apart along the line between their middles: a
 /// bound of their distance that tells more than boxes where a sheet is tilted, and costs less than the distance.
 #[inline(always)]
@@ -139,9 +118,7 @@ impl Sift {
             let [a, b, c] = surface.triangles[t as usize];
             let (y, xi) = ([at(v), at(a), at(b), at(c)], surface.radius(v) + surface.radius(a));
             let limit = limit(&[v], &[a, b, c]);
-            if boxes_apart2::<1>(&y) > (limit + xi).powi(2) * (1.0 + ROUNDING)
-                || apart_along_middles::<1>(&y, limit + xi)
-            {
+            if apart_along_middles::<1>(&y, limit + xi) {
                 return false;
             }
             let d = distance::point_triangle(&y).d2.sqrt() - xi;
@@ -157,9 +134,7 @@ impl Sift {
             let ([p, q], [r, s]) = (surface.edges[e as usize], surface.edges[f as usize]);
             let (y, xi) = ([at(p), at(q), at(r), at(s)], surface.radius(p) + surface.radius(r));
             let limit = limit(&[p, q], &[r, s]);
-            if boxes_apart2::<2>(&y) > (limit + xi).powi(2) * (1.0 + ROUNDING)
-                || apart_along_middles::<2>(&y, limit + xi)
-            {
+            if apart_along_middles::<2>(&y, limit + xi) {
                 return false;
             }
             let d = distance::edge_edge(&y).d2.sqrt() - xi;
@@ -245,8 +220,15 @@ impl Sift {
         most
     }
 
-    /// The pairs of `all` that may come within `gap` \[m\].
-    pub(super) fn choose(&self, surface: &Surface, all: &Candidates, gap: f64, out: &mut Candidates) {
+    /// The pairs of `all` with `wanted` vertices that may come within `gap` \[m\].
+    pub(super) fn choose(
+        &self,
+        surface: &Surface,
+        all: &Candidates,
+        gap: f64,
+        wanted: impl Fn(&[u32]) -> bool,
+        out: &mut Candidates,
+    ) {
         out.clear();
         let vertex = |v: u32| surface.vertex_body[v as usize];
         let edge = |e: u32| surface.edge_body[e as usize];
@@ -264,7 +246,8 @@ impl Sift {
         for (&[v, t], &d) in all.vertex_triangle.iter().zip(&self.vertex_triangle) {
             let [p, q, r] = surface.triangles[t as usize];
             let (a, b) = (vertex(v), vertex(p));
-            if !out_of_reach(d, gone(v), gone(p).max(gone(q)).max(gone(r)))
+            if wanted(&[v, p, q, r])
+                && !out_of_reach(d, gone(v), gone(p).max(gone(q)).max(gone(r)))
                 && !far(d, a, b, stray(v), stray(p).max(stray(q)).max(stray(r)))
                 && !apart(d, &[v], &[p, q, r])
             {
@@ -274,7 +257,8 @@ impl Sift {
         for (&[e, f], &d) in all.edge_edge.iter().zip(&self.edge_edge) {
             let ([p, q], [r, s]) = (surface.edges[e as usize], surface.edges[f as usize]);
             let (a, b) = (edge(e), edge(f));
-            if !out_of_reach(d, gone(p).max(gone(q)), gone(r).max(gone(s)))
+            if wanted(&[p, q, r, s])
+                && !out_of_reach(d, gone(p).max(gone(q)), gone(r).max(gone(s)))
                 && !far(d, a, b, stray(p).max(stray(q)), stray(r).max(stray(s)))
                 && !apart(d, &[p, q], &[r, s])
             {
@@ -364,7 +348,7 @@ mod tests {
             sift.measure(&surface, &x0, None, |_, _| 3.0, &mut all);
             sift.follow(&surface, &x0, &x, &x1);
             let mut live = Candidates::default();
-            sift.choose(&surface, &all, gap, &mut live);
+            sift.choose(&surface, &all, gap, |_| true, &mut live);
             let radius = |i: usize| surface.radius(i as u32);
             let o = |i: [usize; 4], second: usize| CcdOptions {
                 separation: 0.9 * gap + radius(i[0]) + radius(i[second]),

@@ -87,7 +87,9 @@ pub(super) struct Touch {
     /// The candidates that may come near from x to x1; to be chosen anew if worn.
     choice: Candidates,
     worn: bool,
-    /// Those of them that count; to be taken anew if stale.
+    /// Those of all candidates with a vertex whose way has changed since the others were followed.
+    around: Candidates,
+    /// Those of the choice that count; to be taken anew if stale.
     pub(super) live: Candidates,
     pub(super) stale: bool,
     /// Where vertices were at the end of the way that pairs were chosen for.
@@ -338,7 +340,7 @@ impl Touch {
             let Near { candidates, sift, reference, .. } = &mut self.near;
             sift.follow(surface, reference, &self.x, &self.x1);
             self.chosen.clone_from(&self.x1);
-            sift.choose(surface, candidates, contact.gap * (1.0 + SLACK), &mut self.choice);
+            sift.choose(surface, candidates, contact.gap * (1.0 + SLACK), |_| true, &mut self.choice);
         }
         if !self.leaves_out() {
             return self.live.copy_from(&self.choice);
@@ -391,9 +393,18 @@ impl Touch {
             self.set.each_time(&contact.surface, &self.x, &self.x1, &options, of, take);
             return Ok(covered);
         }
-        self.choose(contact);
         let of = |v: [u32; 4], _: [u32; 2]| longest(v);
         let take = |v: [u32; 4], _: [u32; 2], t: f64| take(v, t);
+        if changed.is_some() && self.worn && !self.leaves_out() {
+            // Where no corner has changed its way the pair was followed already; the choice of all pairs is put off.
+            let Near { candidates, sift, reference, .. } = &mut self.near;
+            sift.follow(&contact.surface, reference, &self.x, &self.x1);
+            let any = |vertices: &[u32]| vertices.iter().any(follows);
+            sift.choose(&contact.surface, candidates, contact.gap, any, &mut self.around);
+            self.around.each_vertex_time(&contact.surface, &self.x, &self.x1, &options, of, take);
+            return Ok(covered);
+        }
+        self.choose(contact);
         self.live.each_vertex_time(&contact.surface, &self.x, &self.x1, &options, of, take);
         Ok(covered)
     }
