@@ -348,6 +348,7 @@ impl ContactWork {
     pub(super) fn finish_contacts(&mut self, settings: &Impulse, model: &Model, h: f64) {
         self.free.clear();
         self.free.extend_from_slice(&self.field.x);
+        self.free_robots(model);
         let resting = 2.0 * h * model.gravity.norm();
         let bounces = |i: &Info| self.meetings[i.meeting as usize].law.restitution > 0.0;
         let lively = self.info.iter().any(bounces);

@@ -21,6 +21,14 @@ const HELD_ROUNDS: u32 = 4;
 const PARTED: f64 = 1e-3;
 /// Sweeps over the position-only velocities.
 const SWEEPS: u32 = 40;
+/// Points that give way by less than this part of the most yielding one of their island cannot be parted.
+const YIELDS: f64 = 1e-9;
+
+/// The part of these rates that is nowhere faster than `most`.
+fn part_within(most: f64, rates: impl Iterator<Item = f64>) -> f64 {
+    let fastest = rates.fold(0.0, f64::max);
+    if fastest > most { most / fastest } else { 1.0 }
+}
 
 impl ContactWork {
     /// Velocities that part what overlaps, for the drift of this step only.
@@ -60,7 +68,7 @@ impl ContactWork {
             let link = |c: &Contact| c.sides.iter().all(|s| matches!(s, Side::Link(..) | Side::World));
             if self.contacts[range.clone()].iter().all(link) {
                 self.know_blocks(range.clone(), model);
-                self.part_links(range.clone(), &mut impulses);
+                self.part_links(range.clone(), settings.push_speed, &mut impulses);
                 let mut changes = std::mem::take(&mut self.best);
                 changes.clear();
                 let both = self.contacts[range.clone()].iter().zip(&impulses);
@@ -70,13 +78,15 @@ impl ContactWork {
                 (self.push, self.impulses) = (push, impulses);
                 continue;
             }
+            let yields = |c: &Contact| c.normal.dot(&(c.W * c.normal));
+            let least = YIELDS * self.contacts[range.clone()].iter().map(yields).fold(0.0, f64::max);
             for _ in 0..SWEEPS {
                 for (k, c) in self.contacts[range.clone()].iter().enumerate() {
                     let (n, rate) = (&c.normal, self.pushes[k]);
-                    if rate == f64::NEG_INFINITY {
+                    let own = yields(c);
+                    if rate == f64::NEG_INFINITY || own <= least {
                         continue;
                     }
-                    let own = n.dot(&(c.W * n));
                     let now = n.dot(&self.field.relative(&push, c));
                     let new = (impulses[k] + (rate - now) / own).max(0.0);
                     let change = new - impulses[k];
@@ -86,14 +96,23 @@ impl ContactWork {
                     }
                 }
             }
+            // Where there is no room for all of them, some would be thrown far to part others.
+            let contacts = &self.contacts[range];
+            let speeds = contacts.iter().map(|c| c.normal.dot(&self.field.relative(&push, c)));
+            let less = part_within(settings.push_speed, speeds) - 1.0;
+            if less < 0.0 {
+                for (c, p) in contacts.iter().zip(&impulses).filter(|(_, p)| **p != 0.0) {
+                    self.field.push(&mut push, c, &(less * *p * c.normal));
+                }
+            }
             self.push = push;
             self.impulses = impulses;
         }
     }
 
     /// Impulses that part the overlaps of an island of links: the same sweeps in the space of the contacts, with
-    /// $N_{ij} = n_i\cdot W_{ij} n_j$, until they change nothing that counts.
-    fn part_links(&mut self, range: Range<usize>, impulses: &mut [f64]) {
+    /// $N_{ij} = n_i\cdot W_{ij} n_j$, until they change nothing that counts; none parts faster than `push_speed`.
+    fn part_links(&mut self, range: Range<usize>, push_speed: f64, impulses: &mut [f64]) {
         let (contacts, m) = (&self.contacts[range], impulses.len());
         let (N, rates) = (&mut self.part_matrix, &mut self.part_rates);
         N.clear();
@@ -108,9 +127,11 @@ impl ContactWork {
             }
         }
         let fastest = self.pushes.iter().fold(0.0f64, |most, r| most.max(*r));
+        let least = YIELDS * (0..m).map(|k| N[k * m + k]).fold(0.0, f64::max);
         for _ in 0..SWEEPS {
             let mut moved = 0.0f64;
-            for k in (0..m).filter(|k| self.pushes[*k] != f64::NEG_INFINITY) {
+            let parted = |k: &usize| self.pushes[*k] != f64::NEG_INFINITY && N[k * m + k] > least;
+            for k in (0..m).filter(parted) {
                 let own = N[k * m + k];
                 let new = (impulses[k] + (self.pushes[k] - rates[k]) / own).max(0.0);
                 let change = new - impulses[k];
@@ -124,6 +145,8 @@ impl ContactWork {
                 break;
             }
         }
+        let part = part_within(push_speed, rates.iter().copied());
+        impulses.iter_mut().for_each(|p| *p *= part);
     }
 
     /// What contacts did to each body by itself. Bodies that were found held before stay so unless `anew`.

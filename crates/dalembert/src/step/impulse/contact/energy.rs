@@ -70,6 +70,7 @@ impl ContactWork {
             for i in 0..self.islands.len() {
                 let range = self.islands.first[i] as usize..self.islands.first[i + 1] as usize;
                 if self.unsolved.get(i).is_some_and(|u| *u) && self.passive(range.clone(), touch) {
+                    self.know_answers(range.clone(), model);
                     shorter |= self.shorten(range, h, time == SHORTENINGS);
                 }
             }
@@ -98,7 +99,15 @@ impl ContactWork {
             return false;
         }
         let whole = self.impulses_of(range.clone());
+        // Bodies by themselves begin from nothing in any case.
+        let jointed = self.contacts[range.clone()]
+            .iter()
+            .flat_map(|c| &c.sides)
+            .any(|s| matches!(s, Side::Jointed(..)));
         let take = |work: &mut Self, s: f64| {
+            if !jointed {
+                work.let_go(range.clone());
+            }
             let new: Vec<_> = whole.iter().map(|[p, t]| [s * p, s * t]).collect();
             work.set_impulses(range.clone(), &new);
             work.gain(range.clone(), h).0

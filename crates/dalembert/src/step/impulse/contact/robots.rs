@@ -196,6 +196,35 @@ impl ContactWork {
         }
     }
 
+    /// What simple robots do without impulses of contacts and rows; the velocities have those of the step before in them.
+    pub(super) fn free_robots(&mut self, model: &Model) {
+        for (part, room) in model.robots.iter().zip(&self.robots.rooms).filter(|(_, room)| room.simple) {
+            self.free[room.range()].copy_from_slice(part.machine.tried(&room.work));
+        }
+    }
+
+    /// Takes the impulses of an island's contacts away, and those of the rows of its trees. Nothing is left of the velocities that
+    /// went with them, however large they were.
+    pub(super) fn let_go(&mut self, range: Range<usize>) {
+        let (slots, islands) = (self.slots(), self.joint_islands());
+        for node in self.info[range.clone()].iter().flat_map(|i| i.nodes) {
+            if node == NONE || (node as usize) < slots {
+                continue;
+            }
+            let group = &self.robots.groups[node as usize - slots];
+            let cluster = self.clusters[islands + node as usize - slots];
+            let own = cluster.first as usize..(cluster.first + cluster.len) as usize;
+            self.field.x[own.clone()].copy_from_slice(&self.free[own]);
+            self.bound_rows[group.rows.clone()].iter_mut().for_each(|row| row.impulse = 0.0);
+        }
+        for c in &mut self.contacts[range] {
+            c.impulse = Vec3::zeros();
+            if c.spin != NONE {
+                self.spins[c.spin as usize].impulse = Vec3::zeros();
+            }
+        }
+    }
+
     /// v_a − v_b of contact k where its bodies have the velocities x, which its trees have taken.
     pub(super) fn rate_of(&self, model: &Model, x: &[f64], k: usize) -> Vec3 {
         let (c, info) = (&self.contacts[k], &self.info[k]);
