@@ -96,3 +96,19 @@ fn the_humanoid_falls_and_lies() {
     );
     assert!((carried - 1.0).abs() < 0.05 && kinetic < 1e-2, "{carried} {kinetic}");
 }
+
+#[test]
+fn a_robot_that_stands_in_the_ground_without_room_for_its_legs_stays_calm() {
+    // Its base is fixed at the height of the ground, and the hulls of its links overlap each other.
+    for dt in [1e-3, 2e-3, 5e-3] {
+        let mut sim = on_ground("urdf_solo12/solo12.urdf", "", dt);
+        let mut fastest = 0.0f64;
+        for _ in 0..(1.0 / dt).round() as usize {
+            sim.step().unwrap_or_else(|e| panic!("{dt}: {e}"));
+            fastest = sim.model.robots[0].v(&sim.state).iter().fold(fastest, |most, v| most.max(v.abs()));
+        }
+        println!("solo12 in the ground, dt {dt}: no joint faster than {fastest:.1} rad/s");
+        // A leg of 0.3 m that falls from the horizontal reaches (3 g/l)^½ = 10 rad/s, its lower half alone 14.
+        assert!(fastest < 30.0, "{dt}: {fastest}");
+    }
+}

@@ -108,6 +108,15 @@ impl ContactWork {
             self.push = push;
             self.impulses = impulses;
         }
+        // A robot without room would be folded far to part a little of it: no dof goes faster either.
+        let islands = self.joint_islands();
+        for cluster in &self.clusters[islands..] {
+            let own = &mut self.push[cluster.first as usize..(cluster.first + cluster.len) as usize];
+            let part = part_within(settings.push_speed, own.iter().map(|v| v.abs()));
+            if part < 1.0 {
+                own.iter_mut().for_each(|v| *v *= part);
+            }
+        }
     }
 
     /// Impulses that part the overlaps of an island of links: the same sweeps in the space of the contacts, with
