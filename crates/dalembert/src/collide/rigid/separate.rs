@@ -109,6 +109,10 @@ pub(super) fn separate(
 /// Cores nearer than this part of their size count as meeting: the way between them has lost its direction.
 const MEETING: f64 = 1e-6;
 
+/// Lines whose directions have a smaller sine than the root of this are side by side to rounding. All others are nearest where
+/// the formula says, or at an end, however little they are tilted.
+const SIDE_BY_SIDE: f64 = 1e-26;
+
 /// The direction from the core of b to that of a, their distance and the nearest point of b's, if both are points or lines that
 /// do not meet.
 fn between_lines(A: &Convex, B: &Convex) -> Option<(Vec3, f64, Vec3)> {
@@ -124,7 +128,7 @@ fn between_lines(A: &Convex, B: &Convex) -> Option<(Vec3, f64, Vec3)> {
     let across = u.cross(&v).norm_squared();
     let x = if h == 0.0 {
         0.0
-    } else if across > 1e-12 {
+    } else if across > SIDE_BY_SIDE {
         ((b * e - d) / across).clamp(-h, h)
     } else {
         // Side by side: the middle of what they share.
