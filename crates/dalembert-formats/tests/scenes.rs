@@ -283,7 +283,7 @@ const BAD_TAILS: &[(&str, usize, usize, &str)] = &[
         "times must rise, but 0 s follows 1 s",
     ),
     ("[[motion]]\non = \"a\"\nvelocity = [0, 0, 1]\nfrom = 2\nuntil = 1", 12, 9, "must not be before 2 s"),
-    ("[[push]]\non = \"a\"\ntorque = [0, 0, 1]", 10, 10, "does not take torques"),
+    ("[[push]]\non = \"a\"\ntorque = [0, 0, 1]", 10, 10, "turns nothing else by a torque"),
     (
         "[[motion]]\non = \"a\"\namplitude = [0, 0, 1]\ntable = { times = [1, 0], values = [0, 0] }",
         11,

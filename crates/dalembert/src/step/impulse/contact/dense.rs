@@ -235,6 +235,7 @@ impl Dense {
             return first;
         }
         let mut swift = std::mem::take(&mut self.swift);
+        swift.begin();
         let done = self.go_swiftly(parts, &mut swift, first);
         self.swift = swift;
         if done {

@@ -16,7 +16,8 @@
 //! a softness, so that points which hold the same body twice share what they bear. It acts on the change alone, so 10⁻⁴ W
 //! costs nothing near the answer, and a robot that is held more often than it has dofs does not leave it for a large change
 //! that makes a small difference. In directions that are nearly undetermined such steps come slowly to what is left, though: where a
-//! step does not halve it, the next one is less soft by a factor of 30, down to 10⁻⁸ W. One small system, not symmetric where
+//! step does not halve it, the next one is less soft by a factor of 30, down to 10⁻⁸ W; where that leads nowhere, steps with
+//! 10⁻⁸ W begin anew. One small system, not symmetric where
 //! something slips, gives Δp; steps follow until the law holds, and if they do not get there the rounds have their turn from
 //! where the steps began.
 //!
@@ -81,6 +82,15 @@ pub(super) struct Swift {
     /// Units that slip on while they are near their rims.
     slips: Vec<bool>,
     kept: Vec<f64>,
+    /// Steps that began with the smallest softness led away in this search: they are not tried again.
+    astray: bool,
+}
+
+impl Swift {
+    /// For another search.
+    pub(super) fn begin(&mut self) {
+        self.astray = false;
+    }
 }
 
 impl Dense {
@@ -92,20 +102,23 @@ impl Dense {
         }
         swift.start.clear();
         swift.start.extend_from_slice(&self.p);
-        // What slipped before slips on, unless that proves wrong.
-        swift.slips.clear();
-        swift.slips.extend((0..self.units.len()).map(|i| self.on_rim(parts, i)));
-        let there = self.go_along(parts, swift, before);
-        if !there {
+        let first: &[f64] = if swift.astray { &[SHY] } else { &[SHY, STIFF] };
+        for &stiff in first {
+            // What slipped before slips on, unless that proves wrong.
+            swift.slips.clear();
+            swift.slips.extend((0..self.units.len()).map(|i| self.on_rim(parts, i)));
+            if self.go_along(parts, swift, stiff, before) {
+                return true;
+            }
             self.p.copy_from_slice(&swift.start);
             self.velocities_of_p();
         }
-        there
+        false
     }
 
-    /// Steps that are less and less soft; false if they do not get there.
-    fn go_along(&mut self, parts: &Parts, swift: &mut Swift, before: f64) -> bool {
-        let (mut best, mut patience, mut stiff) = (f64::INFINITY, PATIENCE, SHY);
+    /// Steps with a softness of W over `stiff`, less and less of it; false if they do not get there.
+    fn go_along(&mut self, parts: &Parts, swift: &mut Swift, mut stiff: f64, before: f64) -> bool {
+        let (mut best, mut patience, hard) = (f64::INFINITY, PATIENCE, stiff == STIFF);
         for _ in 0..STEPS {
             if !self.step_once(parts, swift, stiff) {
                 return false;
@@ -115,6 +128,7 @@ impl Dense {
                 return true;
             }
             if !(self.left <= ASTRAY * before) {
+                swift.astray |= hard;
                 return false;
             }
             if self.left < 0.5 * best {
