@@ -16,8 +16,8 @@
 //! a softness, so that points which hold the same body twice share what they bear. It acts on the change alone, so 10⁻⁴ W
 //! costs nothing near the answer, and a robot that is held more often than it has dofs does not leave it for a large change
 //! that makes a small difference. In directions that are nearly undetermined such steps come slowly to what is left, though: where a
-//! step does not halve it, the next one is less soft by a factor of 30, down to 10⁻⁸ W; where that leads nowhere, steps with
-//! 10⁻⁸ W begin anew. One small system, not symmetric where
+//! step does not halve it, the next one is less soft by a factor of 30, down to 10⁻⁸ W. Where that leads nowhere, steps
+//! with one softness, 10⁻⁴ W and then 10⁻⁸ W, begin anew; who slips is then found anew in every step. One small system, not symmetric where
 //! something slips, gives Δp; steps follow until the law holds, and if they do not get there the rounds have their turn from
 //! where the steps began.
 //!
@@ -67,6 +67,13 @@ struct Way {
     axis: Option<usize>,
 }
 
+/// How steps go: W over the softness of the first, and whether the next ones are less and less soft and remember who slips.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    stiff: f64,
+    climb: bool,
+}
+
 /// Buffers.
 #[derive(Debug, Default)]
 pub(super) struct Swift {
@@ -79,8 +86,9 @@ pub(super) struct Swift {
     y: Vec<f64>,
     start: Vec<f64>,
     from: Vec<f64>,
-    /// Units that slip on while they are near their rims.
+    /// Units that slip on while they are near their rims, within this part of the radius of their cones.
     slips: Vec<bool>,
+    near: f64,
     kept: Vec<f64>,
     /// Steps that began with the smallest softness led away in this search: they are not tried again.
     astray: bool,
@@ -102,12 +110,14 @@ impl Dense {
         }
         swift.start.clear();
         swift.start.extend_from_slice(&self.p);
-        let first: &[f64] = if swift.astray { &[SHY] } else { &[SHY, STIFF] };
-        for &stiff in first {
+        let pace = |stiff: f64, climb: bool| Pace { stiff, climb };
+        let paces = [pace(SHY, true), pace(SHY, false), pace(STIFF, false)];
+        for pace in &paces[..if swift.astray { 2 } else { 3 }] {
             // What slipped before slips on, unless that proves wrong.
             swift.slips.clear();
             swift.slips.extend((0..self.units.len()).map(|i| self.on_rim(parts, i)));
-            if self.go_along(parts, swift, stiff, before) {
+            swift.near = if pace.climb { RIM } else { 1.0 };
+            if self.go_along(parts, swift, *pace, before) {
                 return true;
             }
             self.p.copy_from_slice(&swift.start);
@@ -116,9 +126,9 @@ impl Dense {
         false
     }
 
-    /// Steps with a softness of W over `stiff`, less and less of it; false if they do not get there.
-    fn go_along(&mut self, parts: &Parts, swift: &mut Swift, mut stiff: f64, before: f64) -> bool {
-        let (mut best, mut patience, hard) = (f64::INFINITY, PATIENCE, stiff == STIFF);
+    /// Steps at a pace; false if they do not get there.
+    fn go_along(&mut self, parts: &Parts, swift: &mut Swift, pace: Pace, before: f64) -> bool {
+        let (mut best, mut patience, mut stiff) = (f64::INFINITY, PATIENCE, pace.stiff);
         for _ in 0..STEPS {
             if !self.step_once(parts, swift, stiff) {
                 return false;
@@ -128,12 +138,15 @@ impl Dense {
                 return true;
             }
             if !(self.left <= ASTRAY * before) {
-                swift.astray |= hard;
+                swift.astray |= pace.stiff == STIFF;
                 return false;
+            }
+            if !pace.climb {
+                swift.slips.fill(false);
             }
             if self.left < 0.5 * best {
                 (best, patience) = (self.left, PATIENCE);
-            } else if stiff < STIFF {
+            } else if pace.climb && stiff < STIFF {
                 best = best.min(self.left);
                 stiff = (stiff * CLIMB).min(STIFF);
             } else {
@@ -231,7 +244,8 @@ impl Dense {
 
     /// Who parts, sticks and slips; p becomes what the steps start from. True if something sticks.
     fn choose_ways(&mut self, parts: &Parts, stiff: f64, swift: &mut Swift) -> bool {
-        let Swift { ways, slips, .. } = swift;
+        let Swift { ways, slips, near, .. } = swift;
+        let near = *near;
         let mut sticks = false;
         ways.clear();
         for i in 0..self.units.len() {
@@ -257,7 +271,7 @@ impl Dense {
                     } else if mu == 0.0 {
                         new = n.dot(&p).max(0.0) * n;
                         way(*n, *n, softness);
-                    } else if size <= mu * normal && !(slips[i] && size >= (1.0 - RIM) * mu * normal) {
+                    } else if size <= mu * normal && !(slips[i] && size >= (1.0 - near) * mu * normal) {
                         sticks = true;
                         for k in 0..3 {
                             let mut one = [0.0; 3];
