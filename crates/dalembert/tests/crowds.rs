@@ -176,7 +176,7 @@ fn limits_hold_in_heaps() {
             heaps += u32::from(report.contacts > 0 && report.iterations == HEAP_SWEEPS);
             widest = sim.state.turns.iter().fold(widest, |m, a| m.max(a.abs()));
         }
-        assert!(heaps > 60, "{heaps} steps with heaps");
+        assert!(heaps > 40, "{heaps} steps with heaps");
         widest
     };
     let (free, held) = (widest(None), widest(Some(0.3)));
