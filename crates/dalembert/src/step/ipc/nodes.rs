@@ -1,14 +1,15 @@
 //! The linear system where all that moves are nodes: cloth, solids, rods, particles.
 //!
-//! $A = L + D + L^T + E$ over 3×3 blocks: D and L hold inertia and forces, at places that are found once, and all contacts
-//! that fall on these places; E holds the contacts between nodes that no force joins. Inertia makes A well conditioned
-//! unless the material is very stiff, so conjugate gradients need few iterations, and Newton's method needs few digits.
+//! $A = L + D + L^T$ over 3×3 blocks: inertia and forces, at places that are found once, all contacts that fall on these
+//! places, and the *far* ones, between nodes that no force joins, at places of their own behind those of each row. Inertia
+//! makes A well conditioned unless the material is very stiff, so conjugate gradients need few iterations, and Newton's
+//! method needs few digits.
 //!
 //! **Symmetric Gauss-Seidel, at the price of one product** (Eisenstat 1981). The preconditioner is
 //! $M = (D + L)D^{-1}(D + L)^T$, positive definite if D is. With $\hat r = (D + L)^{-1}r$ and $\hat x = (D + L)^T x$ the system is
-//! $\hat A\hat x = \hat b$, preconditioned by $D^{-1}$, and since $A = (D + L) + (D + L)^T - D + E$,
+//! $\hat A\hat x = \hat b$, preconditioned by $D^{-1}$, and since $A = (D + L) + (D + L)^T - D$,
 //!
-//! $$ \hat A p = t + (D + L)^{-1}(p - D t + E t),\qquad t = (D + L)^{-T}p, $$
+//! $$ \hat A p = t + (D + L)^{-1}(p - D t),\qquad t = (D + L)^{-T}p, $$
 //!
 //! which runs through each triangle once. $x$ grows by α t where x̂ grows by α p. $\rho = \hat r^T D\hat r = r^T M^{-1}r$ \[J\] tells
 //! when to stop.
@@ -52,8 +53,11 @@ pub(super) struct Nodes {
     touched: Vec<(u32, Columns)>,
     is_touched: Vec<bool>,
     inverse: Vec<Columns>,
-    /// E, one of each two mirror images; the blocks are symmetric.
+    /// Far contacts as they come, one of each two mirror images: row, column, block, which is symmetric.
     far: Vec<(u32, u32, Columns)>,
+    /// The same by rows, in L^T and in L.
+    far_upper: FarRows,
+    far_lower: FarRows,
     /// Least mass of a row \[kg\].
     pub least_mass: f64,
     r: Vec<Row>,
@@ -61,6 +65,52 @@ pub(super) struct Nodes {
     p: Vec<Row>,
     t: Vec<Row>,
     w: Vec<Row>,
+}
+
+/// Symmetric blocks by rows: where each row begins, and column and block of each.
+#[derive(Debug, Default)]
+struct FarRows {
+    start: Vec<u32>,
+    blocks: Vec<(u32, Columns)>,
+}
+
+impl FarRows {
+    /// Takes blocks in any order, each row in the order in which they come. `of` gives row and column.
+    fn take(
+        &mut self,
+        rows: usize,
+        list: &[(u32, u32, Columns)],
+        of: impl Fn(&(u32, u32, Columns)) -> [u32; 2],
+    ) {
+        self.start.clear();
+        self.start.resize(rows + 1, 0);
+        self.blocks.clear();
+        if list.is_empty() {
+            return;
+        }
+        // Count, add up, and put each where its row goes on; then every row begins where the one before ends.
+        list.iter().for_each(|b| self.start[of(b)[0] as usize] += 1);
+        let mut next = 0;
+        for start in &mut self.start {
+            next += std::mem::replace(start, next);
+        }
+        self.blocks.resize(list.len(), (0, Columns::ZERO));
+        for b in list {
+            let [row, column] = of(b);
+            self.blocks[self.start[row as usize] as usize] = (column, b.2);
+            self.start[row as usize] += 1;
+        }
+        self.start.rotate_right(1);
+        self.start[0] = 0;
+    }
+
+    /// sum += Σ N x over row r.
+    #[inline(always)]
+    fn times_plus(&self, r: usize, x: &[Row], sum: &mut [f64x4; 3]) {
+        for (c, N) in &self.blocks[self.start[r] as usize..self.start[r + 1] as usize] {
+            N.times_plus(&x[*c as usize], sum);
+        }
+    }
 }
 
 /// Where N blocks go, and whether turned over.
@@ -290,6 +340,8 @@ impl Nodes {
             self.lower.extend(self.lower_place.iter().map(|k| self.blocks[*k as usize].transposed()));
             self.copied = true;
         }
+        self.far_upper.take(self.rows, &self.far, |b| [b.0, b.1]);
+        self.far_lower.take(self.rows, &self.far, |b| [b.1, b.0]);
         let mut inverse = std::mem::take(&mut self.inverse);
         inverse.clear();
         inverse
@@ -352,13 +404,14 @@ impl Nodes {
 
     /// x ← (D + L)⁻¹ x.
     fn forward(&self, x: &mut [Row]) {
-        let Self { lower_start: start, lower_columns: columns, lower, inverse, .. } = self;
+        let Self { lower_start: start, lower_columns: columns, lower, far_lower, inverse, .. } = self;
         for r in 0..self.rows {
             let range = start[r] as usize..start[r + 1] as usize;
             let mut sum = [f64x4::ZERO; 3];
             for (L, c) in lower[range.clone()].iter().zip(&columns[range]) {
                 L.times_plus(&x[*c as usize], &mut sum);
             }
+            far_lower.times_plus(r, x, &mut sum);
             let y = f64x4::new(x[r]) - (sum[0] + sum[1] + sum[2]);
             x[r] = inverse[r].times(&y.to_array()).to_array();
         }
@@ -377,23 +430,19 @@ impl Nodes {
 
     /// t ← (D + L)⁻ᵀ p, w ← Â p; returns p·w.
     fn times(&mut self, p: &[Row]) -> f64 {
-        let Self { rows, start, columns, blocks: upper, inverse, far, t, w, .. } = self;
+        let Self { rows, start, columns, blocks: upper, far_upper, inverse, t, w, .. } = self;
         for r in (0..*rows).rev() {
             let range = start[r] as usize..start[r + 1] as usize;
             let mut sum = [f64x4::ZERO; 3];
             for (U, c) in upper[range.clone()].iter().zip(&columns[range]) {
                 U.times_plus(&t[*c as usize], &mut sum);
             }
+            far_upper.times_plus(r, t, &mut sum);
             // p − D t is what the columns to the right took from it.
             let taken = sum[0] + sum[1] + sum[2];
             let y = f64x4::new(p[r]) - taken;
             t[r] = inverse[r].times(&y.to_array()).to_array();
             w[r] = taken.to_array();
-        }
-        for (r, c, block) in far.iter() {
-            let (r, c) = (*r as usize, *c as usize);
-            w[r] = (f64x4::new(w[r]) + block.times(&t[c])).to_array();
-            w[c] = (f64x4::new(w[c]) + block.times(&t[r])).to_array();
         }
         let mut w = std::mem::take(&mut self.w);
         self.forward(&mut w);
