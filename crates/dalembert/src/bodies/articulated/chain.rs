@@ -10,86 +10,98 @@ use std::ops::Range;
 
 use super::ForwardDynamics;
 use super::groups::Trees;
-use super::small::{plus, plus_cross};
+use super::small::{dot, fma, plus, plus_cross};
 use super::tree::{NONE, Tree};
 use super::work::{TreeWork, Wrench};
 use crate::math::Vec3;
+use wide::f64x4;
 
 /// Three numbers for the axes of the world, and one that is zero.
 pub(crate) type Half = [f64; 4];
 
+/// y + a x.
 #[inline(always)]
-fn add(y: &mut Half, a: f64, x: &Half) {
-    (0..4).for_each(|l| y[l] = a.mul_add(x[l], y[l]));
+fn add(y: f64x4, a: f64, x: f64x4) -> f64x4 {
+    f64x4::splat(a).mul_add(x, y)
 }
 
-#[inline(always)]
-fn scaled(a: f64, x: &Half) -> Half {
-    [a * x[0], a * x[1], a * x[2], 0.0]
+/// A dof on the ways of points: what a walk reads of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Hop {
+    /// Turn and shift of the dof per unit of its velocity; true if it shifts.
+    turn: [f64; 3],
+    shift: [f64; 3],
+    shifts: bool,
+    /// −U/D: torque and force.
+    torque: [f64; 3],
+    force: [f64; 3],
+    /// D^{-1/2}.
+    root: f64,
+    /// From the origin of the node above, if the next dof is there.
+    r: Option<[f64; 3]>,
+    /// The next dof.
+    above: u32,
 }
 
 impl Tree {
     /// Adds z of every dof on the way of the point x of a link to the world, from the link on; of turning if `turn`. Returns the
-    /// first of these dofs. After forward dynamics, whose factor counts.
+    /// first of these dofs. After forward dynamics, whose factor counts, and [`hops`](Self::hops).
     pub(crate) fn half_answer(
         &self,
         link: usize,
         x: &Vec3,
         turn: bool,
         work: &TreeWork,
+        hops: &[Hop],
         out: &mut Vec<Half>,
     ) -> u32 {
         let last = self.last_dof(self.links[link].node);
         match self.forward {
-            ForwardDynamics::Articulated => self.walk_articulated(link, x, turn, work, out),
-            ForwardDynamics::Factored => self.walk_factored(last, x, turn, work, out),
+            ForwardDynamics::Articulated => {
+                let r = x - work.frames[self.links[link].node as usize].p;
+                walk_articulated(last, &r, turn, hops, out);
+            }
+            ForwardDynamics::Factored => self.walk_factored(last, x, turn, work, hops, out),
         }
         last
     }
 
-    fn walk_articulated(&self, link: usize, x: &Vec3, turn: bool, work: &TreeWork, out: &mut Vec<Half>) {
-        let mut i = self.links[link].node as usize;
-        let r = x - work.frames[i].p;
-        let one = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
-        // Rows are components, lanes the axes of the impulse.
-        let [mut n_x, mut n_y, mut n_z] =
-            if turn { one } else { [[0.0, -r.z, r.y, 0.0], [r.z, 0.0, -r.x, 0.0], [-r.y, r.x, 0.0, 0.0]] };
-        let [mut f_x, mut f_y, mut f_z] = if turn { [[0.0; 4]; 3] } else { one };
-        while i != 0 {
-            let (node, frame) = (&self.nodes[i], &work.frames[i]);
-            for k in (0..node.kind.freedoms()).rev() {
-                let pivot = &work.pivots[node.v as usize + k];
-                let (s, shift) = node.axis(&frame.R, k);
-                let mut u = [0.0; 4];
-                add(&mut u, s.x, &n_x);
-                add(&mut u, s.y, &n_y);
-                add(&mut u, s.z, &n_z);
-                if node.kind.shifts() {
-                    add(&mut u, shift.x, &f_x);
-                    add(&mut u, shift.y, &f_y);
-                    add(&mut u, shift.z, &f_z);
-                }
-                let (U, c) = (&pivot.U, -pivot.inv_d);
-                add(&mut n_x, c * U.torque.x, &u);
-                add(&mut n_y, c * U.torque.y, &u);
-                add(&mut n_z, c * U.torque.z, &u);
-                add(&mut f_x, c * U.force.x, &u);
-                add(&mut f_y, c * U.force.y, &u);
-                add(&mut f_z, c * U.force.z, &u);
-                out.push(scaled(pivot.inv_d.sqrt(), &u));
+    /// What walks read of the dofs of whole trees, in their places among all dofs.
+    pub(crate) fn hops(&self, trees: &Trees, work: &TreeWork, hops: &mut Vec<Hop>) {
+        hops.resize(self.freedoms(), Hop::default());
+        for d in trees.dofs.clone() {
+            let above = self.dof_parent[d];
+            if self.forward == ForwardDynamics::Factored {
+                let root = work.factor.entries[self.row[d + 1] - 1].sqrt();
+                hops[d] = Hop { root, above, ..Hop::default() };
+                continue;
             }
-            let r = &frame.r;
-            add(&mut n_x, r.y, &f_z);
-            add(&mut n_x, -r.z, &f_y);
-            add(&mut n_y, r.z, &f_x);
-            add(&mut n_y, -r.x, &f_z);
-            add(&mut n_z, r.x, &f_y);
-            add(&mut n_z, -r.y, &f_x);
-            i = node.parent as usize;
+            let i = self.dof_node[d] as usize;
+            let (node, frame, pivot) = (&self.nodes[i], &work.frames[i], &work.pivots[d]);
+            let k = d - node.v as usize;
+            let (turn, shift) = node.axis(&frame.R, k);
+            hops[d] = Hop {
+                turn: turn.into(),
+                shift: shift.into(),
+                shifts: node.kind.shifts(),
+                torque: (-pivot.inv_d * pivot.U.torque).into(),
+                force: (-pivot.inv_d * pivot.U.force).into(),
+                root: pivot.inv_d.sqrt(),
+                r: (k == 0).then(|| frame.r.into()),
+                above,
+            };
         }
     }
 
-    fn walk_factored(&self, last: u32, x: &Vec3, turn: bool, work: &TreeWork, out: &mut Vec<Half>) {
+    fn walk_factored(
+        &self,
+        last: u32,
+        x: &Vec3,
+        turn: bool,
+        work: &TreeWork,
+        hops: &[Hop],
+        out: &mut Vec<Half>,
+    ) {
         let start = out.len();
         let mut d = last;
         while d != NONE {
@@ -103,14 +115,41 @@ impl Tree {
         for k in 0..way.len() {
             // The row runs from the root to d itself.
             let row = &work.factor.entries[self.row[d as usize]..self.row[d as usize + 1]];
-            let own = way[k];
+            let own = f64x4::from(way[k]);
             for (l, above) in row.iter().rev().skip(1).zip(&mut way[k + 1..]) {
-                add(above, -l, &own);
+                *above = add(f64x4::from(*above), -l, own).to_array();
             }
-            let root = row.last().map_or(0.0, |inv_d| inv_d.sqrt());
-            way[k] = scaled(root, &own);
+            way[k] = (f64x4::splat(hops[d as usize].root) * own).to_array();
             d = self.dof_parent[d as usize];
         }
+    }
+
+    /// z of a unit force on dof d, for every dof on its way to the world, from d on. After [`hops`](Self::hops).
+    pub(crate) fn half_of_dof(&self, d: usize, work: &TreeWork, hops: &[Hop], out: &mut Vec<f64>) {
+        if self.forward == ForwardDynamics::Articulated {
+            return walk_from(d as u32, hops, out);
+        }
+        // Back substitution: −L of d reaches every dof above it, and so on.
+        let start = out.len();
+        let len = self.row[d + 1] - self.row[d];
+        out.push(1.0);
+        out.resize(start + len, 0.0);
+        let (way, mut d) = (&mut out[start..], d);
+        for k in 0..len {
+            let row = &work.factor.entries[self.row[d]..self.row[d + 1]];
+            let own = way[k];
+            for (l, above) in row.iter().rev().skip(1).zip(&mut way[k + 1..]) {
+                *above = fma(-l, own, *above);
+            }
+            way[k] = hops[d].root * own;
+            d = hops[d].above as usize;
+        }
+    }
+
+    /// The dof before this one on the way to the world; a number beyond all dofs if there is none.
+    #[inline(always)]
+    pub(crate) fn above(&self, d: usize) -> usize {
+        self.dof_parent[d] as usize
     }
 
     /// How many dofs the ways of two dofs to the world share.
@@ -199,16 +238,68 @@ impl Tree {
     }
 }
 
+fn walk_articulated(last: u32, r: &Vec3, turn: bool, hops: &[Hop], out: &mut Vec<Half>) {
+    let one = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
+    // Rows are components, lanes the axes of the impulse.
+    let n = if turn { one } else { [[0.0, -r.z, r.y, 0.0], [r.z, 0.0, -r.x, 0.0], [-r.y, r.x, 0.0, 0.0]] };
+    let [mut n_x, mut n_y, mut n_z] = n.map(f64x4::from);
+    let [mut f_x, mut f_y, mut f_z] = if turn { [f64x4::ZERO; 3] } else { one.map(f64x4::from) };
+    let mut d = last;
+    while d != NONE {
+        let hop = &hops[d as usize];
+        let s = &hop.turn;
+        let mut u = add(add(add(f64x4::ZERO, s[0], n_x), s[1], n_y), s[2], n_z);
+        if hop.shifts {
+            let s = &hop.shift;
+            u = add(add(add(u, s[0], f_x), s[1], f_y), s[2], f_z);
+        }
+        n_x = add(n_x, hop.torque[0], u);
+        n_y = add(n_y, hop.torque[1], u);
+        n_z = add(n_z, hop.torque[2], u);
+        f_x = add(f_x, hop.force[0], u);
+        f_y = add(f_y, hop.force[1], u);
+        f_z = add(f_z, hop.force[2], u);
+        out.push((f64x4::splat(hop.root) * u).to_array());
+        if let Some([x, y, z]) = hop.r {
+            n_x = add(add(n_x, y, f_z), -z, f_y);
+            n_y = add(add(n_y, z, f_x), -x, f_z);
+            n_z = add(add(n_z, x, f_y), -y, f_x);
+        }
+        d = hop.above;
+    }
+}
+
+/// The same for a unit force on a dof.
+fn walk_from(mut d: u32, hops: &[Hop], out: &mut Vec<f64>) {
+    let (mut n, mut f) = (Vec3::zeros(), Vec3::zeros());
+    let mut u = 1.0;
+    while d != NONE {
+        let hop = &hops[d as usize];
+        let [turn, shift, torque, force] = [hop.turn, hop.shift, hop.torque, hop.force].map(Vec3::from);
+        u += dot(&turn, &n);
+        if hop.shifts {
+            u += dot(&shift, &f);
+        }
+        (n, f) = (plus(&n, u, &torque), plus(&f, u, &force));
+        out.push(hop.root * u);
+        if let Some(r) = hop.r {
+            n = plus_cross(&n, &Vec3::from(r), &f);
+        }
+        (u, d) = (0.0, hop.above);
+    }
+}
+
 /// Σ z_a z_bᵀ over the dofs that two ways share, `shared` of them at their ends: rows for a, lanes for b.
 #[inline(always)]
 pub(crate) fn half_product(a: &[Half], b: &[Half], shared: usize) -> [Half; 3] {
-    let [mut x, mut y, mut z] = [[0.0; 4]; 3];
+    let [mut x, mut y, mut z] = [f64x4::ZERO; 3];
     for (a, b) in a[a.len() - shared..].iter().zip(&b[b.len() - shared..]) {
-        add(&mut x, a[0], b);
-        add(&mut y, a[1], b);
-        add(&mut z, a[2], b);
+        let b = f64x4::from(*b);
+        x = add(x, a[0], b);
+        y = add(y, a[1], b);
+        z = add(z, a[2], b);
     }
-    [x, y, z]
+    [x, y, z].map(f64x4::to_array)
 }
 
 #[cfg(test)]
@@ -235,13 +326,15 @@ mod tests {
                 let diagonal: Vec<f64> = (0..n).map(|d| 0.1 * (d % 3) as f64).collect();
                 tree.kinematics(&q, &mut work);
                 tree.accelerate_by_choice(&v, &vec![0.0; n], &[], &diagonal, &mut work, &mut dv);
+                let mut hops = Vec::new();
+                tree.hops(&Trees { nodes: 1..tree.nodes.len(), dofs: 0..n }, &work, &mut hops);
                 let point = |link: usize| tree.link_position(link, &work) + Vec3::new(0.1, -0.2, 0.3);
                 for a in 0..tree.link_count() {
                     for b in 0..tree.link_count() {
                         let turn = (a + b) % 2 == 1;
                         let (mut za, mut zb) = (Vec::new(), Vec::new());
-                        let da = tree.half_answer(a, &point(a), false, &work, &mut za);
-                        let db = tree.half_answer(b, &point(b), turn, &work, &mut zb);
+                        let da = tree.half_answer(a, &point(a), false, &work, &hops, &mut za);
+                        let db = tree.half_answer(b, &point(b), turn, &work, &hops, &mut zb);
                         let block = half_product(&za, &zb, tree.shared_way(da, db));
                         let (Ja, Jb) = (
                             jacobian(&tree, a, &point(a), false, &work),
@@ -269,6 +362,45 @@ mod tests {
                                 assert!(off < 1e-9 * (1.0 + want.abs()), "{name} {a} {b}: {off:e}");
                             }
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn halves_of_dofs_make_the_inverse_of_the_mass_matrix() {
+        for (name, mut tree) in trees() {
+            let n = tree.freedoms();
+            for forward in [ForwardDynamics::Articulated, ForwardDynamics::Factored] {
+                tree.forward = forward;
+                let mut work = TreeWork::new(&tree);
+                let (q, v, mut dv) = random_state(&tree, 7);
+                tree.kinematics(&q, &mut work);
+                tree.accelerate_by_choice(&v, &vec![0.0; n], &[], &vec![0.0; n], &mut work, &mut dv);
+                let all = Trees { nodes: 1..tree.nodes.len(), dofs: 0..n };
+                let mut hops = Vec::new();
+                tree.hops(&all, &work, &mut hops);
+                let halves: Vec<Vec<f64>> = (0..n)
+                    .map(|d| {
+                        let (mut way, mut z, mut at) = (Vec::new(), vec![0.0; n], d as u32);
+                        tree.half_of_dof(d, &work, &hops, &mut way);
+                        for x in way {
+                            z[at as usize] = x;
+                            at = tree.dof_parent[at as usize];
+                        }
+                        assert_eq!(at, NONE, "{name} {d}");
+                        z
+                    })
+                    .collect();
+                for d in 0..n {
+                    let mut y = vec![0.0; n];
+                    y[d] = 1.0;
+                    tree.solve_one_in(&all, &mut work, &mut y);
+                    let size = y.iter().fold(1e-3f64, |m, y| m.max(y.abs()));
+                    for e in 0..n {
+                        let found: f64 = halves[d].iter().zip(&halves[e]).map(|(a, b)| a * b).sum();
+                        assert!((found - y[e]).abs() < 1e-9 * size, "{name} {d} {e}: {found} {}", y[e]);
                     }
                 }
             }

@@ -89,6 +89,8 @@ pub(super) struct Dense {
     axes: Vec<Axis>,
     /// Of units whose one side is a link.
     columns: Vec<Placed>,
+    /// The first of each of their runs, and its columns.
+    runs: Vec<(Placed, usize)>,
     /// CᵀW, two numbers more a row than there are unknowns; then the factor of 1 + CᵀWC, the upper half; y.
     V: Vec<f64>,
     G: Vec<f64>,
@@ -120,17 +122,18 @@ pub(super) fn add(y: &mut [f64], a: f64, x: &[f64]) {
 #[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, b4) = (a.as_chunks::<4>(), b.as_chunks::<4>());
-    let mut sum = [0.0; 4];
+    let mut sum = Lanes::ZERO;
     for (a, b) in a4.0.iter().zip(b4.0) {
-        (0..4).for_each(|k| sum[k] += a[k] * b[k]);
+        sum = Lanes::from(*a).mul_add(Lanes::from(*b), sum);
     }
+    let sum = sum.to_array();
     let rest: f64 = a4.1.iter().zip(b4.1).map(|(a, b)| a * b).sum();
     (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest
 }
 
 impl ContactWork {
     /// Solves a small island with the rows of its robots. Returns how far a relative velocity is from what
-    /// its law allows; never more than before.
+    /// its law allows; never more than before. After [`unrest_now`](Self::unrest_now), whose rates it takes.
     pub(super) fn solve_dense(&mut self, range: Range<usize>, tolerance: f64, model: &Model) -> Option<f64> {
         let mut dense = std::mem::take(&mut self.dense);
         dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
@@ -139,7 +142,7 @@ impl ContactWork {
             let mut x = std::mem::take(&mut self.field.x);
             let Self { field, contacts, spins, bound_rows, .. } = self;
             let mut parts = Parts { field, contacts: &mut contacts[range.clone()], spins, rows: bound_rows };
-            let moved = dense.search(&mut parts, &mut x, tolerance);
+            let moved = dense.search(&mut parts, &mut x, &self.change, tolerance);
             if !dense.changes.is_empty() {
                 self.add_changes(range, model, &dense.changes, &mut x);
             }
@@ -150,19 +153,36 @@ impl ContactWork {
         moved
     }
 
+    /// [`solve_dense`](Self::solve_dense) where velocities have changed since.
+    pub(super) fn solve_dense_anew(
+        &mut self,
+        range: Range<usize>,
+        tolerance: f64,
+        model: &Model,
+    ) -> Option<f64> {
+        self.load_rates(range.clone(), model);
+        self.solve_dense(range, tolerance, model)
+    }
+
+    /// v_a − v_b of the contacts of an island as they are, into `change`.
+    fn load_rates(&mut self, range: Range<usize>, model: &Model) {
+        self.move_links(range.clone(), model);
+        let mut rates = std::mem::take(&mut self.change);
+        rates.clear();
+        rates.extend(range.map(|k| self.rate_of(model, &self.field.x, k)));
+        self.change = rates;
+    }
+
     /// How far the velocities of an island and of the rows at hand are from what their laws allow, as they are.
     pub(super) fn unrest_now(&mut self, range: Range<usize>, model: &Model) -> f64 {
         if self.contacts[range.clone()].iter().any(|c| c.spin != NONE) {
             // Turning is read from J.
-            self.know_blocks(range.clone(), model);
+            self.know_rows(range.clone(), model);
         }
-        self.move_links(range.clone(), model);
-        let mut rates = std::mem::take(&mut self.change);
-        rates.clear();
-        rates.extend(range.clone().map(|k| self.rate_of(model, &self.field.x, k)));
+        self.load_rates(range.clone(), model);
         let mut dense = std::mem::take(&mut self.dense);
         dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
-        let Self { field, contacts, spins, bound_rows, .. } = self;
+        let Self { field, contacts, spins, bound_rows, change: rates, .. } = self;
         let parts = Parts { field, contacts: &mut contacts[range], spins, rows: bound_rows };
         let (mut worst, mut pressed) = (0.0f64, 0.0);
         for &(unit, _) in &dense.units {
@@ -174,7 +194,7 @@ impl ContactWork {
             let left = parts.unrest(unit, &u, &p, pressed);
             worst = if left.is_nan() { f64::INFINITY } else { worst.max(left) };
         }
-        (self.dense, self.change) = (dense, rates);
+        self.dense = dense;
         worst
     }
 }
@@ -225,8 +245,9 @@ impl Dense {
         }
     }
 
-    pub(super) fn search(&mut self, parts: &mut Parts, x: &mut [f64], tolerance: f64) -> f64 {
-        self.assemble(parts, x);
+    /// `rates` are v_a − v_b of the contacts.
+    pub(super) fn search(&mut self, parts: &mut Parts, x: &mut [f64], rates: &[Vec3], tolerance: f64) -> f64 {
+        self.assemble(parts, x, rates);
         self.tolerance = tolerance;
         self.changes.clear();
         self.velocities_of_p();
@@ -317,7 +338,7 @@ impl Dense {
     }
 
     /// W and q = u − target − W p.
-    fn assemble(&mut self, parts: &Parts, x: &[f64]) {
+    fn assemble(&mut self, parts: &Parts, x: &[f64], rates: &[Vec3]) {
         let n = self.n;
         for list in [
             &mut self.q,
@@ -360,7 +381,8 @@ impl Dense {
             }
         }
         for &(unit, i) in &self.units {
-            let u = parts.velocity(x, unit) + parts.off(unit);
+            let rate = if let Unit::Cone(k) = unit { rates[k] } else { parts.velocity(x, unit) };
+            let u = rate + parts.off(unit);
             for r in 0..Self::dim(unit) {
                 self.q[i + r] = u[r] - dot(&self.W[(i + r) * n..(i + r + 1) * n], &self.p);
             }
@@ -409,12 +431,11 @@ impl Dense {
                     }
                     (Unit::Row(a), _) => {
                         let row = &parts.rows[a];
-                        let x = row.answers(parts.field);
                         for (sign, columns, column) in parts.links(other) {
                             if columns.first != row.first || columns.len != row.len {
                                 continue;
                             }
-                            let u = sign * parts.field.link_rows_times(columns, column, x);
+                            let u = sign * row.moves(parts.field, columns, column);
                             for k in 0..3 {
                                 self.W[i * n + j + k] += u[k];
                                 self.W[(j + k) * n + i] += u[k];
@@ -458,15 +479,17 @@ impl Dense {
         // Columns that lie side by side here and there, with one sign, go together.
         let beside =
             |a: &Placed, b: &Placed| a.sign == b.sign && a.at + 3 == b.at && a.column + 3 == b.column;
+        self.runs.clear();
+        self.runs.extend(self.columns.chunk_by(beside).map(|run| (run[0], 3 * run.len())));
         for &Placed { cluster: [_, W, stride], sign, at, column } in &self.columns {
             for r in 0..3 {
                 let from = W as usize + (column + r) * stride as usize;
                 let from = &parts.field.numbers.list[from..from + stride as usize];
                 let to = &mut self.W[(at + r) * n..(at + r + 1) * n];
-                for run in self.columns.chunk_by(beside) {
-                    let (sign, len) = (sign * run[0].sign, 3 * run.len());
-                    let to = &mut to[run[0].at..run[0].at + len];
-                    to.iter_mut().zip(&from[run[0].column..]).for_each(|(to, from)| *to = sign * from);
+                for (run, len) in &self.runs {
+                    let sign = sign * run.sign;
+                    let to = &mut to[run.at..run.at + len];
+                    to.iter_mut().zip(&from[run.column..]).for_each(|(to, from)| *to = sign * from);
                 }
             }
         }

@@ -467,7 +467,7 @@ impl ContactWork {
         }
         if moved > fine && most > sweeps {
             let left = self.solve_direct(range.clone(), moved, fine);
-            let left = left.or_else(|| self.solve_dense(range.clone(), fine, model));
+            let left = left.or_else(|| self.solve_dense_anew(range.clone(), fine, model));
             moved = left.unwrap_or(moved);
         }
         if moved > tolerance && most > sweeps {

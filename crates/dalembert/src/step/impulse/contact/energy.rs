@@ -54,7 +54,7 @@ impl ContactWork {
             if !list.iter().any(|i| i.impact >= 0.0) || list.iter().any(lively) {
                 continue;
             }
-            self.know_blocks(range.clone(), model);
+            self.know_rows(range.clone(), model);
             let (gain, work) = self.gain(range.clone(), h);
             if gain > ROUNDING * work {
                 self.unsolved[i] |= !self.lower_restitution(range, settings, touch, model, h, report);
@@ -255,7 +255,7 @@ impl ContactWork {
         let (_, mut moved) = self.sweep_some(range.clone(), tolerance, SWEEPS);
         if moved > tolerance {
             let left = self.solve_direct(range.clone(), moved, tolerance);
-            moved = left.or_else(|| self.solve_dense(range.clone(), tolerance, model)).unwrap_or(moved);
+            moved = left.or_else(|| self.solve_dense_anew(range.clone(), tolerance, model)).unwrap_or(moved);
         }
         if moved > tolerance {
             moved = self.sweep_some(range.clone(), tolerance, settings.most_sweeps).1;

@@ -3,18 +3,23 @@
 //! | known | what | for |
 //! |---|---|---|
 //! | own | z of each point on its way to the world, and with it the own block of W | how far each velocity is from what its law allows |
-//! | blocks | J, and all of $W = Z^T Z$ | Newton's method, parting of overlaps |
+//! | blocks | all of $W = Z^T Z$, with the rows of the robot | Newton's method, parting of overlaps |
+//! | rows | J | turning and bouncing, by the velocities of dofs |
 //! | answers | $Y = M^{-1}J^T$ | sweeps |
 //!
 //! Where the impulses of the step before hold, which is most of the time for what lies or stands still, nothing but the
 //! first is needed. What impulses p do to all velocities is $M^{-1}J^Tp = L^{-1}D^{-1/2}(Zp)$, half a solve however many there are,
 //! and what their points see of the velocities comes from those of the links.
+//!
+//! For W the ways are laid out as one matrix, a row for each dof and the columns of all points side by side: three rows of W are
+//! sums over the dofs of one way, of all columns at once.
 
 use std::ops::Range;
 
+use super::lanes::Lanes;
 use super::sweep::Side;
 use super::{ContactWork, NONE};
-use crate::bodies::articulated::{Half, half_product};
+use crate::bodies::articulated::{Half, Hop, Tree, TreeWork, half_product};
 use crate::math::{Vec3, dot};
 use crate::model::{Model, Part, TouchModel};
 
@@ -26,7 +31,9 @@ pub(super) enum Known {
     Own,
     /// W.
     Blocks,
-    /// W and M⁻¹Jᵀ.
+    /// W and J.
+    Rows,
+    /// W, J and M⁻¹Jᵀ.
     Answers,
 }
 
@@ -53,6 +60,11 @@ pub(super) struct Halves {
     z: Vec<Half>,
     arms: Vec<Arm>,
     t: Vec<f64>,
+    hops: Vec<Hop>,
+    /// Z of a group, dof by dof, eight columns at a time; where the dofs of a way begin in it; z of the dofs of a row.
+    spread: Vec<[f64; 8]>,
+    places: Vec<usize>,
+    way: Vec<f64>,
 }
 
 impl Halves {
@@ -65,6 +77,98 @@ impl Halves {
     fn product(&self, a: &Arm, b: &Arm, shared: usize) -> [Half; 3] {
         half_product(&self.z[a.from..a.to], &self.z[b.from..b.to], shared)
     }
+
+    /// Z of some arms, those of a tree that touches itself added up: `wide` eights for each of the dofs of a group.
+    fn spread(&mut self, arms: Range<usize>, tree: &Tree, dofs: &Range<usize>, wide: usize) {
+        self.spread.clear();
+        self.spread.resize(dofs.len() * wide, [0.0; 8]);
+        let spread = self.spread.as_flattened_mut();
+        for arm in &self.arms[arms] {
+            let mut d = arm.dof as usize;
+            for z in &self.z[arm.from..arm.to] {
+                let to = &mut spread[8 * (d - dofs.start) * wide + arm.column..][..3];
+                (0..3).for_each(|k| to[k] += arm.sign * z[k]);
+                d = tree.above(d);
+            }
+        }
+    }
+
+    /// W, `wide` eights a row, from the spread Z of some arms: the lower half, then the other.
+    fn blocks(&mut self, arms: Range<usize>, tree: &Tree, dofs: &Range<usize>, wide: usize, W: &mut [f64]) {
+        let Self { z, arms: all, spread, places, .. } = self;
+        let (rows, _) = W.as_chunks_mut::<8>();
+        let mut end = 0;
+        for arm in &all[arms] {
+            let way = &z[arm.from..arm.to];
+            places.clear();
+            let mut d = arm.dof as usize;
+            for _ in way {
+                places.push((d - dofs.start) * wide);
+                d = tree.above(d);
+            }
+            // The second point of a tree that touches itself adds to what the first has made.
+            let more = end == arm.column + 3;
+            end = arm.column + 3;
+            for eight in 0..end.div_ceil(8) {
+                let mut sums = [[Lanes::ZERO; 2]; 3];
+                for (z, place) in way.iter().zip(&*places) {
+                    let row = halved(&spread[place + eight]);
+                    for (sum, z) in sums.iter_mut().zip(z) {
+                        let z = Lanes::splat(arm.sign * *z);
+                        *sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
+                    }
+                }
+                for (r, [a, b]) in sums.into_iter().enumerate() {
+                    let to = &mut rows[(arm.column + r) * wide + eight];
+                    let [c, d] = if more { halved(to) } else { [Lanes::ZERO; 2] };
+                    *to = whole([a + c, b + d]);
+                }
+            }
+        }
+        let m = 8 * wide;
+        for i in 1..end {
+            let (above, own) = W.split_at_mut(i * m);
+            above.chunks_exact_mut(m).zip(&own[..i]).for_each(|(row, w)| row[i] = *w);
+        }
+    }
+
+    /// How a unit impulse of a row over the dofs of a group moves its points, from their spread Z.
+    fn beside(
+        &mut self,
+        row: &[f64],
+        tree: &Tree,
+        work: &TreeWork,
+        first: usize,
+        wide: usize,
+        out: &mut [f64],
+    ) {
+        let out = &mut out.as_chunks_mut::<8>().0[..wide];
+        out.fill([0.0; 8]);
+        for (d, a) in row.iter().enumerate().filter(|(_, a)| **a != 0.0) {
+            self.way.clear();
+            tree.half_of_dof(first + d, work, &self.hops, &mut self.way);
+            let mut d = first + d;
+            for z in &self.way {
+                let z = Lanes::splat(a * z);
+                for (to, from) in out.iter_mut().zip(&self.spread[(d - first) * wide..]) {
+                    let ([a, b], [x, y]) = (halved(from), halved(to));
+                    *to = whole([z.mul_add(a, x), z.mul_add(b, y)]);
+                }
+                d = tree.above(d);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn halved([a, b, c, d, e, f, g, h]: &[f64; 8]) -> [Lanes; 2] {
+    [Lanes::from([*a, *b, *c, *d]), Lanes::from([*e, *f, *g, *h])]
+}
+
+#[inline(always)]
+fn whole([a, b]: [Lanes; 2]) -> [f64; 8] {
+    let ([a, b, c, d], [e, f, g, h]) = (a.to_array(), b.to_array());
+    [a, b, c, d, e, f, g, h]
 }
 
 impl ContactWork {
@@ -78,6 +182,7 @@ impl ContactWork {
         group.arms.start = halves.arms.len();
         let tree = &model.robots[group.robot].machine.tree;
         let work = &self.robots.rooms[group.robot].work.tree;
+        tree.hops(&group.trees, work, &mut halves.hops);
         let m = group.columns;
         let W = &mut self.field.numbers.list[group.W..group.W + m * m];
         for k in cluster.from as usize..cluster.to as usize {
@@ -96,7 +201,8 @@ impl ContactWork {
                         continue;
                     }
                     let from = halves.z.len();
-                    let dof = tree.half_answer(link as usize, &info.point, turn, work, &mut halves.z);
+                    let Halves { z, hops, .. } = &mut *halves;
+                    let dof = tree.half_answer(link as usize, &info.point, turn, work, hops, z);
                     halves.arms.push(Arm {
                         column: columns.column as usize + if turn { columns.turn as usize } else { 0 },
                         // The sign of a side is that of its impulse; of a tree that touches itself the column is the
@@ -145,45 +251,48 @@ impl ContactWork {
         }
     }
 
-    /// J and W of a group.
+    /// W of a group, and how its rows move its points.
     fn find_blocks(&mut self, g: usize, model: &Model) {
-        if self.robots.groups[g].known != Known::Own {
+        let group = &mut self.robots.groups[g];
+        if group.known != Known::Own {
             return;
         }
-        self.fill_rows(g, model);
-        let group = &mut self.robots.groups[g];
         group.known = Known::Blocks;
         let tree = &model.robots[group.robot].machine.tree;
-        let (m, halves) = (group.columns, &self.robots.halves);
+        let work = &self.robots.rooms[group.robot].work.tree;
+        let (m, dofs, halves) = (group.columns, &group.trees.dofs, &mut self.robots.halves);
+        let wide = m / 8;
+        halves.spread(group.arms.clone(), tree, dofs, wide);
         let W = &mut self.field.numbers.list[group.W..group.W + m * m];
-        W.fill(0.0);
-        let arms = &halves.arms[group.arms.clone()];
-        for (i, a) in arms.iter().enumerate() {
-            for b in &arms[..=i] {
-                let shared = if a.dof == b.dof { a.to - a.from } else { tree.shared_way(a.dof, b.dof) };
-                if shared == 0 {
-                    continue;
-                }
-                let (block, sign) = (halves.product(a, b, shared), a.sign * b.sign);
-                for r in 0..3 {
-                    let row = &mut W[(a.column + r) * m + b.column..][..3];
-                    (0..3).for_each(|k| row[k] += sign * block[r][k]);
-                }
-                if !std::ptr::eq(a, b) {
-                    for k in 0..3 {
-                        let row = &mut W[(b.column + k) * m + a.column..][..3];
-                        (0..3).for_each(|r| row[r] += sign * block[r][k]);
-                    }
-                }
+        halves.blocks(group.arms.clone(), tree, dofs, wide, W);
+        if !group.rows.is_empty() {
+            // Those at hand may be of another robot.
+            tree.hops(&group.trees, work, &mut halves.hops);
+        }
+        for row in &mut self.bound_rows[group.rows.clone()] {
+            if row.beside == NONE {
+                row.beside = self.field.numbers.take(m) as u32;
             }
+            let (from, to) = self.field.numbers.list.split_at_mut(row.beside as usize);
+            let from = &from[row.at as usize..][..dofs.len()];
+            halves.beside(from, tree, work, dofs.start, wide, &mut to[..m]);
         }
     }
 
-    /// M⁻¹Jᵀ of a group, and W.
-    fn find_answers(&mut self, g: usize, model: &Model) {
+    /// J of a group too.
+    fn find_rows(&mut self, g: usize, model: &Model) {
         self.find_blocks(g, model);
+        if self.robots.groups[g].known == Known::Blocks {
+            self.fill_rows(g, model);
+            self.robots.groups[g].known = Known::Rows;
+        }
+    }
+
+    /// M⁻¹Jᵀ of a group, and W and J.
+    fn find_answers(&mut self, g: usize, model: &Model) {
+        self.find_rows(g, model);
         let group = &mut self.robots.groups[g];
-        if group.known != Known::Blocks {
+        if group.known != Known::Rows {
             return;
         }
         group.known = Known::Answers;
@@ -216,6 +325,17 @@ impl ContactWork {
         }
     }
 
+    /// W and J of all trees of an island.
+    pub(super) fn know_rows(&mut self, range: Range<usize>, model: &Model) {
+        for k in range {
+            for node in self.info[k].nodes {
+                if node != NONE && node as usize >= self.slots() {
+                    self.find_rows(node as usize - self.slots(), model);
+                }
+            }
+        }
+    }
+
     /// W and M⁻¹Jᵀ of all trees of an island, and inverses of its contacts.
     pub(super) fn know_answers(&mut self, range: Range<usize>, model: &Model) {
         for k in range {
@@ -243,7 +363,7 @@ impl ContactWork {
             return;
         }
         let tree = &model.robots[group.robot].machine.tree;
-        let Halves { z, arms, t } = &mut self.robots.halves;
+        let Halves { z, arms, t, .. } = &mut self.robots.halves;
         t.clear();
         t.resize(n, 0.0);
         for arm in &arms[group.arms.clone()] {

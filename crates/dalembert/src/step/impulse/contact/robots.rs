@@ -50,7 +50,7 @@ pub(super) struct Room {
 pub(super) struct Group {
     pub(super) robot: usize,
     pub(super) trees: Trees,
-    /// Columns of its contacts.
+    /// Columns of its contacts, and some more to the next multiple of eight, whose numbers are nothing.
     pub(super) columns: usize,
     /// Where J, M⁻¹Jᵀ and W begin in the numbers.
     pub(super) J: usize,
@@ -335,6 +335,7 @@ impl ContactWork {
                 }
             }
         }
+        self.robots.groups.iter_mut().for_each(|g| g.columns = g.columns.next_multiple_of(8));
     }
 
     /// v⁺ and answers of all robots, touched or not. True if some servo stands otherwise than in the round before.
@@ -597,7 +598,12 @@ impl ContactWork {
         lambda.clear();
         lambda.resize(m, 0.0);
         for i in 0..m {
-            (0..m).for_each(|j| D[i * m + j] = rows[i].answer_of(&self.field, &rows[j]));
+            for j in 0..=i {
+                let answer = rows[i].answer_of(&self.field, &rows[j]);
+                (D[i * m + j], D[j * m + i]) = (answer, answer);
+            }
+        }
+        for i in 0..m {
             let moved: f64 = (0..m).map(|j| D[i * m + j] * rows[j].impulse).sum();
             d.push(rows[i].target - rows[i].rate(&self.field, &self.field.x) + moved);
             D[i * m + i] += rows[i].softness;

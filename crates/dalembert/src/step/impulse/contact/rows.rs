@@ -5,9 +5,10 @@
 //! row is a unit beside the contacts: rate⁺ + (r/h) ℓ = target with its impulse ℓ = hλ between bounds, and its answers
 //! $M_A^{-1}a^T$ are those of the masses with all rows that have no bounds.
 
-use super::sweep::{Field, visit, visit_spin};
+use super::sweep::{Columns, Field, visit, visit_spin};
 use super::{ContactWork, NONE};
 use crate::bodies::articulated::machine::BoundedRow;
+use crate::math::{Vec3, triple};
 use std::ops::Range;
 
 /// A row of a robot with bounds.
@@ -27,6 +28,9 @@ pub(super) struct BoundRow {
     /// Answer of its own rate, with softness.
     pub(super) W: f64,
     pub(super) impulse: f64,
+    /// Where it begins in the numbers how a unit impulse moves the points of its trees, by their columns; `NONE` if that is
+    /// read from J and its answers.
+    pub(super) beside: u32,
 }
 
 impl BoundRow {
@@ -42,6 +46,7 @@ impl BoundRow {
             softness: r.softness / h,
             W: 0.0,
             impulse: h * r.force,
+            beside: NONE,
         }
     }
 
@@ -60,9 +65,13 @@ impl BoundRow {
         crate::math::dot(&field.numbers.list[a..a + n], &field.numbers.list[y..y + n])
     }
 
-    /// Its answers.
-    pub(super) fn answers<'a>(&self, field: &'a Field) -> &'a [f64] {
-        &field.numbers.list[(self.at + self.len) as usize..][..self.len as usize]
+    /// How a unit impulse moves the points of a triple of columns of its cluster.
+    pub(super) fn moves(&self, field: &Field, columns: &Columns, column: u32) -> Vec3 {
+        if self.beside != NONE {
+            return triple(&field.numbers.list[(self.beside + column) as usize..], 0);
+        }
+        let answers = &field.numbers.list[(self.at + self.len) as usize..][..self.len as usize];
+        field.link_rows_times(columns, column, answers)
     }
 
     /// Its rate.

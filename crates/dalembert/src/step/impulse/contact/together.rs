@@ -74,6 +74,8 @@ struct Task {
     /// Its rows and their numbers.
     numbers: Vec<u32>,
     rows: Vec<BoundRow>,
+    /// v_a − v_b of its contacts.
+    rates: Vec<Vec3>,
     fine: f64,
     left: f64,
     changes: Vec<[Vec3; 2]>,
@@ -286,7 +288,7 @@ impl ContactWork {
                 let rows: Vec<u32> = (0..task.rows.len() as u32).collect();
                 dense.list(contacts, &rows);
                 let mut parts = Parts { field, contacts, spins: &mut [], rows: &mut task.rows };
-                task.left = dense.search(&mut parts, x, task.fine);
+                task.left = dense.search(&mut parts, x, &task.rates, task.fine);
                 task.changes.clone_from(&dense.changes);
             }
         });
@@ -321,6 +323,7 @@ impl ContactWork {
         places.dedup();
         let numbers = self.rows_at_hand.clone();
         let rows = numbers.iter().map(|k| self.bound_rows[*k as usize]).collect();
-        Task { island, range, places, numbers, rows, fine, left, changes: Vec::new() }
+        let rates = self.change.clone();
+        Task { island, range, places, numbers, rows, rates, fine, left, changes: Vec::new() }
     }
 }
