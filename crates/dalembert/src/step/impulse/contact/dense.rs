@@ -250,7 +250,6 @@ impl Dense {
         self.assemble(parts, x, rates);
         self.tolerance = tolerance;
         self.changes.clear();
-        self.velocities_of_p();
         let first = self.unrest(parts, &self.p, &self.u);
         if first <= tolerance {
             return first;
@@ -337,7 +336,7 @@ impl Dense {
         best
     }
 
-    /// W and q = u − target − W p.
+    /// W, u with targets taken off, and q = u − W p.
     fn assemble(&mut self, parts: &Parts, x: &[f64], rates: &[Vec3]) {
         let n = self.n;
         for list in [
@@ -383,9 +382,11 @@ impl Dense {
         for &(unit, i) in &self.units {
             let rate = if let Unit::Cone(k) = unit { rates[k] } else { parts.velocity(x, unit) };
             let u = rate + parts.off(unit);
-            for r in 0..Self::dim(unit) {
-                self.q[i + r] = u[r] - dot(&self.W[(i + r) * n..(i + r + 1) * n], &self.p);
-            }
+            (0..Self::dim(unit)).for_each(|r| self.u[i + r] = u[r]);
+        }
+        self.q.copy_from_slice(&self.u);
+        for (W, p) in self.W.chunks_exact(n).zip(&self.p).filter(|(_, p)| **p != 0.0) {
+            add(&mut self.q, -p, W);
         }
     }
 

@@ -373,18 +373,20 @@ fn factor(A: &mut [f64], n: usize, order: &mut Vec<usize>) -> bool {
     for first in (0..n).step_by(4) {
         let (block, last) = (first / 4, (first + 4).min(n));
         for k in first..last {
-            let mut pivot = k;
-            for i in k + 1..n {
-                if A[i * wide + k].abs() > A[pivot * wide + k].abs() {
-                    pivot = i;
+            let own = A[k * wide + k].abs();
+            let (mut pivot, mut most) = (k, own);
+            for (i, row) in A[k * wide..].chunks_exact(wide).enumerate() {
+                let size = row[k].abs();
+                if size > most {
+                    (pivot, most) = (k + i, size);
                 }
             }
-            // The diagonal is good enough almost always, and rows stay where they are.
-            if A[k * wide + k].abs() >= 0.1 * A[pivot * wide + k].abs() {
-                pivot = k;
-            }
-            if !(A[pivot * wide + k].abs() > 0.0) {
+            if !(most > 0.0) {
                 return false;
+            }
+            // The diagonal is good enough almost always, and rows stay where they are.
+            if own >= 0.1 * most {
+                pivot = k;
             }
             order.push(pivot);
             let (above, below) = A.split_at_mut((k + 1) * wide);
