@@ -163,36 +163,55 @@ pub(super) fn along_face(
             }
         }
     }
-    // Each number goes to its place at once: copies of what was just written wait for it.
-    let put = |corner: &Corner, place: &mut Touch| {
-        let [x, y, gap] = corner.p;
-        place.feature = if alone {
-            corner.id << 16 | u32::from(a_is_reference)
-        } else {
-            corner.id << 8 | corner.side | u32::from(a_is_reference) << 31
-        };
-        place.gap = gap;
-        let mut p = Vec3::zeros();
-        (p[u], p[v], p[i]) = (x, y, seen.sign * (h[i] + 0.5 * gap));
-        place.point = reference.x + reference.R * p;
-    };
+    let teller = Teller { reference, i, sign: seen.sign, half: h[i], alone, a_is_reference };
     let near = |c: &&Corner| c.p[2] <= margin;
-    out.push(Manifold::empty(normal));
-    if let Some(manifold) = out.last_mut() {
-        let count = common.list().iter().filter(near).count();
-        let list = common.list().iter().filter(near);
-        if count <= 4 {
-            manifold.touches.iter_mut().zip(list).for_each(|(place, c)| put(c, place));
-            manifold.count = count as u32;
-        } else {
-            let mut touches = [Touch::default(); MOST];
-            touches.iter_mut().zip(list).for_each(|(place, c)| put(c, place));
-            let all = &touches[..count];
-            let keep = best_four(all, &normal);
-            (0..count).filter(|k| keep.contains(k)).for_each(|k| manifold.push(all[k]));
-        }
+    let manifold = Manifold::add(out, &normal);
+    let count = common.list().iter().filter(near).count();
+    let list = common.list().iter().filter(near);
+    if count <= 4 {
+        manifold.touches.iter_mut().zip(list).for_each(|(place, c)| teller.tell(c, place));
+        manifold.count = count as u32;
+    } else {
+        let mut touches = [Touch::default(); MOST];
+        touches.iter_mut().zip(list).for_each(|(place, c)| teller.tell(c, place));
+        let all = &touches[..count];
+        let keep = best_four(all, &normal);
+        (0..count).filter(|k| keep.contains(k)).for_each(|k| manifold.push(all[k]));
     }
     Some(common.list().iter().fold(f64::INFINITY, |least, c| least.min(c.p[2])))
+}
+
+/// Tells corners of the common part as points of the contact.
+struct Teller<'a> {
+    reference: &'a Frame,
+    /// Axis and sign of the face, and its distance from the centre.
+    i: usize,
+    sign: f64,
+    half: f64,
+    /// The other box touches with a corner alone.
+    alone: bool,
+    a_is_reference: bool,
+}
+
+impl Teller<'_> {
+    /// Each number goes to its place at once: copies of what was just written wait for it.
+    #[inline(always)]
+    fn tell(&self, corner: &Corner, place: &mut Touch) {
+        let [x, y, gap] = corner.p;
+        place.feature = if self.alone {
+            corner.id << 16 | u32::from(self.a_is_reference)
+        } else {
+            corner.id << 8 | corner.side | u32::from(self.a_is_reference) << 31
+        };
+        place.gap = gap;
+        let z = self.sign * (self.half + 0.5 * gap);
+        let p = match self.i {
+            0 => Vec3::new(z, x, y),
+            1 => Vec3::new(y, z, x),
+            _ => Vec3::new(x, y, z),
+        };
+        place.point = self.reference.x + self.reference.R * p;
+    }
 }
 
 /// The face of the other box that looks towards the reference, into `out`; |cosine| of the angle between the two, and its

@@ -141,28 +141,30 @@ impl Points {
 /// The deepest point, the one farthest from it, the one farthest from their line, and the one farthest outside of that
 /// triangle.
 pub(super) fn best_four(all: &[Touch], n: &Vec3) -> [usize; 4] {
-    let best = |score: &dyn Fn(usize) -> f64| {
+    #[inline(always)]
+    fn best(count: usize, score: impl Fn(usize) -> f64) -> usize {
         let mut best = (0, f64::NEG_INFINITY);
-        for i in 0..all.len() {
+        for i in 0..count {
             let now = score(i);
             if now > best.1 {
                 best = (i, now);
             }
         }
         best.0
-    };
+    }
+    let count = all.len();
     let area = |i: usize, j: usize, k: usize| {
         let [a, b, c] = [i, j, k].map(|i| all[i].point);
         (b - a).cross(&(c - a)).dot(n)
     };
-    let a = best(&|i| -all[i].gap);
-    let b = best(&|i| (all[i].point - all[a].point).norm_squared());
-    let mut c = best(&|i| area(a, b, i).abs());
+    let a = best(count, |i| -all[i].gap);
+    let b = best(count, |i| (all[i].point - all[a].point).norm_squared());
+    let mut c = best(count, |i| area(a, b, i).abs());
     let mut b = b;
     if area(a, b, c) < 0.0 {
         std::mem::swap(&mut b, &mut c);
     }
-    let d = best(&|i| -area(a, b, i).min(area(b, c, i)).min(area(c, a, i)));
+    let d = best(count, |i| -area(a, b, i).min(area(b, c, i)).min(area(c, a, i)));
     [a, b, c, d]
 }
 

@@ -120,6 +120,21 @@ impl Manifold {
         Self { a: 0, b: 0, part: 0, normal, touches: [Touch::default(); 4], count: 0 }
     }
 
+    /// Adds a manifold without points to a list, written where it stays.
+    #[inline(always)]
+    fn add<'a>(list: &'a mut Vec<Self>, normal: &Vec3) -> &'a mut Self {
+        const BLANK: Manifold = {
+            let touch = Touch { point: Vec3::new(0.0, 0.0, 0.0), gap: 0.0, feature: 0 };
+            let normal = Vec3::new(0.0, 0.0, 0.0);
+            Manifold { a: 0, b: 0, part: 0, normal, touches: [touch; 4], count: 0 }
+        };
+        let place = list.len();
+        list.push(BLANK);
+        let new = &mut list[place];
+        new.normal = *normal;
+        new
+    }
+
     /// A manifold of one point.
     fn single(normal: Vec3, touch: Touch) -> Self {
         let mut found = Self::empty(normal);

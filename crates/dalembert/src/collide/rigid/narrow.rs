@@ -84,6 +84,12 @@ fn find(
     {
         return;
     }
+    if let (Geometry::Sphere { radius: r }, Geometry::Sphere { radius: s }) = (a, b) {
+        if let Some((n, touch)) = spheres(&A.x, *r, &B.x, *s, margin) {
+            Manifold::add(out, &n).push(touch);
+        }
+        return;
+    }
     let mut take = |mut found: Manifold, sign: f64| {
         found.normal *= sign;
         out.push(found);
@@ -124,7 +130,6 @@ fn touch(
     match (a, b) {
         (_, HalfSpace) => on_half_space(&Convex::new(a, A)?, B, margin),
         (HalfSpace, _) => flipped(on_half_space(&Convex::new(b, B)?, A, margin)),
-        (Sphere { radius: r }, Sphere { radius: s }) => spheres(&A.x, *r, &B.x, *s, margin),
         (Sphere { radius }, Box { half }) => sphere_box(&A.x, *radius, B, half, margin),
         (Box { half }, Sphere { radius }) => flipped(sphere_box(&B.x, *radius, A, half, margin)),
         // The witness of two boxes is one of their own directions, which did not decide here.
@@ -135,8 +140,9 @@ fn touch(
     }
 }
 
-/// The contact of two balls.
-fn spheres(c: &Vec3, r: f64, d: &Vec3, s: f64, margin: f64) -> Option<Manifold> {
+/// The normal and the point of the contact of two balls.
+#[inline]
+fn spheres(c: &Vec3, r: f64, d: &Vec3, s: f64, margin: f64) -> Option<(Vec3, Touch)> {
     let between = c - d;
     let distance = between.norm();
     let gap = distance - r - s;
@@ -144,7 +150,7 @@ fn spheres(c: &Vec3, r: f64, d: &Vec3, s: f64, margin: f64) -> Option<Manifold> 
         return None;
     }
     let n = if distance > 0.0 { between / distance } else { Vec3::z() };
-    Some(Manifold::single(n, Touch { point: d + n * s + 0.5 * gap * n, gap, feature: 0 }))
+    Some((n, Touch { point: d + n * s + 0.5 * gap * n, gap, feature: 0 }))
 }
 
 fn sphere_box(c: &Vec3, r: f64, B: &Frame, half: &Vec3, margin: f64) -> Option<Manifold> {

@@ -102,6 +102,7 @@ impl ContactWork {
         self.spins.clear();
         let detector = std::mem::take(&mut self.detector);
         self.join_islands(touch, detector.manifolds(), &state.contacts);
+        let meetings = std::mem::take(&mut self.meetings);
         self.pile.begin(self.slots(), self.slots() + self.robots.groups());
         self.trees.begin();
         let (mut old, mut place, near) = (0, 0, NEAR * touch.length);
@@ -112,7 +113,7 @@ impl ContactWork {
             }
             let known = state.contacts[old..].iter().take_while(|c| c.key() == key).count();
             let known = &state.contacts[old..old + known];
-            let Meeting { nodes, law } = self.meetings[m];
+            let Meeting { nodes, ref law } = meetings[m];
             if nodes == [NONE, NONE] {
                 continue;
             }
@@ -123,10 +124,11 @@ impl ContactWork {
             let one = self.top(if nodes[0] == NONE { nodes[1] } else { nodes[0] });
             if let Some((root, contacts)) = self.islands.pile(one) {
                 let heap = self.pile.heap_of(root, contacts);
-                let centers = bodies.map(|b| self.center(touch, state, b, time, &manifold.points()[0].point));
+                let center = |b: u32| self.center(touch, state, b, time, &manifold.points()[0].point);
+                let centers = [center(bodies[0]), center(bodies[1])];
                 self.take_trees(heap, &nodes);
                 let number = m as u32;
-                let new = NewPatch { heap, nodes, centers, law: &law, belt, manifold, number, known, place };
+                let new = NewPatch { heap, nodes, centers, law, belt, manifold, number, known, place };
                 self.pile.add(&new, h);
                 place += manifold.points().len() as u32;
                 continue;
@@ -181,10 +183,11 @@ impl ContactWork {
                 place += 1;
             }
         }
-        self.detector = detector;
+        (self.detector, self.meetings) = (detector, meetings);
     }
 
     /// The centre of a rigid body after t seconds without contacts; of all else the `point` that touches.
+    #[inline(always)]
     fn center(&self, touch: &TouchModel, state: &State, body: u32, t: f64, point: &Vec3) -> Vec3 {
         match touch.parts.get(body as usize) {
             Some(Part::Rigid(k)) => self.center_after(t, *k, state),
@@ -576,11 +579,11 @@ impl ContactWork {
         (sweeps, moved)
     }
 
-    /// Forces into the state, in the order of detection.
-    pub(super) fn remember(&self, state: &mut State, h: f64) {
+    /// Forces into the state, in the order of detection. Returns the smallest gap of the heaps \[m\].
+    pub(super) fn remember(&self, state: &mut State, h: f64) -> f64 {
         let count = self.contacts.len() + self.dormant.len() + self.pile.len();
         state.contacts.resize(count, ContactPoint::default());
-        self.pile.remember(self.detector.manifolds(), h, &mut state.contacts);
+        let least = self.pile.remember(self.detector.manifolds(), h, &mut state.contacts);
         let dormant = self.dormant.iter().map(|(c, i)| (c, i));
         for (c, i) in self.contacts.iter().zip(&self.info).chain(dormant) {
             let torque = if c.spin == NONE { Vec3::zeros() } else { self.spins[c.spin as usize].impulse / h };
@@ -597,6 +600,7 @@ impl ContactWork {
                 last: c.impulse / h,
             };
         }
+        least
     }
 }
 

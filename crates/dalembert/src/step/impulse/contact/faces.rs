@@ -17,8 +17,9 @@
 //! being r × n, s, t and r × s, r × t, n, with r from the centre of a body to c. A visit solves the normal rows of all
 //! points in turn, which needs $K_{NN}$ alone, and then friction of all points in turn by the normal impulses found.
 //!
-//! A manifold of one point has it at c: then x = y = 0, and what turns does not matter. Groups of such manifolds, which heaps
-//! of balls are made of, are visited with a third less to read, by the same numbers.
+//! A manifold of one point has it at c: then x = y = 0, and what turns does not matter. Of groups of such manifolds, which
+//! heaps of balls are made of, K is found for V alone; they are filled and visited with a third less to write and to read, by
+//! the same numbers.
 //!
 //! Points are midway between two surfaces, so they leave the plane by half the difference of their gaps. The plane goes
 //! through the deepest one: points that carry forces have gaps that are almost zero.
@@ -53,8 +54,12 @@ pub(super) struct Point {
 pub(super) struct Group {
     pub(super) a: [u32; 4],
     pub(super) b: [u32; 4],
+    /// Its points among all of them.
     pub(super) first: u32,
     pub(super) count: u32,
+    /// Where the points of each manifold were given, and how many they are.
+    pub(super) given: [u32; 4],
+    pub(super) counts: [u8; 4],
     n: V3,
     /// From the centres of the bodies to the reference point.
     arms: [V3; 2],
@@ -63,13 +68,13 @@ pub(super) struct Group {
     s: V3,
     t: V3,
     friction: Lanes,
+    pub(super) restitution: Lanes,
     /// u_s and u_t if they stick.
     belt: [Lanes; 2],
-    /// Columns of K_TN.
+    /// Columns of K_TN; of one point alone the first two numbers of the first.
     mixed: [V3; 3],
-    /// K_TT: ss, tt, nn, st, sn, tn.
+    /// K_TT: ss, tt, nn, st, sn, tn; not known of one point alone.
     across: [Lanes; 6],
-    pub(super) restitution: Lanes,
 }
 
 /// (V_n, W_s, W_t) or (V_s, V_t, W_n) of two bodies; likewise of what they have moved.
@@ -117,6 +122,41 @@ impl Point {
     }
 }
 
+/// s and t across n with s × t = n: s lies in the plane of n and of the axis that n is farthest from. Lanes without a
+/// manifold have n = 0 and the axis itself.
+#[inline(always)]
+fn tangents(n: &V3) -> (V3, V3) {
+    let size = n.map(Lanes::abs);
+    let (zero, one) = (all(0.0), all(1.0));
+    let first = size[0].simd_le(size[1]) & size[0].simd_le(size[2]);
+    let second = size[1].simd_le(size[2]);
+    let e = [
+        first.select(one, zero),
+        first.select(zero, second.select(one, zero)),
+        first.select(zero, second.select(zero, one)),
+    ];
+    let along = first.select(n[0], second.select(n[1], n[2]));
+    let s = sub(&e, &n.map(|x| x * along));
+    let length = (s[0] * s[0] + s[1] * s[1] + s[2] * s[2]).sqrt();
+    let s = s.map(|x| x / length);
+    let minor = |i: usize, j: usize| n[i] * s[j] - n[j] * s[i];
+    (s, [minor(1, 2), minor(2, 0), minor(0, 1)])
+}
+
+/// One over an answer; zero if the point is not there.
+#[inline(always)]
+fn inverse(there: Lanes, answer: Lanes) -> Lanes {
+    there / answer.fast_max(all(f64::MIN_POSITIVE))
+}
+
+/// The larger eigenvalue of the symmetric matrix with p and q on its diagonal and r beside it.
+#[inline(always)]
+fn larger(p: Lanes, q: Lanes, r: Lanes) -> Lanes {
+    let half = all(0.5);
+    let d = half * (p - q);
+    half * (p + q) + d.mul_add(d, r * r).sqrt()
+}
+
 impl Group {
     /// Becomes the group of four manifolds, whose points are `points` from the place `first` on; returns its bodies. Everything
     /// is written where it stays: a copy of what has just been written would wait for it.
@@ -135,19 +175,36 @@ impl Group {
         let deepest = |l: usize| deepest(l).unwrap_or(&none);
         let arm = three(rows(&[deepest(0), deepest(1), deepest(2), deepest(3)], |c| &c.arm));
         let [nx, ny, nz, friction] = rows(four, |p| &p.normal);
-        let [sx, sy, sz, along_s] = rows(four, |p| &p.tangents[0]);
-        let [tx, ty, tz, along_t] = rows(four, |p| &p.tangents[1]);
+        let belt = three(rows(four, |p| &p.belt));
         let [ax, ay, az, restitution] = rows(four, |p| &p.apart);
         self.a = four.map(|p| p.bodies[0]);
         self.b = four.map(|p| p.bodies[1]);
         (self.first, self.count) = (first, points.len() as u32);
-        (self.n, self.s, self.t) = ([nx, ny, nz], [sx, sy, sz], [tx, ty, tz]);
+        self.given = four.map(|p| p.first);
+        self.counts = four.map(|p| p.count as u8);
+        self.n = [nx, ny, nz];
+        (self.s, self.t) = tangents(&self.n);
         self.arms = [arm, add(&arm, &[ax, ay, az])];
         self.shift = [all(0.0); 3];
         self.friction = friction;
-        self.belt = [along_s, along_t];
+        let along = |e: &V3| e[0] * belt[0] + e[1] * belt[1] + e[2] * belt[2];
+        self.belt = [along(&self.s), along(&self.t)];
         self.restitution = restitution;
-        let upright = self.respond(&Masses::load(bodies, &self.a), &Masses::load(bodies, &self.b));
+        let masses = [Masses::load(bodies, &self.a), Masses::load(bodies, &self.b)];
+        if let [point] = points {
+            // It stands at c, and c is all that K need be known of.
+            let at = |l: usize| own[l].first().unwrap_or(&none);
+            let at = [at(0), at(1), at(2), at(3)];
+            let is = |l: usize| f64::from(u8::from(!own[l].is_empty()));
+            let p = three(rows(&at, |c| &c.p));
+            (point.x, point.y) = (all(0.0), all(0.0));
+            [.., point.gap] = rows(&at, |c| &c.arm);
+            point.p = [dot(&self.n, &p).fast_max(all(0.0)), dot(&self.s, &p), dot(&self.t, &p)];
+            point.sum = [all(0.0); 3];
+            self.respond_alone(&masses, Lanes::new([is(0), is(1), is(2), is(3)]), point);
+            return [Four::load(bodies, &self.a), Four::load(bodies, &self.b)];
+        }
+        let upright = self.respond(&masses[0], &masses[1]);
         for (k, point) in points.iter_mut().enumerate() {
             let is = |l: usize| f64::from(u8::from(k < own[l].len()));
             let there = Lanes::new([is(0), is(1), is(2), is(3)]);
@@ -197,21 +254,39 @@ impl Group {
         K_NN
     }
 
+    /// K of V alone, and the answers of the one point, as [`respond`](Self::respond) and
+    /// [`respond_point`](Self::respond_point) have them.
+    #[inline(always)]
+    fn respond_alone(&mut self, [a, b]: &[Masses; 2], there: Lanes, c: &mut Point) {
+        let mass = a.inv_mass + b.inv_mass;
+        let zero = all(0.0);
+        let (mut nn, mut ss, mut tt, mut st) = (mass, mass, mass, zero);
+        let mut mixed = [zero; 2];
+        for (body, arm) in [(a, &self.arms[0]), (b, &self.arms[1])] {
+            let [n, s, t] = [cross(arm, &self.n), cross(arm, &self.s), cross(arm, &self.t)];
+            let (turned_n, turned_s, turned_t) = (body.turn(&n), body.turn(&s), body.turn(&t));
+            nn += dot(&n, &turned_n);
+            mixed = [mixed[0] + dot(&s, &turned_n), mixed[1] + dot(&t, &turned_n)];
+            ss += dot(&s, &turned_s);
+            tt += dot(&t, &turned_t);
+            st += dot(&s, &turned_t);
+        }
+        [self.mixed[0][0], self.mixed[0][1]] = mixed;
+        (c.inv_normal, c.inv_across) = (inverse(there, nn), inverse(there, larger(ss, tt, st)));
+    }
+
     /// Answers of a point. One over those of points that are not there is zero.
     #[inline(always)]
     fn respond_point(&self, K_NN: &[V3; 3], there: Lanes, c: &mut Point) {
         let (x, y) = (c.x, c.y);
-        let least = all(f64::MIN_POSITIVE);
         c.answer = std::array::from_fn(|i| y.mul_add(K_NN[1][i], x.mul_neg_add(K_NN[2][i], K_NN[0][i])));
-        c.inv_normal = there / c.along(&c.answer).fast_max(least);
+        c.inv_normal = inverse(there, c.along(&c.answer));
         // Rows (1, 0, −y) and (0, 1, x) of K_TT.
         let [ss, tt, nn, st, sn, tn] = self.across;
         let p = ss - y * (sn + sn - y * nn);
         let q = tt + x * (tn + tn + x * nn);
         let r = st + x * sn - y * (tn + x * nn);
-        let half = all(0.5);
-        let d = half * (p - q);
-        c.inv_across = there / (half * (p + q) + d.mul_add(d, r * r).sqrt()).fast_max(least);
+        c.inv_across = inverse(there, larger(p, q, r));
     }
 
     /// Gives (P_n, L_s, L_t) and (P_s, P_t, L_n) to the two bodies.
@@ -258,7 +333,11 @@ impl Group {
 
     /// The impulses as they are, on both bodies.
     #[inline(always)]
-    fn warm(&self, bodies: &[Body], points: &[Point], [a, b]: &mut [Four; 2]) {
+    pub(super) fn warm(&self, bodies: &[Body], points: &[Point], [a, b]: &mut [Four; 2]) {
+        if let [c] = points {
+            self.give_push(bodies, [a, b], &self.in_world(&c.p));
+            return;
+        }
         let mut up = [all(0.0); 3];
         let mut flat = up;
         for c in points {
@@ -340,27 +419,6 @@ fn in_turn<const M: usize>(
                 f(m, g, &mut points[(g.first - groups[0].first + k) as usize]);
             }
         }
-    }
-}
-
-/// The impulses of the part before, once more.
-pub(super) struct Warm;
-
-impl Visit for Warm {
-    #[inline(always)]
-    fn visit<const M: usize>(
-        &self,
-        bodies: &[Body],
-        groups: &mut [Group; M],
-        points: &mut [Point],
-        four: &mut [[Four; 2]; M],
-    ) -> Lanes {
-        let first = groups[0].first as usize;
-        for (g, four) in groups.iter().zip(four) {
-            let own = g.own();
-            g.warm(bodies, &points[own.start - first..own.end - first], four);
-        }
-        all(0.0)
     }
 }
 
@@ -556,7 +614,12 @@ impl<const MEASURE: bool> Visit for Relax<'_, MEASURE> {
 mod tests {
     use super::*;
     use crate::math::{Mat3, Random, Vec3};
-    use crate::step::impulse::contact::sweep::tangents;
+
+    /// s and t of a normal.
+    fn axes_across(n: &Vec3) -> [Vec3; 2] {
+        let (s, t) = tangents(&[n.x, n.y, n.z].map(all));
+        [lane(&s), lane(&t)]
+    }
 
     /// Two bodies and a manifold of three points between them, the same in every lane.
     fn some(random: &mut Random) -> (Vec<Body>, Patch, Vec<Given>) {
@@ -578,7 +641,7 @@ mod tests {
         }
         bodies.push(Body::default());
         let n = vector(1.0).normalize();
-        let [s, t] = tangents(&n);
+        let [s, t] = axes_across(&n);
         let (center, apart) = (vector(1.0), vector(1.0));
         let mut given = Vec::new();
         for k in 0..3 {
@@ -593,7 +656,7 @@ mod tests {
             first: 0,
             count: 3,
             normal: [n.x, n.y, n.z, 0.4],
-            tangents: [row(&s), row(&t)],
+            belt: [0.0; 4],
             apart: row(&apart),
         };
         (bodies, patch, given)
@@ -624,9 +687,10 @@ mod tests {
             let mut g = Group::default();
             g.fill(&[&patch, &blank, &blank, &blank], &bodies, &given, 0, &mut points);
             let mut four = [Four::load(&bodies, &g.a), Four::load(&bodies, &g.b)];
-            let axes = Mat3::from_rows(
-                &[patch.normal, patch.tangents[0], patch.tangents[1]].map(|e| vec3(&e).transpose()),
-            );
+            let n = vec3(&patch.normal);
+            let [s, t] = axes_across(&n);
+            assert!((s.cross(&t) - n).norm() < 1e-15 && (s.norm() - 1.0).abs() < 1e-15);
+            let axes = Mat3::from_rows(&[n, s, t].map(|e| e.transpose()));
             let seen = |[a, b]: &[Four; 2]| {
                 let rates = Seen::rates(&g, a, b);
                 let (N, T) = (rates.normal(&g), rates.tangential(&g));

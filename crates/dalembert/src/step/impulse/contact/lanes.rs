@@ -9,10 +9,14 @@
 //! Several threads share the groups of a large colour. Bodies are read by all and written by none while they work: each
 //! group leaves the velocities of its eight bodies behind, which are put in their places once the colour is done. A visit
 //! reads what no other of its colour writes, so the bits are those of visiting the groups in turn, whoever does it.
+//!
+//! A heap of thousands does not fit into the memory near a processor, and each pass over its groups is paid for. So they are
+//! passed once when they are laid out, which is also where the impulses of the step before act, once in each sweep, and once
+//! at the end, where they know by themselves which points they were given.
 
 pub(super) use wide::f64x4 as Lanes;
 
-use super::faces::{Group, Point, Push, Relax, Visit, Warm};
+use super::faces::{Group, Point, Push, Relax, Visit};
 
 /// Colours beyond which manifolds are visited one by one.
 const COLOURS: usize = 64;
@@ -137,6 +141,22 @@ impl Four {
         [three(rows(b, |b| &b.moved)), three(rows(b, |b| &b.turned))]
     }
 
+    /// Velocities that stand where ways will be.
+    #[inline(always)]
+    fn load_next(bodies: &[Body], which: &[u32; 4]) -> Self {
+        let [v, w] = Self::ways(bodies, which);
+        Self { v, w }
+    }
+
+    #[inline(always)]
+    fn store_next(&self, bodies: &mut [Body], which: &[u32; 4]) {
+        let [v, w] = self.rows();
+        for l in 0..4 {
+            let body = &mut bodies[which[l] as usize];
+            (body.moved, body.turned) = (v[l], w[l]);
+        }
+    }
+
     #[inline(always)]
     fn store(&self, bodies: &mut [Body], which: &[u32; 4]) {
         let [v, w] = self.rows();
@@ -191,8 +211,8 @@ pub(super) struct Patch {
     pub(super) count: u32,
     /// The last number is the coefficient of friction.
     pub(super) normal: [f64; 4],
-    /// The last numbers are how fast the surfaces run along them if they stick \[m/s\].
-    pub(super) tangents: [[f64; 4]; 2],
+    /// How fast the surfaces run if they stick \[m/s\]; the last number is not used.
+    pub(super) belt: [f64; 4],
     /// From the centre of the second body to that of the first, zero if either is the world; then the restitution.
     pub(super) apart: [f64; 4],
 }
@@ -317,17 +337,22 @@ fn visit_groups(
 ) -> Lanes {
     let mut most = all(0.0);
     let first = groups.first().map_or(0, |g| g.first);
-    let even = groups.len() / 2 * 2;
-    let (pairs, last) = groups.as_chunks_mut::<2>();
-    for (k, pair) in pairs.iter_mut().enumerate() {
-        let points = &mut points[(pair[0].first - first) as usize..];
-        let four = [bodies_of(place.bodies(), &pair[0]), bodies_of(place.bodies(), &pair[1])];
-        most = visit_some(2 * k, pair, points, four, &mut place, visit).fast_max(most);
-    }
-    for one in last.as_chunks_mut::<1>().0 {
-        let points = &mut points[(one[0].first - first) as usize..];
-        let four = [bodies_of(place.bodies(), &one[0])];
-        most = visit_some(even, one, points, four, &mut place, visit).fast_max(most);
+    // Those of several points come first; those of one have a way of their own.
+    let several = groups.partition_point(|g| g.count > 1);
+    let (many, alone) = groups.split_at_mut(several);
+    for (begin, groups) in [(0, many), (several, alone)] {
+        let even = begin + groups.len() / 2 * 2;
+        let (pairs, last) = groups.as_chunks_mut::<2>();
+        for (k, pair) in pairs.iter_mut().enumerate() {
+            let points = &mut points[(pair[0].first - first) as usize..];
+            let four = [bodies_of(place.bodies(), &pair[0]), bodies_of(place.bodies(), &pair[1])];
+            most = visit_some(begin + 2 * k, pair, points, four, &mut place, visit).fast_max(most);
+        }
+        for one in last.as_chunks_mut::<1>().0 {
+            let points = &mut points[(one[0].first - first) as usize..];
+            let four = [bodies_of(place.bodies(), &one[0])];
+            most = visit_some(even, one, points, four, &mut place, visit).fast_max(most);
+        }
     }
     most
 }
@@ -376,8 +401,9 @@ pub(super) struct Sweeper {
 
 impl Sweeper {
     /// Colours the manifolds and lays them out; returns the fastest relative velocity \[m/s\] as bodies move now, which
-    /// counts as the one before the step.
-    pub(super) fn load(&mut self, bodies: &[Body], patches: &[Patch], given: &[Given]) -> f64 {
+    /// counts as the one before the step. The impulses that are given act on the velocities that stand where the ways of
+    /// bodies will be: a group is warm while it is near, and asked for its velocities before.
+    pub(super) fn load(&mut self, bodies: &mut [Body], patches: &[Patch], given: &[Given]) -> f64 {
         let world = bodies.len() as u32 - 1;
         self.paint(world, patches);
         self.divide(patches);
@@ -392,6 +418,10 @@ impl Sweeper {
             let (points, before) = (&mut points[own.clone()], &mut before[own]);
             let [a, b] = g.fill(&[of(0), of(1), of(2), of(3)], bodies, given, place[0].1, points);
             g.look(points, before, &a, &b, &mut most);
+            let mut next = [Four::load_next(bodies, &g.a), Four::load_next(bodies, &g.b)];
+            g.warm(bodies, points, &mut next);
+            next[0].store_next(bodies, &g.a);
+            next[1].store_next(bodies, &g.b);
         }
         self.after.clear();
         let widest = self.colours.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
@@ -484,11 +514,6 @@ impl Sweeper {
         most
     }
 
-    /// The impulses of the step before, on all bodies.
-    pub(super) fn warm(&mut self, bodies: &mut [Body]) {
-        self.visit(bodies, &Warm);
-    }
-
     /// One visit of all normal rows, soft and with the speed that parts what overlaps.
     pub(super) fn push_apart(&mut self, bodies: &mut [Body], ask: &Ask) {
         self.visit(bodies, &Push(ask));
@@ -514,24 +539,26 @@ impl Sweeper {
         }
     }
 
-    /// Impulses back to where they came from.
-    pub(super) fn unload(&self, patches: &[Patch], given: &mut [Given]) {
-        for (g, place) in self.groups.iter().zip(self.places.windows(2)) {
-            let lanes = &self.order[place[0].0 as usize..place[1].0 as usize];
+    /// Impulses back to where they came from; returns how many points pressed.
+    pub(super) fn unload(&self, given: &mut [Given]) -> u32 {
+        let mut pressed = 0;
+        for g in &self.groups {
             for (k, c) in self.points[g.own()].iter().enumerate() {
                 let world = |p: &V3| {
                     let [x, y, z] = g.in_world(p);
                     Lanes::transpose([x, y, z, all(0.0)]).map(Lanes::to_array)
                 };
                 let (p, sum) = (world(&c.p), world(&c.sum));
-                for (l, patch) in lanes.iter().map(|i| &patches[*i as usize]).enumerate() {
-                    if k < patch.count as usize {
-                        let to = &mut given[patch.first as usize + k];
+                for l in 0..4 {
+                    if k < g.counts[l] as usize {
+                        let to = &mut given[g.given[l] as usize + k];
                         (to.p, to.sum) = (p[l], sum[l]);
+                        pressed += u32::from(sum[l] != [0.0; 4]);
                     }
                 }
             }
         }
+        pressed
     }
 }
 
@@ -564,7 +591,7 @@ mod tests {
                     first,
                     count,
                     normal: [0.0, 0.0, 1.0, 0.5],
-                    tangents: [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]],
+                    belt: [0.0; 4],
                     apart: [0.0, 0.0, if other == 0 { 0.3 } else { 0.0 }, 0.0],
                 });
             }
@@ -574,9 +601,9 @@ mod tests {
 
     #[test]
     fn no_two_manifolds_of_a_group_share_a_body_and_all_are_there() {
-        let (bodies, patches, given) = star();
+        let (mut bodies, patches, given) = star();
         let mut sweeper = Sweeper::default();
-        sweeper.load(&bodies, &patches, &given);
+        sweeper.load(&mut bodies, &patches, &given);
         let world = bodies.len() as u32 - 1;
         let mut seen = 0;
         for g in &sweeper.groups {
@@ -597,7 +624,7 @@ mod tests {
         };
         let before = momentum(&bodies);
         let mut sweeper = Sweeper::default();
-        sweeper.load(&bodies, &patches, &given);
+        sweeper.load(&mut bodies, &patches, &given);
         let ask = Ask { inv_step: 1e3, rate: 0.0, push_speed: 1.0, slop: 0.0, mends: 1.0, forgets: 0.0 };
         let first = sweeper.relax::<true>(&mut bodies, &ask, true);
         for _ in 0..300 {
@@ -605,7 +632,8 @@ mod tests {
         }
         let last = sweeper.relax::<true>(&mut bodies, &ask, true);
         assert!(last < 1e-3 * first, "{first} {last}");
-        sweeper.unload(&patches, &mut given);
+        let pressed = sweeper.unload(&mut given);
+        assert_eq!(pressed as usize, given.iter().filter(|c| c.sum != [0.0; 4]).count());
         let after = momentum(&bodies);
         let mut sum = [0.0; 3];
         for p in &patches {

@@ -249,13 +249,13 @@ impl ContactWork {
         }
         self.part_overlaps(settings, touch, model, h);
         self.conclude(settings, touch, model, state, f, h, own, &mut all)?;
-        self.remember(state, h);
+        let least = self.remember(state, h);
         self.fall_asleep(settings, touch, model, state, h);
         report.weak_rows = report.weak_rows.max(all.weak_rows);
         report.projections += all.projections;
         report.contacts = report.contacts.max(all.contacts);
         let infos = self.info.iter().chain(self.dormant.iter().map(|(_, info)| info));
-        report.smallest_gap = infos.fold(self.pile.smallest_gap(), |least, i| least.min(i.gap));
+        report.smallest_gap = infos.fold(least, |least, i| least.min(i.gap));
         report.add_worst(&StepReport { projections: 0, ..all });
         Ok(())
     }

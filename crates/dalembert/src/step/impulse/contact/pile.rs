@@ -43,7 +43,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::lanes::{Ask, Body, Given, Patch, Sweeper};
-use super::sweep::{Field, tangents};
+use super::sweep::Field;
 use super::ties::When;
 use super::trees::{Crowd, CrowdRoom, Trees};
 use super::{ContactWork, NONE};
@@ -98,9 +98,8 @@ struct Heap {
     slots: Vec<u32>,
     /// The last one is the world.
     bodies: Vec<Body>,
-    /// Velocities at the beginning of a part, and what forces add in one.
+    /// Velocities at the beginning of a part.
     begun: Vec<[[f64; 4]; 2]>,
-    kicks: Vec<[[f64; 4]; 2]>,
     patches: Vec<Patch>,
     given: Vec<Given>,
     /// Of each patch: its manifold, and the place of its first point among all contacts in the order of detection.
@@ -110,6 +109,8 @@ struct Heap {
     crowd: [usize; 2],
     /// Contacts, and what counts as such.
     weight: u32,
+    /// Contacts that pressed.
+    pressed: u32,
 }
 
 /// What a patch is made of.
@@ -128,14 +129,15 @@ pub(super) struct NewPatch<'a> {
     pub(super) place: u32,
 }
 
+/// True if points have the features that they had.
+fn are_same(points: &[Touch], known: &[ContactPoint]) -> bool {
+    points.len() == known.len() && points.iter().zip(known).all(|(p, c)| p.feature == c.feature)
+}
+
 /// Forces to begin with: those of the same features, and for points that have none the nearest that are left. Where edges
 /// of two boxes lie on each other, rounding decides which of them names a point.
 fn heirs(points: &[Touch], known: &[ContactPoint]) -> [Vec3; 4] {
     let mut forces = [Vec3::zeros(); 4];
-    if points.len() == known.len() && points.iter().zip(known).all(|(p, c)| p.feature == c.feature) {
-        forces.iter_mut().zip(known).for_each(|(f, c)| *f = c.last);
-        return forces;
-    }
     let (mut taken, mut lacking) = (0u32, 0u32);
     for (k, p) in points.iter().enumerate() {
         match known.iter().position(|c| c.feature == p.feature) {
@@ -192,15 +194,11 @@ impl Pile {
         self.heaps().iter().map(|heap| heap.given.len()).sum()
     }
 
-    /// The smallest gap of its contacts \[m\].
-    pub(super) fn smallest_gap(&self) -> f64 {
-        self.heaps().iter().flat_map(|heap| &heap.given).fold(f64::INFINITY, |least, c| least.min(c.gap()))
-    }
-
     /// Its contacts with their forces after steps of h seconds, each to its place in the order of detection; `manifolds`
-    /// are those that it was made of.
-    pub(super) fn remember(&self, manifolds: &[Manifold], h: f64, contacts: &mut [ContactPoint]) {
-        self.heaps().iter().for_each(|heap| heap.remember(manifolds, h, contacts));
+    /// are those that it was made of. Returns the smallest gap \[m\].
+    pub(super) fn remember(&self, manifolds: &[Manifold], h: f64, contacts: &mut [ContactPoint]) -> f64 {
+        let least = |least: f64, heap: &Heap| least.min(heap.remember(manifolds, h, contacts));
+        self.heaps().iter().fold(f64::INFINITY, least)
     }
 
     /// What a body of the pile has moved and turned in this step; nothing if it belongs to none.
@@ -260,7 +258,6 @@ impl Heap {
         self.slots.clear();
         self.bodies.clear();
         self.begun.clear();
-        self.kicks.clear();
         self.patches.clear();
         self.given.clear();
         self.sources.clear();
@@ -273,8 +270,9 @@ impl Heap {
         self.weight >= ENOUGH && self.trees.len().is_multiple_of(4)
     }
 
-    fn remember(&self, manifolds: &[Manifold], h: f64, contacts: &mut [ContactPoint]) {
+    fn remember(&self, manifolds: &[Manifold], h: f64, contacts: &mut [ContactPoint]) -> f64 {
         let (whole, part) = (1.0 / h, f64::from(PARTS) / h);
+        let mut least = f64::INFINITY;
         for (patch, (manifold, place)) in self.patches.iter().zip(&self.sources) {
             let m = &manifolds[*manifold as usize];
             let own = &self.given[patch.first as usize..(patch.first + patch.count) as usize];
@@ -285,31 +283,37 @@ impl Heap {
                 kept.force = xyz(&c.sum) * whole;
                 kept.torque = Vec3::zeros();
                 kept.last = xyz(&c.p) * part;
+                least = least.min(t.gap);
             }
         }
+        least
     }
 
     fn add(&mut self, new: &NewPatch, bodies: [u32; 2], h: f64) {
         let part = h / f64::from(PARTS);
-        let n = new.manifold.normal;
         let first = self.given.len() as u32;
-        let center = new.centers[if new.nodes[0] == NONE { 1 } else { 0 }];
-        let forces = heirs(new.manifold.points(), new.known);
-        let points = new.manifold.points().iter().zip(&forces);
-        self.given.extend(points.map(|(p, force)| Given {
+        let center = if new.nodes[0] == NONE { &new.centers[1] } else { &new.centers[0] };
+        let points = new.manifold.points();
+        let give = |p: &Touch, force: &Vec3| Given {
             arm: row(&(p.point - center), p.gap),
             p: row(&(part * force), 0.0),
             sum: [0.0; 4],
-        }));
+        };
+        // Forces go from where they were kept to where they are used: a copy on the way would be waited for.
+        if are_same(points, new.known) {
+            self.given.extend(points.iter().zip(new.known).map(|(p, c)| give(p, &c.last)));
+        } else {
+            let forces = heirs(points, new.known);
+            self.given.extend(points.iter().zip(&forces).map(|(p, force)| give(p, force)));
+        }
         self.sources.push((new.number, new.place));
-        let [s, t] = tangents(&n);
         let between = if new.nodes.contains(&NONE) { Vec3::zeros() } else { new.centers[0] - new.centers[1] };
         self.patches.push(Patch {
             bodies,
             first,
             count: self.given.len() as u32 - first,
-            normal: row(&n, new.law.friction),
-            tangents: [row(&s, s.dot(&new.belt)), row(&t, t.dot(&new.belt))],
+            normal: row(&new.manifold.normal, new.law.friction),
+            belt: row(&new.belt, 0.0),
             apart: row(&between, new.law.restitution),
         });
     }
@@ -322,18 +326,19 @@ impl Heap {
             let I = &field.inverse[slot].inertia;
             let begin = [triple(start, 2 * slot), triple(start, 2 * slot + 1)];
             let free = [triple(&field.x, 2 * slot), triple(&field.x, 2 * slot + 1)];
+            let kick = |k: usize| part * (free[k] - begin[k]);
             self.bodies.push(Body {
                 v: row(&begin[0], 0.0),
                 w: row(&begin[1], 0.0),
+                // Nothing has moved: velocities after the first kick stand here until the parts begin.
+                moved: row(&(begin[0] + kick(0)), 0.0),
+                turned: row(&(begin[1] + kick(1)), 0.0),
                 inverse: Body::inverse(
                     field.inverse[slot].mass,
                     [I[(0, 0)], I[(1, 1)], I[(2, 2)], I[(0, 1)], I[(0, 2)], I[(1, 2)]],
                 ),
-                ..Body::default()
             });
             self.begun.push([row(&begin[0], 0.0), row(&begin[1], 0.0)]);
-            let kick = |k: usize| row(&(part * (free[k] - begin[k])), 0.0);
-            self.kicks.push([kick(0), kick(1)]);
         }
         let world = self.bodies.len() as u32;
         self.bodies.push(Body::default());
@@ -365,16 +370,20 @@ impl Heap {
             forgets: 1.0 / (1.0 + stiff),
         };
         for part in 0..PARTS {
-            for ((body, begun), kick) in bodies.iter_mut().zip(&mut self.begun).zip(&self.kicks) {
-                let (start, end) = (*begun, [body.v, body.w]);
-                *begun = end;
-                for k in 0..4 {
-                    body.v[k] += if part == 0 { kick[0][k] } else { end[0][k] - start[0][k] };
-                    body.w[k] += if part == 0 { kick[1][k] } else { end[1][k] - start[1][k] };
+            if part > 0 {
+                for (body, begun) in bodies.iter_mut().zip(&mut self.begun) {
+                    let (start, end) = (*begun, [body.v, body.w]);
+                    *begun = end;
+                    for k in 0..4 {
+                        body.v[k] += end[0][k] - start[0][k];
+                        body.w[k] += end[1][k] - start[1][k];
+                    }
                 }
-            }
-            if part == 0 {
-                sweeper.warm(bodies);
+            } else {
+                for body in bodies.iter_mut() {
+                    (body.v, body.w) = (body.moved, body.turned);
+                    (body.moved, body.turned) = ([0.0; 4], [0.0; 4]);
+                }
                 trees.warm(bodies);
                 trees.hold(bodies, room);
             }
@@ -396,7 +405,7 @@ impl Heap {
         sweeper.bounce(bodies, settings.bounce_speed);
         trees.hold(bodies, room);
         trees.add_up();
-        sweeper.unload(&self.patches, &mut self.given);
+        self.pressed = sweeper.unload(&mut self.given);
         (fastest, left)
     }
 }
@@ -452,7 +461,7 @@ impl ContactWork {
                 set_triple(&mut field.x, 2 * *slot as usize, &xyz(&body.v));
                 set_triple(&mut field.x, 2 * *slot as usize + 1, &xyz(&body.w));
             }
-            report.contacts += heap.given.iter().filter(|c| c.sum != [0.0; 4]).count() as u32;
+            report.contacts += heap.pressed;
         }
         report.iterations = report.iterations.max(2 * PARTS + 1);
         report.residual = report.residual.max(left / scale);
