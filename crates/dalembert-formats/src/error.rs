@@ -392,6 +392,12 @@ impl fmt::Display for Plain<'_> {
     }
 }
 
+/// The name of a file between backquotes, on one line, for a message. If it is long its end stays, since that tells files apart.
+pub fn quote_path(text: &str) -> String {
+    let piece = last_chars(text, QUOTE_WIDTH);
+    format!("`{}{}`", if piece.len() < text.len() { "…" } else { "" }, Plain(piece))
+}
+
 /// User text between backquotes, shortened and on one line, for a message.
 pub fn quote(text: &str) -> String {
     let (piece, cut) = first_chars(text, QUOTE_WIDTH);
@@ -558,5 +564,20 @@ pub(crate) fn plain(error: &std::io::Error) -> String {
         std::io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only".into(),
         std::io::ErrorKind::IsADirectory => "it is a folder".into(),
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_path_keeps_its_end_and_other_text_its_beginning() {
+        let path = format!("{}/deep/arm.urdf", "über/a\nfolder".repeat(20));
+        let shown = quote_path(&path);
+        assert!(shown.starts_with("`…") && shown.ends_with("/deep/arm.urdf`"), "{shown}");
+        assert!(shown.chars().count() == QUOTE_WIDTH + 3 && !shown.contains('\n'), "{shown}");
+        assert_eq!(quote_path("arm.urdf"), "`arm.urdf`");
+        assert!(quote(&path).starts_with("`über/a folder") && quote(&path).ends_with("…`"));
     }
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use dalembert::bodies::{Shape, TriangleMesh};
 use dalembert::math::{Quat, Vec3};
 
-use crate::error::{Diagnostic, File, Files, SceneFileError, Span, plain, quote};
+use crate::error::{Diagnostic, File, Files, SceneFileError, Span, plain, quote, quote_path};
 use crate::mesh::{RawMesh, read_mesh};
 use crate::tree::{Entry, Format, Node, Value, parse};
 
@@ -122,7 +122,7 @@ pub struct RigidIpcScene {
 pub fn read(path: impl AsRef<Path>) -> Result<RigidIpcScene, SceneFileError> {
     let path = path.as_ref();
     let name = path.display().to_string();
-    let cannot = |reason: String| Diagnostic::error(format!("cannot read {}: {reason}", quote(&name)));
+    let cannot = |reason: String| Diagnostic::error(format!("cannot read {}: {reason}", quote_path(&name)));
     let about = std::fs::metadata(path).map_err(|e| cannot(plain(&e)))?;
     if !about.is_file() || about.len() > MOST_BYTES {
         return Err(cannot(format!("not a regular file of at most {} MiB", MOST_BYTES >> 20)).into());

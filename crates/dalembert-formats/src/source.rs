@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use dalembert::math::Vec3;
 
 use crate::describe::{Field, Kind};
-use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, plain, quote};
+use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, plain, quote, quote_path};
 use crate::mesh::{self, VolumeMesh};
 use crate::robot::write::write_mjcf;
 use crate::robot::{ReadOptions, read_robot, read_robot_text};
@@ -71,7 +71,7 @@ impl Source {
         let path = path.as_ref();
         let name = path.display().to_string();
         let bytes = read_limited(path)
-            .map_err(|reason| Diagnostic::error(format!("cannot read {}: {reason}", quote(&name))))?;
+            .map_err(|reason| Diagnostic::error(format!("cannot read {}: {reason}", quote_path(&name))))?;
         Loader::new(Includes::Directory(Path::new(""))).load(name, path.to_owned(), bytes)
     }
 
@@ -164,9 +164,9 @@ impl<'a> Loader<'a> {
     fn file(&mut self, name: String, bytes: Vec<u8>, asked_by: Option<Span>) -> Result<Node, Diagnostic> {
         self.total += bytes.len();
         let too_large = match (bytes.len() > MAX_FILE, self.total > MAX_TOTAL) {
-            (true, _) => Some(format!("{} is larger than {} MiB", quote(&name), MAX_FILE >> 20)),
+            (true, _) => Some(format!("{} is larger than {} MiB", quote_path(&name), MAX_FILE >> 20)),
             (_, true) => {
-                Some(format!("with {} the scene is larger than {} MiB", quote(&name), MAX_TOTAL >> 20))
+                Some(format!("with {} the scene is larger than {} MiB", quote_path(&name), MAX_TOTAL >> 20))
             }
             _ => None,
         };
@@ -275,8 +275,9 @@ impl<'a> Loader<'a> {
                 read_robot_text(without_dots(&place).to_string_lossy(), text, other, &options)
             }
         };
-        let (mut robot, warnings) =
-            read.map_err(|error| self.files.error(span, format!("cannot read {}:\n{error}", quote(&name))))?;
+        let (mut robot, warnings) = read.map_err(|error| {
+            self.files.error(span, format!("cannot read {}:\n{error}", quote_path(&name)))
+        })?;
         self.warnings.extend(warnings);
         // Bounds on speed take no part in the motion, and the text that the scene keeps cannot hold them.
         robot
@@ -291,11 +292,12 @@ impl<'a> Loader<'a> {
         let own_name = robot_name(&robot.name, &stem.unwrap_or_default());
         let written = write_mjcf(&robot);
         for lost in written.lost {
-            self.warnings.push(self.files.warning(span, format!("{}: {lost}", quote(&name))));
+            self.warnings.push(self.files.warning(span, format!("{}: {lost}", quote_path(&name))));
         }
         self.total += written.text.len();
         if self.total > MAX_TOTAL {
-            let message = format!("with {} the scene is larger than {} MiB", quote(&name), MAX_TOTAL >> 20);
+            let message =
+                format!("with {} the scene is larger than {} MiB", quote_path(&name), MAX_TOTAL >> 20);
             return Err(self.files.error(span, message));
         }
         let (key_span, value) = (entries[i].key_span, Value::Text(written.text));
@@ -320,7 +322,8 @@ impl<'a> Loader<'a> {
         let bytes = self.bytes_of(&name, &place, span)?;
         self.total += bytes.len();
         if bytes.len() > MAX_FILE || self.total > MAX_TOTAL {
-            let message = format!("with {} the scene is larger than {} MiB", quote(&name), MAX_TOTAL >> 20);
+            let message =
+                format!("with {} the scene is larger than {} MiB", quote_path(&name), MAX_TOTAL >> 20);
             return Err(self.files.error(span, message));
         }
         let node = |value: Value| Node { value, span };
@@ -341,7 +344,7 @@ impl<'a> Loader<'a> {
                 .map(|mesh| (places(&mesh.points), "triangles", rows(&mesh.triangles, list))),
         };
         let (vertices, kind, elements) = read.map_err(|error| {
-            let message = format!("cannot read {}: {}", quote(&name), error.reason());
+            let message = format!("cannot read {}: {}", quote_path(&name), error.reason());
             let diagnostic = self.files.error(span, message);
             match error.help {
                 Some(help) => diagnostic.with_help(help),
@@ -358,7 +361,7 @@ impl<'a> Loader<'a> {
     fn beside(&self, path: &str, span: Span) -> Result<(String, PathBuf), Diagnostic> {
         let relative = Path::new(path);
         if path.is_empty() || path.contains('\0') || relative.is_absolute() || relative.has_root() {
-            let message = format!("cannot read {}: the path must be relative to this file", quote(path));
+            let message = format!("cannot read {}: the path must be relative to this file", quote_path(path));
             return Err(self.files.error(span, message));
         }
         let beside = |path: &Path| path.parent().unwrap_or(Path::new("")).join(relative);
@@ -373,14 +376,14 @@ impl<'a> Loader<'a> {
         let refuse = |message: String| self.files.error(span, message);
         match self.includes {
             Includes::None => {
-                let message = format!("cannot read {}: this text has no place among files", quote(name));
+                let message = format!("cannot read {}: this text has no place among files", quote_path(name));
                 Err(refuse(message))
             }
             Includes::Embedded(list) => {
                 let clean = without_dots(path);
                 match list.iter().find(|(known, _)| Path::new(known) == clean) {
                     Some((_, text)) => Ok(text.as_bytes().to_vec()),
-                    None => Err(refuse(format!("there is no file {}", quote(name)))
+                    None => Err(refuse(format!("there is no file {}", quote_path(name)))
                         .with_suggestion(name, list.iter().map(|(known, _)| *known))),
                 }
             }
@@ -391,7 +394,7 @@ impl<'a> Loader<'a> {
                     Ok(_) => read_limited(path),
                     Err(error) => Err(plain(&error)),
                 };
-                bytes.map_err(|reason| refuse(format!("cannot read {}: {reason}", quote(name))))
+                bytes.map_err(|reason| refuse(format!("cannot read {}: {reason}", quote_path(name))))
             }
         }
     }
@@ -402,7 +405,7 @@ impl<'a> Loader<'a> {
         if path.is_empty() || path.contains('\0') || relative.is_absolute() || relative.has_root() {
             return Err(refuse(format!(
                 "cannot include {}: the path must be relative to this file",
-                quote(path)
+                quote_path(path)
             )));
         }
         if self.chain.len() > MAX_INCLUDE_DEPTH {
@@ -418,13 +421,13 @@ impl<'a> Loader<'a> {
             Includes::None => {
                 return Err(refuse(format!(
                     "cannot include {}: this text has no place among files",
-                    quote(&name)
+                    quote_path(&name)
                 )));
             }
             Includes::Embedded(list) => match list.iter().find(|(known, _)| Path::new(known) == identity) {
                 Some((_, text)) => text.as_bytes().to_vec(),
                 None => {
-                    let error = refuse(format!("there is no file {} to include", quote(&name)));
+                    let error = refuse(format!("there is no file {} to include", quote_path(&name)));
                     return Err(error.with_suggestion(&name, list.iter().map(|(known, _)| *known)));
                 }
             },
@@ -449,7 +452,7 @@ impl<'a> Loader<'a> {
         let first = self.visits[i].asked_by.and_then(|span| self.files.place(span));
         Err(self
             .files
-            .error(span, format!("{} is included twice", quote(name)))
+            .error(span, format!("{} is included twice", quote_path(name)))
             .with_note("first included here", first))
     }
 

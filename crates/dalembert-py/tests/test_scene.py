@@ -170,7 +170,7 @@ def test_two_robots_of_one_file_need_a_name(tmp_path: Path, monkeypatch: pytest.
     scene.add_robot("arm.urdf")
     with pytest.raises(da.SceneError, match="lifter2"):
         scene.build()
-    with pytest.raises(da.SceneError, match="cannot read .* no such file"):
+    with pytest.raises(da.SceneError, match="no.urdf"):
         da.Scene().add_robot("no.urdf")
 
 

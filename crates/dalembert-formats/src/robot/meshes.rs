@@ -9,7 +9,7 @@ use dalembert::scene::robot::RobotMesh;
 use super::solid::{self, MeshInertia};
 use super::weigh::Extent;
 use super::xml::{Loader, without_dots};
-use crate::error::quote;
+use crate::error::quote_path;
 use crate::mesh::RawMesh;
 
 /// How many of the places where a file was looked for are named.
@@ -30,13 +30,20 @@ impl MeshFiles {
         places: &[PathBuf],
     ) -> Result<&RawMesh, String> {
         let Some(place) = places.iter().find(|place| loader.has(place)) else {
-            let shown: Vec<String> =
-                places.iter().take(PLACES_SHOWN).map(|place| quote(&place.display().to_string())).collect();
+            let shown: Vec<String> = places
+                .iter()
+                .take(PLACES_SHOWN)
+                .map(|place| quote_path(&place.display().to_string()))
+                .collect();
             let more = match places.len().saturating_sub(PLACES_SHOWN) {
                 0 => String::new(),
                 more => format!(" and {more} other places"),
             };
-            return Err(format!("there is no mesh {}: looked for {}{more}", quote(name), shown.join(", ")));
+            return Err(format!(
+                "there is no mesh {}: looked for {}{more}",
+                quote_path(name),
+                shown.join(", ")
+            ));
         };
         let clean = without_dots(place);
         if !self.known.contains_key(&clean) {
@@ -45,13 +52,13 @@ impl MeshFiles {
                 .and_then(|bytes| {
                     crate::mesh::read(&place.to_string_lossy(), &bytes).map_err(|e| e.to_string())
                 })
-                .map_err(|reason| format!("cannot read the mesh {}: {reason}", quote(name)));
+                .map_err(|reason| format!("cannot read the mesh {}: {reason}", quote_path(name)));
             self.known.insert(clean.clone(), mesh);
         }
         match self.known.get(&clean) {
             Some(Ok(mesh)) => Ok(mesh),
             Some(Err(reason)) => Err(reason.clone()),
-            None => Err(format!("cannot read the mesh {}", quote(name))),
+            None => Err(format!("cannot read the mesh {}", quote_path(name))),
         }
     }
 }

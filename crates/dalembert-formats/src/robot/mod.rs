@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 
 use dalembert::scene::robot::Robot;
 
-use crate::error::{Diagnostic, SceneFileError, quote};
+use crate::error::{Diagnostic, SceneFileError, quote, quote_path};
 use crate::source::{Includes, MAX_FILE};
 use xml::{Document, Loader, read_limited, without_dots};
 
@@ -92,7 +92,7 @@ pub fn read_robot(
     let path = path.as_ref();
     let name = path.display().to_string();
     let bytes = read_limited(path, MAX_FILE)
-        .map_err(|reason| Diagnostic::error(format!("cannot read {}: {reason}", quote(&name))))?;
+        .map_err(|reason| Diagnostic::error(format!("cannot read {}: {reason}", quote_path(&name))))?;
     read(name, path.to_owned(), bytes, Includes::Directory(Path::new("")), options)
 }
 

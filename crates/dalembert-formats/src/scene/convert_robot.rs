@@ -10,7 +10,7 @@ use dalembert::scene::{Drive, RobotItem};
 use super::convert::name;
 use super::convert_mechanism::{collide, orientation};
 use crate::describe::View;
-use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote};
+use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote, quote_path};
 use crate::robot::{ReadOptions, read_robot, read_robot_text};
 use crate::source::{Includes, robot_name};
 use crate::tree::Value;
@@ -88,7 +88,9 @@ pub fn scene_around(path: &Path) -> Result<String, SceneFileError> {
     let (robot, _) = read_robot(path, &ReadOptions::default())?;
     let file = path.file_name().and_then(|name| name.to_str());
     let Some(file) = file else {
-        return Err(Diagnostic::error(format!("{} has no name", quote(&path.display().to_string()))).into());
+        return Err(
+            Diagnostic::error(format!("{} has no name", quote_path(&path.display().to_string()))).into()
+        );
     };
     let o = &robot.options;
     let method = if o.integrator == RobotIntegrator::Rk4 { "lagrange" } else { "impulse" };

@@ -17,7 +17,7 @@ use super::super::{MeshPolicy, ReadOptions};
 use super::attributes::{Attributes, unit};
 use super::classes::Classes;
 use super::compiler::Compiler;
-use crate::error::{Span, quote};
+use crate::error::{Span, quote, quote_path};
 use crate::mesh::RawMesh;
 
 /// Most rows or columns of a terrain.
@@ -197,7 +197,7 @@ impl<'a> Reader<'a, '_, '_> {
             match read {
                 Ok((r, c, values)) => (rows, columns, heights) = (r, c, values),
                 Err(reason) => {
-                    let message = format!("the height field {} stays flat: {reason}", quote(&file));
+                    let message = format!("the height field {} stays flat: {reason}", quote_path(&file));
                     a.doc().lost(a.doc().files.warning(attribute.value_span, message));
                 }
             }

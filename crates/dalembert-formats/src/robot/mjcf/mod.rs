@@ -34,7 +34,7 @@ use self::compiler::Compiler;
 use super::ReadOptions;
 use super::meshes::MeshFiles;
 use super::xml::{Document, ElementId, Loader, Node, Parsed, without_dots};
-use crate::error::{Diagnostic, quote};
+use crate::error::{Diagnostic, quote, quote_path};
 use crate::source::{MAX_FILE, MAX_INCLUDE_DEPTH};
 
 /// A file and the models that it may attach, by their names in `asset`.
@@ -131,7 +131,8 @@ fn load(doc: &mut Document, parsed: Parsed, loader: &mut Loader<'_>) -> Result<V
                         return Err(doc.files.error(span, "too many models are attached to each other"));
                     }
                     let text = loader.bytes(&path, MAX_FILE).map_err(|reason| {
-                        doc.files.error(span, format!("cannot read the model {}: {reason}", quote(&file)))
+                        doc.files
+                            .error(span, format!("cannot read the model {}: {reason}", quote_path(&file)))
                     })?;
                     let parsed = loader.parse(doc, path.display().to_string(), path, text)?;
                     let root = doc.node(parsed.root);
