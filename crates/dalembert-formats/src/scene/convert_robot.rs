@@ -10,7 +10,7 @@ use dalembert::scene::{Drive, RobotItem};
 use super::convert::name;
 use super::convert_mechanism::{collide, orientation};
 use crate::describe::View;
-use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote, quote_path};
+use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote_path};
 use crate::robot::{ReadOptions, read_robot, read_robot_text};
 use crate::source::{Includes, robot_name};
 use crate::tree::Value;

@@ -34,7 +34,7 @@ use self::compiler::Compiler;
 use super::ReadOptions;
 use super::meshes::MeshFiles;
 use super::xml::{Document, ElementId, Loader, Node, Parsed, without_dots};
-use crate::error::{Diagnostic, quote, quote_path};
+use crate::error::{Diagnostic, quote_path};
 use crate::source::{MAX_FILE, MAX_INCLUDE_DEPTH};
 
 /// A file and the models that it may attach, by their names in `asset`.
