@@ -1,8 +1,8 @@
 //! Which colliders touch, step after step.
 //!
-//! **Broad phase.** Every collider has a box grown by a skin. While no collider leaves its grown box, the list of pairs
-//! whose grown boxes overlap stands; when some do, theirs and those of all that are about to grow anew, and a tree of all
-//! boxes finds the pairs. A half-space that stands in the world meets those whose grown boxes reach it. A pair is looked at
+//! **Broad phase.** Every collider has a box grown by a skin, and by some steps of its motion where it goes. While no collider
+//! leaves its grown box, the list of pairs whose grown boxes overlap stands; when some do, theirs and those of all that are
+//! about to grow anew, and a tree of all boxes finds the pairs. A half-space that stands in the world meets those whose grown boxes reach it. A pair is looked at
 //! only while its tight boxes overlap. **Narrow phase.** A pair keeps the features
 //! of the plane that separated it last, and that plane is asked first. Neither changes an answer.
 //!
@@ -33,6 +33,8 @@ pub struct Detector {
     excluded_of: Vec<u32>,
     placed: Vec<Frame>,
     boxes: Vec<Aabb>,
+    /// Boxes of the call before.
+    last: Vec<Aabb>,
     grown: Vec<Aabb>,
     tree: Tree,
     /// Colliders without an end, and where they were when the pairs were found.
@@ -73,7 +75,11 @@ struct Scene<'a> {
 
 /// Grown boxes are larger than tight ones by this part of their size.
 const SKIN: f64 = 0.05;
-/// Boxes with less than this part of their skin left are renewed with those that were left.
+/// So many steps of its motion a box is grown where it goes, but by no more than this part of its size: the fastest would
+/// leave their boxes every other step.
+const AHEAD: f64 = 8.0;
+const FARTHEST: f64 = 0.25;
+/// Boxes with less than this part of that left are renewed with those that were left.
 const KEPT: f64 = 0.6;
 /// Pairs of a chunk. Fewer than two chunks of them stay on one thread.
 const CHUNK: usize = 256;
@@ -212,6 +218,7 @@ impl Detector {
             Geometry::HalfSpace => Aabb::EMPTY,
             _ => c.shape.bounds_in(frame, reach_of(reach, c)),
         };
+        std::mem::swap(&mut self.boxes, &mut self.last);
         let several = rayon::current_num_threads() > 1;
         if several && colliders.len() >= 2 * PLACED {
             let all = colliders.par_iter().with_min_len(PLACED);
@@ -225,6 +232,7 @@ impl Detector {
         }
         if self.grow(colliders) {
             self.rebuilds += 1;
+            eprintln!("REBUILD");
             self.find_pairs(colliders);
         }
         self.manifolds.clear();
@@ -256,11 +264,11 @@ impl Detector {
         &self.manifolds
     }
 
-    /// True if some collider has left its grown box. Then that box is renewed, and with it all that have used up most of
-    /// their skin: they would be next, and each time costs a search for all pairs.
+    /// True if some collider has left its grown box. Then that box is renewed, and with it all that have used up much of
+    /// their room: they would be next, and each time costs a search for all pairs.
     fn grow(&mut self, colliders: &[Collider]) -> bool {
-        let inside = |tight: &Aabb, grown: &Aabb, by: f64| {
-            (0..3).all(|k| tight.low[k] - by >= grown.low[k] && tight.high[k] + by <= grown.high[k])
+        let inside = |tight: &Aabb, grown: &Aabb| {
+            (0..3).all(|k| tight.low[k] >= grown.low[k] && tight.high[k] <= grown.high[k])
         };
         let endless = |i: usize| matches!(colliders[i].shape, Geometry::HalfSpace);
         let fresh = self.grown.len() != self.boxes.len();
@@ -274,21 +282,30 @@ impl Detector {
         let plane = |e: &u32| (self.placed[*e as usize], colliders[*e as usize].margin);
         let fixed = |e: &&u32| colliders[**e as usize].body == WORLD;
         let stand = self.endless.iter().filter(fixed).map(plane).eq(self.planes.iter().copied());
-        if !fresh && stand && both().all(|(i, (tight, grown))| inside(tight, grown, 0.0) || endless(i)) {
+        if !fresh && stand && both().all(|(i, (tight, grown))| inside(tight, grown) || endless(i)) {
             return false;
         }
+        let known = self.last.len() == self.boxes.len();
         for (i, (tight, grown)) in self.boxes.iter().zip(&mut self.grown).enumerate() {
             if endless(i) {
                 continue;
             }
+            let last = if known { &self.last[i] } else { tight };
             let size = (0..3).fold(0.0, |most: f64, k| most.max(tight.high[k] - tight.low[k]));
-            if inside(tight, grown, KEPT * SKIN * size) {
-                continue;
-            }
-            *grown = *tight;
-            for k in 0..3 {
-                grown.low[k] -= SKIN * size;
-                grown.high[k] += SKIN * size;
+            let ahead = |way: f64| SKIN * size + (AHEAD * way).max(0.0).min(FARTHEST * size);
+            let room: [[f64; 2]; 3] = std::array::from_fn(|k| {
+                [ahead(last.low[k] - tight.low[k]), ahead(tight.high[k] - last.high[k])]
+            });
+            let larger = |share: f64| {
+                let mut to = *tight;
+                for (k, [low, high]) in room.iter().enumerate() {
+                    to.low[k] -= share * low;
+                    to.high[k] += share * high;
+                }
+                to
+            };
+            if !inside(&larger(KEPT), grown) {
+                *grown = larger(1.0);
             }
         }
         true

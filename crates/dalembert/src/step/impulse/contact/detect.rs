@@ -96,12 +96,12 @@ impl ContactWork {
     }
 
     /// Contacts of this step with the impulses of the one before.
-    pub(super) fn detect(&mut self, touch: &TouchModel, state: &State, h: f64) {
+    pub(super) fn detect(&mut self, touch: &TouchModel, model: &Model, state: &State, h: f64) {
         self.contacts.clear();
         self.info.clear();
         self.spins.clear();
         let detector = std::mem::take(&mut self.detector);
-        self.join_islands(touch, detector.manifolds(), &state.contacts);
+        self.join_islands(touch, model, detector.manifolds(), &state.contacts, h);
         let meetings = std::mem::take(&mut self.meetings);
         self.pile.begin(self.slots(), self.slots() + self.robots.groups());
         self.trees.begin();
@@ -251,7 +251,14 @@ impl ContactWork {
     }
 
     /// Who meets whom by which law, and which islands that makes; those that are too large to be solved at once are piles.
-    fn join_islands(&mut self, touch: &TouchModel, manifolds: &[Manifold], before: &[ContactPoint]) {
+    fn join_islands(
+        &mut self,
+        touch: &TouchModel,
+        model: &Model,
+        manifolds: &[Manifold],
+        before: &[ContactPoint],
+        h: f64,
+    ) {
         let mut islands = std::mem::take(&mut self.islands);
         let mut meetings = std::mem::take(&mut self.meetings);
         meetings.clear();
@@ -291,19 +298,44 @@ impl ContactWork {
             islands.weigh(self.top(one), contacts, link, simple, nodes.iter().any(|n| jointed(*n)));
         }
         islands.count();
-        if islands.are_in_doubt() {
-            let mut old = 0;
-            for (manifold, Meeting { nodes, .. }) in manifolds.iter().zip(&meetings) {
-                let key = [manifold.a, manifold.b, manifold.part];
-                old += before[old..].iter().take_while(|c| c.key() < key).count();
-                let same = before[old..].iter().take_while(|c| c.key() == key);
-                if *nodes != [NONE, NONE] {
-                    let one = if nodes[0] == NONE { nodes[1] } else { nodes[0] };
-                    islands.know(self.top(one), same.filter(|c| c.last != Vec3::zeros()).count() as u32);
-                }
+        (self.islands, self.meetings) = (islands, meetings);
+        if self.islands.are_in_doubt() {
+            self.count_known(manifolds, before, h, h * model.gravity.norm());
+        }
+    }
+
+    /// Tells the islands how many of their contacts pressed in the step before, and whether they are calm: with the impulses of
+    /// then neither body would be thrown faster than it falls in a step. Where it would, as after an impact, nobody knows
+    /// yet which contacts go on pressing.
+    fn count_known(&mut self, manifolds: &[Manifold], before: &[ContactPoint], h: f64, fall: f64) {
+        let mut islands = std::mem::take(&mut self.islands);
+        let slots = self.slots();
+        let x = &self.field.x;
+        let mut kicks: Vec<Vec3> =
+            (0..slots).map(|k| triple(x, 2 * k) - triple(&self.start, 2 * k)).collect();
+        let pressed = |manifold: &Manifold, old: &mut usize| {
+            let key = [manifold.a, manifold.b, manifold.part];
+            *old += before[*old..].iter().take_while(|c| c.key() < key).count();
+            let same = before[*old..].iter().take_while(move |c| c.key() == key);
+            same.filter(|c| c.last != Vec3::zeros())
+        };
+        let mut old = 0;
+        for (manifold, Meeting { nodes, .. }) in manifolds.iter().zip(&self.meetings) {
+            let impulse = h * pressed(manifold, &mut old).map(|c| c.force).sum::<Vec3>();
+            for (node, sign) in nodes.iter().zip([1.0, -1.0]).filter(|(n, _)| (**n as usize) < slots) {
+                kicks[*node as usize] += sign * self.field.inverse[*node as usize].mass * impulse;
             }
         }
-        (self.islands, self.meetings) = (islands, meetings);
+        let calm = |node: u32| kicks.get(node as usize).is_none_or(|kick| kick.norm() <= fall);
+        old = 0;
+        for (manifold, Meeting { nodes, .. }) in manifolds.iter().zip(&self.meetings) {
+            let count = pressed(manifold, &mut old).count() as u32;
+            if *nodes != [NONE, NONE] {
+                let one = if nodes[0] == NONE { nodes[1] } else { nodes[0] };
+                islands.know(self.top(one), count, nodes.iter().all(|n| calm(*n)));
+            }
+        }
+        self.islands = islands;
     }
 
     /// Contacts of one island side by side.

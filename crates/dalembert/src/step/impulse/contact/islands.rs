@@ -2,16 +2,17 @@
 
 /// Islands with more contacts than this may be piles.
 const MANY: u32 = 300;
-/// So may those with more than this while most of their contacts are new: where nobody knows yet which of them stick, slip
-/// and part, Newton's method takes a hundred factorisations instead of a few.
+/// So may those with more than this while most of their contacts are not known: where nobody can tell yet which of them stick,
+/// slip and part, Newton's method takes a hundred factorisations instead of a few.
 const SOME: u32 = 100;
 
 /// What is known of an island before it is solved.
 #[derive(Debug, Clone, Copy)]
 struct Weight {
     contacts: u32,
-    /// Those that pressed in the step before, if somebody asked.
-    known: u32,
+    /// Those that pressed in the step before, calm and with bodies that would be thrown by it, if somebody asked.
+    calm: u32,
+    thrown: u32,
     bodies: u32,
     /// Manifolds between two bodies that move.
     links: u32,
@@ -23,7 +24,7 @@ struct Weight {
 
 impl Default for Weight {
     fn default() -> Self {
-        Self { contacts: 0, known: 0, bodies: 0, links: 0, simple: true, jointed: false }
+        Self { contacts: 0, calm: 0, thrown: 0, bodies: 0, links: 0, simple: true, jointed: false }
     }
 }
 
@@ -95,14 +96,19 @@ impl Islands {
 
     /// True if it depends on what is known of them whether some islands are piles.
     pub(super) fn are_in_doubt(&self) -> bool {
-        self.weight
-            .iter()
-            .any(|w| w.simple && !w.jointed && w.contacts > SOME && w.contacts <= MANY && w.has_loops())
+        let sure = |w: &Weight| w.contacts > MANY && w.has_loops();
+        self.weight.iter().any(|w| w.simple && !w.jointed && w.contacts > SOME && !sure(w))
     }
 
-    /// So many more contacts of the island of a body pressed in the step before.
-    pub(super) fn know(&mut self, body: u32, contacts: u32) {
-        self.weight[root(&mut self.up, body) as usize].known += contacts;
+    /// So many more contacts of the island of a body pressed in the step before, and whether they are calm: its bodies would
+    /// not be thrown if they went on.
+    pub(super) fn know(&mut self, body: u32, contacts: u32, calm: bool) {
+        let w = &mut self.weight[root(&mut self.up, body) as usize];
+        if calm {
+            w.calm += contacts;
+        } else {
+            w.thrown += contacts;
+        }
     }
 
     /// The body that stands for the island of a body.
@@ -110,15 +116,17 @@ impl Islands {
         root(&mut self.up, body)
     }
 
-    /// Root and number of contacts of the island of a body if it is too large to be solved at once: many contacts, or not so
-    /// few that are mostly new, and so many links that they close many loops. Towers, chains and arches have few; the direct
-    /// solver is fast on them at any length. Where trees of joints are among them it is the number of contacts of all such
-    /// islands that counts.
+    /// Root and number of contacts of the island of a body if it is too large to be solved at once: many contacts and so many
+    /// links that they close many loops, or not so few and mostly unknown, since they are new there or just had an impact.
+    /// Towers, chains and arches have few loops; the direct solver is fast on them at any length while they are calm. Where
+    /// trees of joints are among them it is the number of contacts of all such islands that counts.
     pub(super) fn pile(&mut self, body: u32) -> Option<(u32, u32)> {
         let root = root(&mut self.up, body);
         let w = &self.weight[root as usize];
-        let new = w.contacts > SOME && 2 * w.known < w.contacts;
-        let many = if w.jointed { self.jointed > MANY } else { (w.contacts > MANY || new) && w.has_loops() };
+        let unknown = w.contacts > SOME && 2 * w.calm < w.contacts;
+        let thrown = unknown && w.thrown > w.calm;
+        let loops = (w.contacts > MANY || unknown) && w.has_loops();
+        let many = if w.jointed { self.jointed > MANY } else { loops || thrown };
         (w.simple && many).then_some((root, w.contacts))
     }
 

@@ -272,7 +272,7 @@ impl ContactWork {
         h: f64,
         own: &mut ImpulseWork,
     ) -> Result<StepReport, StepError> {
-        self.detect(touch, state, h);
+        self.detect(touch, model, state, h);
         self.set_aside(touch, model, h);
         let mut all = StepReport::default();
         let slow = settings.tolerance * h * model.gravity.norm();
