@@ -19,7 +19,7 @@
 //!
 //! A manifold of one point has it at c: then x = y = 0, and what turns does not matter. Of groups of such manifolds, which
 //! heaps of balls are made of, K is found for V alone; they are filled and visited with a third less to write and to read, by
-//! the same numbers.
+//! the same numbers, and what they do not need stands elsewhere.
 //!
 //! Points are midway between two surfaces, so they leave the plane by half the difference of their gaps. The plane goes
 //! through the deepest one: points that carry forces have gaps that are almost zero.
@@ -60,6 +60,8 @@ pub(super) struct Group {
     /// Where the points of each manifold were given, and how many they are.
     pub(super) given: [u32; 4],
     pub(super) counts: [u8; 4],
+    /// Place among the answers of groups with several points.
+    pub(super) answers: u32,
     n: V3,
     /// From the centres of the bodies to the reference point.
     arms: [V3; 2],
@@ -71,9 +73,16 @@ pub(super) struct Group {
     pub(super) restitution: Lanes,
     /// u_s and u_t if they stick.
     belt: [Lanes; 2],
-    /// Columns of K_TN; of one point alone the first two numbers of the first.
+    /// Of one point alone: the first two numbers of the first column of K_TN.
+    mixed: [Lanes; 2],
+}
+
+/// How several points of a group answer across n: what groups of one point alone do not carry with them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Answers {
+    /// Columns of K_TN.
     mixed: [V3; 3],
-    /// K_TT: ss, tt, nn, st, sn, tn; not known of one point alone.
+    /// K_TT: ss, tt, nn, st, sn, tn.
     across: [Lanes; 6],
 }
 
@@ -157,6 +166,33 @@ fn larger(p: Lanes, q: Lanes, r: Lanes) -> Lanes {
     half * (p + q) + d.mul_add(d, r * r).sqrt()
 }
 
+impl Answers {
+    /// Answers of a point. One over those of points that are not there is zero.
+    #[inline(always)]
+    fn respond_point(&self, K_NN: &[V3; 3], there: Lanes, c: &mut Point) {
+        let (x, y) = (c.x, c.y);
+        c.answer = std::array::from_fn(|i| y.mul_add(K_NN[1][i], x.mul_neg_add(K_NN[2][i], K_NN[0][i])));
+        c.inv_normal = inverse(there, c.along(&c.answer));
+        // Rows (1, 0, −y) and (0, 1, x) of K_TT.
+        let [ss, tt, nn, st, sn, tn] = self.across;
+        let p = ss - y * (sn + sn - y * nn);
+        let q = tt + x * (tn + tn + x * nn);
+        let r = st + x * sn - y * (tn + x * nn);
+        c.inv_across = inverse(there, larger(p, q, r));
+    }
+
+    /// (V_s, V_t, W_n) after changes of (P_s, P_t, L_n).
+    #[inline(always)]
+    fn answer_across(&self, T: &V3, d_s: Lanes, d_t: Lanes, d_n: Lanes) -> V3 {
+        let [ss, tt, nn, st, sn, tn] = self.across;
+        [
+            sn.mul_add(d_n, st.mul_add(d_t, ss.mul_add(d_s, T[0]))),
+            tn.mul_add(d_n, tt.mul_add(d_t, st.mul_add(d_s, T[1]))),
+            nn.mul_add(d_n, tn.mul_add(d_t, sn.mul_add(d_s, T[2]))),
+        ]
+    }
+}
+
 impl Group {
     /// Becomes the group of four manifolds, whose points are `points` from the place `first` on; returns its bodies. Everything
     /// is written where it stays: a copy of what has just been written would wait for it.
@@ -167,6 +203,7 @@ impl Group {
         given: &[Given],
         first: u32,
         points: &mut [Point],
+        answers: &mut Answers,
     ) -> [Four; 2] {
         let own = |l: usize| &given[four[l].first as usize..(four[l].first + four[l].count) as usize];
         let own = [own(0), own(1), own(2), own(3)];
@@ -204,7 +241,7 @@ impl Group {
             self.respond_alone(&masses, Lanes::new([is(0), is(1), is(2), is(3)]), point);
             return [Four::load(bodies, &self.a), Four::load(bodies, &self.b)];
         }
-        let upright = self.respond(&masses[0], &masses[1]);
+        let upright = self.respond(&masses[0], &masses[1], answers);
         for (k, point) in points.iter_mut().enumerate() {
             let is = |l: usize| f64::from(u8::from(k < own[l].len()));
             let there = Lanes::new([is(0), is(1), is(2), is(3)]);
@@ -216,7 +253,7 @@ impl Group {
             point.gap = gap;
             point.p = [dot(&self.n, &p).fast_max(all(0.0)), dot(&self.s, &p), dot(&self.t, &p)];
             point.sum = [all(0.0); 3];
-            self.respond_point(&upright, there, point);
+            answers.respond_point(&upright, there, point);
         }
         [Four::load(bodies, &self.a), Four::load(bodies, &self.b)]
     }
@@ -229,13 +266,14 @@ impl Group {
 
     /// K, of which K_NN is handed back: its columns.
     #[inline(always)]
-    fn respond(&mut self, a: &Masses, b: &Masses) -> [V3; 3] {
+    fn respond(&self, a: &Masses, b: &Masses, answers: &mut Answers) -> [V3; 3] {
         let mass = a.inv_mass + b.inv_mass;
         let zero = all(0.0);
         let mut K_NN = [[zero; 3]; 3];
         K_NN[0][0] = mass;
-        self.across = [mass, mass, zero, zero, zero, zero];
-        self.mixed = [[zero; 3]; 3];
+        let Answers { mixed, across } = answers;
+        *across = [mass, mass, zero, zero, zero, zero];
+        *mixed = [[zero; 3]; 3];
         for (body, arm) in [(a, &self.arms[0]), (b, &self.arms[1])] {
             let up = [cross(arm, &self.n), self.s, self.t];
             let flat = [cross(arm, &self.s), cross(arm, &self.t), self.n];
@@ -243,50 +281,35 @@ impl Group {
                 let turned = body.turn(e);
                 for i in 0..3 {
                     K_NN[k][i] += dot(&up[i], &turned);
-                    self.mixed[k][i] += dot(&flat[i], &turned);
+                    mixed[k][i] += dot(&flat[i], &turned);
                 }
             }
             let turned = [body.turn(&flat[0]), body.turn(&flat[1]), body.turn(&flat[2])];
             for (k, (i, j)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
-                self.across[k] += dot(&flat[i], &turned[j]);
+                across[k] += dot(&flat[i], &turned[j]);
             }
         }
         K_NN
     }
 
     /// K of V alone, and the answers of the one point, as [`respond`](Self::respond) and
-    /// [`respond_point`](Self::respond_point) have them.
+    /// [`respond_point`](Answers::respond_point) have them.
     #[inline(always)]
     fn respond_alone(&mut self, [a, b]: &[Masses; 2], there: Lanes, c: &mut Point) {
         let mass = a.inv_mass + b.inv_mass;
         let zero = all(0.0);
         let (mut nn, mut ss, mut tt, mut st) = (mass, mass, mass, zero);
-        let mut mixed = [zero; 2];
+        self.mixed = [zero; 2];
         for (body, arm) in [(a, &self.arms[0]), (b, &self.arms[1])] {
             let [n, s, t] = [cross(arm, &self.n), cross(arm, &self.s), cross(arm, &self.t)];
             let (turned_n, turned_s, turned_t) = (body.turn(&n), body.turn(&s), body.turn(&t));
             nn += dot(&n, &turned_n);
-            mixed = [mixed[0] + dot(&s, &turned_n), mixed[1] + dot(&t, &turned_n)];
+            self.mixed = [self.mixed[0] + dot(&s, &turned_n), self.mixed[1] + dot(&t, &turned_n)];
             ss += dot(&s, &turned_s);
             tt += dot(&t, &turned_t);
             st += dot(&s, &turned_t);
         }
-        [self.mixed[0][0], self.mixed[0][1]] = mixed;
         (c.inv_normal, c.inv_across) = (inverse(there, nn), inverse(there, larger(ss, tt, st)));
-    }
-
-    /// Answers of a point. One over those of points that are not there is zero.
-    #[inline(always)]
-    fn respond_point(&self, K_NN: &[V3; 3], there: Lanes, c: &mut Point) {
-        let (x, y) = (c.x, c.y);
-        c.answer = std::array::from_fn(|i| y.mul_add(K_NN[1][i], x.mul_neg_add(K_NN[2][i], K_NN[0][i])));
-        c.inv_normal = inverse(there, c.along(&c.answer));
-        // Rows (1, 0, −y) and (0, 1, x) of K_TT.
-        let [ss, tt, nn, st, sn, tn] = self.across;
-        let p = ss - y * (sn + sn - y * nn);
-        let q = tt + x * (tn + tn + x * nn);
-        let r = st + x * sn - y * (tn + x * nn);
-        c.inv_across = inverse(there, larger(p, q, r));
     }
 
     /// Gives (P_n, L_s, L_t) and (P_s, P_t, L_n) to the two bodies.
@@ -305,17 +328,6 @@ impl Group {
         a.push(&Masses::load(bodies, &self.a), P, &cross(&self.arms[0], P));
         let back = [-P[0], -P[1], -P[2]];
         b.push(&Masses::load(bodies, &self.b), &back, &cross(&self.arms[1], &back));
-    }
-
-    /// (V_s, V_t, W_n) after changes of (P_s, P_t, L_n).
-    #[inline(always)]
-    fn answer_across(&self, T: &V3, d_s: Lanes, d_t: Lanes, d_n: Lanes) -> V3 {
-        let [ss, tt, nn, st, sn, tn] = self.across;
-        [
-            sn.mul_add(d_n, st.mul_add(d_t, ss.mul_add(d_s, T[0]))),
-            tn.mul_add(d_n, tt.mul_add(d_t, st.mul_add(d_s, T[1]))),
-            nn.mul_add(d_n, tn.mul_add(d_t, sn.mul_add(d_s, T[2]))),
-        ]
     }
 
     #[inline(always)]
@@ -395,12 +407,13 @@ impl Group {
 /// What is done to groups that share no body. A point waits for the one before it, and the processor with it: M groups are
 /// visited point by point in turn, so that one works while the other waits. The numbers are those of one after the other.
 pub(super) trait Visit: Sync {
-    /// Visits M groups with their points and bodies; returns what it measures.
+    /// Visits M groups with their points and bodies, the answers being those of all groups; returns what it measures.
     fn visit<const M: usize>(
         &self,
         bodies: &[Body],
         groups: &mut [Group; M],
         points: &mut [Point],
+        answers: &[Answers],
         four: &mut [[Four; 2]; M],
     ) -> Lanes;
 }
@@ -450,6 +463,7 @@ impl Visit for Push<'_> {
         bodies: &[Body],
         groups: &mut [Group; M],
         points: &mut [Point],
+        _: &[Answers],
         four: &mut [[Four; 2]; M],
     ) -> Lanes {
         let zero = all(0.0);
@@ -552,7 +566,7 @@ impl<const MEASURE: bool> Relax<'_, MEASURE> {
             let c = &mut points[m];
             let V = Seen::rates(g, a, b).V;
             let d_n = self.normal(c, c.gap + g.shift[0], dot(&g.n, &V), most);
-            let rate = |e: &V3, k: usize| d_n.mul_add(g.mixed[0][k], dot(e, &V));
+            let rate = |e: &V3, k: usize| d_n.mul_add(g.mixed[k], dot(e, &V));
             let [d_s, d_t] = self.across(g, c, [rate(&g.s, 0), rate(&g.t, 1)], most);
             let P = std::array::from_fn(|i| d_t.mul_add(g.t[i], d_s.mul_add(g.s[i], d_n * g.n[i])));
             g.give_push(bodies, [a, b], &P);
@@ -567,6 +581,7 @@ impl<const MEASURE: bool> Visit for Relax<'_, MEASURE> {
         bodies: &[Body],
         groups: &mut [Group; M],
         points: &mut [Point],
+        answers: &[Answers],
         four: &mut [[Four; 2]; M],
     ) -> Lanes {
         if !MEASURE {
@@ -591,7 +606,7 @@ impl<const MEASURE: bool> Visit for Relax<'_, MEASURE> {
             c.gather(&mut up[m], d);
         });
         for (m, g) in groups.iter().enumerate() {
-            for (k, column) in g.mixed.iter().enumerate() {
+            for (k, column) in answers[g.answers as usize].mixed.iter().enumerate() {
                 T[m] = plus(&T[m], up[m][k], column);
             }
         }
@@ -600,7 +615,7 @@ impl<const MEASURE: bool> Visit for Relax<'_, MEASURE> {
             let u = [c.y.mul_neg_add(T[m][2], T[m][0]), c.x.mul_add(T[m][2], T[m][1])];
             let [d_s, d_t] = self.across(g, c, u, &mut most);
             let d_n = c.x.mul_add(d_t, -(c.y * d_s));
-            T[m] = g.answer_across(&T[m], d_s, d_t, d_n);
+            T[m] = answers[g.answers as usize].answer_across(&T[m], d_s, d_t, d_n);
             flat[m] = [flat[m][0] + d_s, flat[m][1] + d_t, flat[m][2] + d_n];
         });
         for (m, [a, b]) in four.iter_mut().enumerate() {
@@ -684,8 +699,8 @@ mod tests {
             let (mut bodies, patch, given) = some(&mut random);
             let blank = Patch { bodies: [2; 2], ..Patch::default() };
             let mut points = vec![Point::default(); 3];
-            let mut g = Group::default();
-            g.fill(&[&patch, &blank, &blank, &blank], &bodies, &given, 0, &mut points);
+            let (mut g, mut answers) = (Group::default(), Answers::default());
+            g.fill(&[&patch, &blank, &blank, &blank], &bodies, &given, 0, &mut points, &mut answers);
             let mut four = [Four::load(&bodies, &g.a), Four::load(&bodies, &g.b)];
             let n = vec3(&patch.normal);
             let [s, t] = axes_across(&n);
@@ -710,8 +725,8 @@ mod tests {
                 let (x, y) = (c.x.to_array()[0], c.y.to_array()[0]);
                 N_told += p[0] * lane(&c.answer);
                 let up = p[0] * Vec3::new(1.0, y, -x);
-                let mixed = Mat3::from_columns(&g.mixed.map(|m| lane(&m)));
-                let [ss, tt, nn, st, sn, tn] = g.across.map(|k| k.to_array()[0]);
+                let mixed = Mat3::from_columns(&answers.mixed.map(|m| lane(&m)));
+                let [ss, tt, nn, st, sn, tn] = answers.across.map(|k| k.to_array()[0]);
                 let across = Mat3::new(ss, st, sn, st, tt, tn, sn, tn, nn);
                 T_told += mixed * up + across * Vec3::new(p[1], p[2], x * p[2] - y * p[1]);
                 N_told += mixed.transpose() * Vec3::new(p[1], p[2], x * p[2] - y * p[1]);
@@ -753,23 +768,32 @@ mod tests {
             bodies.iter_mut().for_each(|b| b.moved = [1e-3, -2e-3, 1e-3, 0.0]);
             let blank = Patch { bodies: [4; 2], ..Patch::default() };
             let mut groups = [Group::default(); 2];
+            groups[1].answers = 1;
+            let mut answers = [Answers::default(); 2];
             let mut points = vec![Point::default(); one.count as usize + 3];
             let (low, high) = points.split_at_mut(one.count as usize);
-            groups[0].fill(&[&one, &blank, &blank, &blank], &bodies, &given, 0, low);
-            groups[1].fill(&[&two, &blank, &blank, &blank], &bodies, &given, one.count, high);
+            groups[0].fill(&[&one, &blank, &blank, &blank], &bodies, &given, 0, low, &mut answers[0]);
+            groups[1].fill(
+                &[&two, &blank, &blank, &blank],
+                &bodies,
+                &given,
+                one.count,
+                high,
+                &mut answers[1],
+            );
             let load = |g: &Group| [Four::load(&bodies, &g.a), Four::load(&bodies, &g.b)];
             let mut four = [load(&groups[0]), load(&groups[1])];
             let (mut other_groups, mut other_points, mut other_four) = (groups, points.clone(), four);
             let relax = Relax::<false> { ask: &ask, share: all(1.0) };
             for _ in 0..3 {
-                Push(&ask).visit(&bodies, &mut groups, &mut points, &mut four);
-                relax.visit(&bodies, &mut groups, &mut points, &mut four);
+                Push(&ask).visit(&bodies, &mut groups, &mut points, &answers, &mut four);
+                relax.visit(&bodies, &mut groups, &mut points, &answers, &mut four);
                 for m in 0..2 {
                     let at = other_groups[m].first as usize;
                     let group = std::array::from_mut(&mut other_groups[m]);
                     let four = std::array::from_mut(&mut other_four[m]);
-                    Push(&ask).visit(&bodies, group, &mut other_points[at..], four);
-                    relax.visit(&bodies, group, &mut other_points[at..], four);
+                    Push(&ask).visit(&bodies, group, &mut other_points[at..], &answers, four);
+                    relax.visit(&bodies, group, &mut other_points[at..], &answers, four);
                 }
             }
             for (c, d) in points.iter().zip(&other_points) {

@@ -16,7 +16,7 @@
 
 pub(super) use wide::f64x4 as Lanes;
 
-use super::faces::{Group, Point, Push, Relax, Visit};
+use super::faces::{Answers, Group, Point, Push, Relax, Visit};
 
 /// Colours beyond which manifolds are visited one by one.
 const COLOURS: usize = 64;
@@ -316,11 +316,12 @@ fn visit_some<const M: usize>(
     k: usize,
     groups: &mut [Group; M],
     points: &mut [Point],
+    answers: &[Answers],
     mut four: [[Four; 2]; M],
     place: &mut impl Place,
     visit: &impl Visit,
 ) -> Lanes {
-    let most = visit.visit(place.bodies(), groups, points, &mut four);
+    let most = visit.visit(place.bodies(), groups, points, answers, &mut four);
     for (m, (four, g)) in four.iter().zip(groups.iter()).enumerate() {
         place.leave(k + m, g, four);
     }
@@ -332,6 +333,7 @@ fn visit_some<const M: usize>(
 fn visit_groups(
     groups: &mut [Group],
     points: &mut [Point],
+    answers: &[Answers],
     mut place: impl Place,
     visit: &impl Visit,
 ) -> Lanes {
@@ -346,12 +348,12 @@ fn visit_groups(
         for (k, pair) in pairs.iter_mut().enumerate() {
             let points = &mut points[(pair[0].first - first) as usize..];
             let four = [bodies_of(place.bodies(), &pair[0]), bodies_of(place.bodies(), &pair[1])];
-            most = visit_some(begin + 2 * k, pair, points, four, &mut place, visit).fast_max(most);
+            most = visit_some(begin + 2 * k, pair, points, answers, four, &mut place, visit).fast_max(most);
         }
         for one in last.as_chunks_mut::<1>().0 {
             let points = &mut points[(one[0].first - first) as usize..];
             let four = [bodies_of(place.bodies(), &one[0])];
-            most = visit_some(even, one, points, four, &mut place, visit).fast_max(most);
+            most = visit_some(even, one, points, answers, four, &mut place, visit).fast_max(most);
         }
     }
     most
@@ -361,6 +363,7 @@ fn visit_groups(
 fn share<V: Visit>(
     groups: &mut [Group],
     points: &mut [Point],
+    answers: &[Answers],
     after: &mut [After],
     bodies: &[Body],
     visit: &V,
@@ -371,12 +374,12 @@ fn share<V: Visit>(
         let (low_points, high_points) = points.split_at_mut((high[0].first - low[0].first) as usize);
         let (low_after, high_after) = after.split_at_mut(middle);
         let (a, b) = rayon::join(
-            || share(low, low_points, low_after, bodies, visit),
-            || share(high, high_points, high_after, bodies, visit),
+            || share(low, low_points, answers, low_after, bodies, visit),
+            || share(high, high_points, answers, high_after, bodies, visit),
         );
         return a.fast_max(b);
     }
-    visit_groups(groups, points, Shared(bodies, after), visit)
+    visit_groups(groups, points, answers, Shared(bodies, after), visit)
 }
 
 /// Buffers of the sweeps.
@@ -384,6 +387,8 @@ fn share<V: Visit>(
 pub(super) struct Sweeper {
     groups: Vec<Group>,
     points: Vec<Point>,
+    /// Of groups with several points, and one that those of one point share.
+    answers: Vec<Answers>,
     /// Where the groups of each colour begin, and where the last ones end.
     colours: Vec<u32>,
     after: Vec<After>,
@@ -408,7 +413,7 @@ impl Sweeper {
         self.paint(world, patches);
         self.divide(patches);
         self.before.resize(self.points.len(), Lanes::default());
-        let Self { groups, points, before, order, places, .. } = self;
+        let Self { groups, points, answers, before, order, places, .. } = self;
         let blank = Patch { bodies: [world; 2], ..Patch::default() };
         let mut most = all(0.0);
         for (g, place) in groups.iter_mut().zip(places.windows(2)) {
@@ -416,7 +421,8 @@ impl Sweeper {
             let of = |l: usize| lanes.get(l).map_or(&blank, |k| &patches[*k as usize]);
             let own = place[0].1 as usize..place[1].1 as usize;
             let (points, before) = (&mut points[own.clone()], &mut before[own]);
-            let [a, b] = g.fill(&[of(0), of(1), of(2), of(3)], bodies, given, place[0].1, points);
+            let answers = &mut answers[g.answers as usize];
+            let [a, b] = g.fill(&[of(0), of(1), of(2), of(3)], bodies, given, place[0].1, points, answers);
             g.look(points, before, &a, &b, &mut most);
             let mut next = [Four::load_next(bodies, &g.a), Four::load_next(bodies, &g.b)];
             g.warm(bodies, points, &mut next);
@@ -452,6 +458,13 @@ impl Sweeper {
         self.groups.resize(self.places.len(), Group::default());
         self.points.resize(points as usize, Point::default());
         self.places.push((at as u32, points));
+        let mut next = 0;
+        for (g, place) in self.groups.iter_mut().zip(self.places.windows(2)) {
+            let several = place[1].1 > place[0].1 + 1;
+            g.answers = if several { next + 1 } else { 0 };
+            next += u32::from(several);
+        }
+        self.answers.resize(next as usize + 1, Answers::default());
     }
 
     /// How many manifolds go together from one place of the order on.
@@ -500,15 +513,15 @@ impl Sweeper {
     #[inline(always)]
     fn visit(&mut self, bodies: &mut [Body], visit: &impl Visit) -> Lanes {
         let mut most = all(0.0);
-        let Self { groups, points, after, .. } = self;
+        let Self { groups, points, answers, after, .. } = self;
         for colour in self.colours.windows(2) {
             let groups = &mut groups[colour[0] as usize..colour[1] as usize];
             let own = groups[0].own().start..groups[groups.len() - 1].own().end;
             if after.is_empty() || groups.len() < 2 * PIECE {
-                most = visit_groups(groups, &mut points[own], Own(bodies), visit).fast_max(most);
+                most = visit_groups(groups, &mut points[own], answers, Own(bodies), visit).fast_max(most);
                 continue;
             }
-            most = share(groups, &mut points[own], after, bodies, visit).fast_max(most);
+            most = share(groups, &mut points[own], answers, after, bodies, visit).fast_max(most);
             after.iter().zip(groups).for_each(|(after, g)| after.store(bodies, g));
         }
         most
