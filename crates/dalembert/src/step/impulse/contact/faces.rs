@@ -408,6 +408,7 @@ impl Group {
 /// visited point by point in turn, so that one works while the other waits. The numbers are those of one after the other.
 pub(super) trait Visit: Sync {
     /// Visits M groups with their points and bodies, the answers being those of all groups; returns what it measures.
+    /// Either all of them have one point or all have several.
     fn visit<const M: usize>(
         &self,
         bodies: &[Body],
@@ -760,9 +761,10 @@ mod tests {
         for round in 0..100 {
             let (first, one, mut given) = some(&mut random);
             let (second, two, more) = some(&mut random);
-            // Manifolds of one point have a way of their own when they are alone.
-            let one = Patch { count: 1 + 2 * (round % 2), ..one };
-            let two = Patch { bodies: [2, 3], first: 3, ..two };
+            // Manifolds of one point have a way of their own.
+            let count = 1 + 2 * (round % 2);
+            let one = Patch { count, ..one };
+            let two = Patch { bodies: [2, 3], first: 3, count, ..two };
             given.extend(more);
             let mut bodies = [&first[..2], &second[..2], &[Body::default()]].concat();
             bodies.iter_mut().for_each(|b| b.moved = [1e-3, -2e-3, 1e-3, 0.0]);
@@ -770,17 +772,10 @@ mod tests {
             let mut groups = [Group::default(); 2];
             groups[1].answers = 1;
             let mut answers = [Answers::default(); 2];
-            let mut points = vec![Point::default(); one.count as usize + 3];
-            let (low, high) = points.split_at_mut(one.count as usize);
+            let mut points = vec![Point::default(); 2 * count as usize];
+            let (low, high) = points.split_at_mut(count as usize);
             groups[0].fill(&[&one, &blank, &blank, &blank], &bodies, &given, 0, low, &mut answers[0]);
-            groups[1].fill(
-                &[&two, &blank, &blank, &blank],
-                &bodies,
-                &given,
-                one.count,
-                high,
-                &mut answers[1],
-            );
+            groups[1].fill(&[&two, &blank, &blank, &blank], &bodies, &given, count, high, &mut answers[1]);
             let load = |g: &Group| [Four::load(&bodies, &g.a), Four::load(&bodies, &g.b)];
             let mut four = [load(&groups[0]), load(&groups[1])];
             let (mut other_groups, mut other_points, mut other_four) = (groups, points.clone(), four);
