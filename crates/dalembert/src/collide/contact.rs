@@ -226,6 +226,7 @@ pub struct ContactSet {
     weights: Vec<f64>,
     found: Vec<Contact>,
     order: Vec<(u64, u32)>,
+    sorter: PairSorter,
 }
 
 impl ContactSet {
@@ -288,10 +289,36 @@ impl ContactSet {
                 }
             }
         } else {
-            self.order.sort_unstable();
+            self.sorter.sort(&mut self.order, surface.bodies.len());
             self.contacts.extend(self.order.iter().map(|&(_, k)| found[k as usize]));
         }
         self.map(surface);
+    }
+
+    /// Divides the contacts of this set and those that were `left_out`, both in their order, anew: those of bodies that `count`
+    /// are the set, the others are left out. True if that has changed the set; [`map`](Self::map) is to follow.
+    pub(crate) fn divide(&mut self, left_out: &mut Vec<Contact>, count: impl Fn([u32; 2]) -> bool) -> bool {
+        if self.contacts.iter().all(|c| count(c.bodies)) && !left_out.iter().any(|c| count(c.bodies)) {
+            return false;
+        }
+        let (mut i, mut j) = (0, 0);
+        self.found.clear();
+        while i < self.contacts.len() || j < left_out.len() {
+            // All contacts of two bodies are in one of both.
+            let own = match (self.contacts.get(i), left_out.get(j)) {
+                (Some(a), Some(b)) => a.body_pair() < b.body_pair(),
+                (own, _) => own.is_some(),
+            };
+            self.found.push(if own { self.contacts[i] } else { left_out[j] });
+            i += usize::from(own);
+            j += usize::from(!own);
+        }
+        self.contacts.clear();
+        left_out.clear();
+        for c in &self.found {
+            if count(c.bodies) { &mut self.contacts } else { &mut *left_out }.push(*c);
+        }
+        true
     }
 
     /// Forgets all contacts and keeps the memory.
@@ -410,7 +437,7 @@ impl ContactSet {
     }
 
     /// Weights over blocks, and runs of contacts with the same blocks.
-    fn map(&mut self, surface: &Surface) {
+    pub(crate) fn map(&mut self, surface: &Surface) {
         self.runs.clear();
         self.run_of.clear();
         self.blocks.clear();
@@ -632,6 +659,40 @@ impl ContactSet {
         }
         let patch: [Sym3; P] = std::array::from_fn(|p| std::array::from_fn(|c| sum[c][p]));
         sink.add_patch(self.run_blocks(run), &patch);
+    }
+}
+
+/// Sorts pairs of bodies by counting: by their second bodies, then, keeping that order, by their first.
+#[derive(Debug, Clone, Default)]
+struct PairSorter {
+    start: Vec<u32>,
+    other: Vec<(u64, u32)>,
+}
+
+impl PairSorter {
+    /// Sorts keys with a first body in their high and a second one in their low bits, each of `bodies` or `u32::MAX`; numbers rise
+    /// before and, of equal keys, after.
+    fn sort(&mut self, list: &mut Vec<(u64, u32)>, bodies: usize) {
+        if list.len() < bodies {
+            return list.sort_unstable();
+        }
+        for shift in [0, 32] {
+            let place = |key: u64| ((key >> shift) as u32 as usize).min(bodies);
+            self.start.clear();
+            self.start.resize(bodies + 2, 0);
+            list.iter().for_each(|(key, _)| self.start[place(*key) + 1] += 1);
+            for i in 0..bodies {
+                self.start[i + 1] += self.start[i];
+            }
+            self.other.clear();
+            self.other.resize(list.len(), (0, 0));
+            for item in &*list {
+                let at = &mut self.start[place(item.0)];
+                self.other[*at as usize] = *item;
+                *at += 1;
+            }
+            std::mem::swap(list, &mut self.other);
+        }
     }
 }
 
