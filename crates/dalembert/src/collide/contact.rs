@@ -642,18 +642,32 @@ impl ContactSet {
         let mut sum = [[0.0; P]; 6];
         let start = run.weight as usize;
         let all = &self.weights[start..start + B * N.len()];
-        for (W, N) in all.as_chunks::<B>().0.iter().zip(N) {
-            let mut ww = [0.0; P];
-            let mut at = 0;
+        let products = |W: &[f64; B]| -> [f64; P] {
+            let (mut ww, mut at) = ([0.0; P], 0);
             for i in 0..B {
                 for j in 0..=i {
                     ww[at] = W[i] * W[j];
                     at += 1;
                 }
             }
+            ww
+        };
+        // Two contacts at a time: sums are loaded and stored half as often.
+        let (pairs, last) = N.as_chunks::<2>();
+        let (all, _) = all.as_chunks::<B>();
+        for (W, [M, N]) in all.chunks_exact(2).zip(pairs) {
+            let (vv, ww) = (products(&W[0]), products(&W[1]));
             for c in 0..6 {
                 for p in 0..P {
-                    sum[c][p] += N[c] * ww[p];
+                    sum[c][p] = N[c].mul_add(ww[p], M[c].mul_add(vv[p], sum[c][p]));
+                }
+            }
+        }
+        if let ([N], Some(W)) = (last, all.last()) {
+            let ww = products(W);
+            for c in 0..6 {
+                for p in 0..P {
+                    sum[c][p] = N[c].mul_add(ww[p], sum[c][p]);
                 }
             }
         }
