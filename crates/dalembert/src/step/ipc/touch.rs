@@ -97,6 +97,9 @@ pub(super) struct Touch {
     /// `set` holds the contacts at x; it holds those that count and no others.
     at_x: bool,
     whole: bool,
+    /// Contacts of pairs that are left out, where their bodies stand still; if `full` none is missing.
+    left_out: Vec<Contact>,
+    full: bool,
     loads: Vec<f64>,
     /// What presses in place of barriers, if it does.
     pub(super) rows: Rows,
@@ -176,6 +179,7 @@ impl Touch {
         contact.positions(q, &mut self.x1);
         // Where the last step ended its contacts serve.
         self.at_x &= self.x == self.x1 && self.gap == contact.gap && !self.rows.on;
+        self.full &= self.at_x;
         self.x.clone_from(&self.x1);
         self.near.begin(&self.x);
         (self.slip, self.gap) = (slip, contact.gap);
@@ -444,6 +448,63 @@ impl Touch {
         Ok(covered)
     }
 
+    /// Takes the contacts at x1 (`ahead`) or x, if they are not those at hand.
+    pub(super) fn take_contacts(&mut self, contact: &ContactModel, ahead: bool) {
+        if !self.active || self.at_x && self.whole && !ahead {
+            return;
+        }
+        // Others are left out than when contacts were taken.
+        let mut changed = true;
+        if !self.whole {
+            self.full &= self.at_x;
+            changed = self.full && self.divide(contact);
+        }
+        if !ahead && self.at_x && self.full {
+            if changed {
+                self.set.map(&contact.surface);
+                self.take_barriers();
+            }
+            self.whole = true;
+            return;
+        }
+        self.choose(contact);
+        let x = if ahead { &self.x1 } else { &self.x };
+        if ahead && self.ahead && self.whole {
+            self.set.renew(&contact.surface, &self.live, x, contact.gap, |b| self.since[b as usize]);
+        } else {
+            self.set.update(&contact.surface, &self.live, x, contact.gap);
+        }
+        (self.at_x, self.ahead, self.whole) = (!ahead, ahead, true);
+        self.since.fill(false);
+        if !self.leaves_out() {
+            self.left_out.clear();
+            self.full = true;
+        }
+        self.take_barriers();
+    }
+
+    fn take_barriers(&mut self) {
+        let barrier = LogBarrier { gap_max: self.gap };
+        self.barrier.clear();
+        self.barrier.extend(self.set.contacts.iter().map(|c| barrier.at(c.gap)));
+    }
+
+    /// The contacts at x that count are the set, all others are left out; true if the set has changed.
+    fn divide(&mut self, contact: &ContactModel) -> bool {
+        let Self { set, left_out, quiet, .. } = self;
+        let out = quiet.contains(&true);
+        // As pairs are chosen.
+        let still =
+            |b: u32| b == u32::MAX || quiet[b as usize] || contact.surface.bodies[b as usize].prescribed();
+        set.divide(left_out, |bodies| !(out && bodies.into_iter().all(still)))
+    }
+
+    /// Forgets friction.
+    pub(super) fn end_friction(&mut self) {
+        self.load.clear();
+        self.rub.clear();
+    }
+
     /// Takes the contacts at x1 (`ahead`) or x; the energy of barrier and friction there \[J\], infinite where something
     /// touches.
     pub(super) fn energy(&mut self, contact: &ContactModel, ahead: bool) -> f64 {
@@ -453,23 +514,14 @@ impl Touch {
         if self.rows.on {
             return self.rows_energy(contact, ahead);
         }
-        let known = self.at_x && self.whole && !ahead;
-        if !known {
-            self.choose(contact);
-        }
+        self.press(contact, ahead);
+        self.sum(contact, ahead)
+    }
+
+    /// Takes the contacts at x1 (`ahead`) or x, and the energies of their barriers.
+    pub(super) fn press(&mut self, contact: &ContactModel, ahead: bool) {
+        self.take_contacts(contact, ahead);
         let x = if ahead { &self.x1 } else { &self.x };
-        if !known {
-            if ahead && self.ahead && self.whole {
-                self.set.renew(&contact.surface, &self.live, x, contact.gap, |b| self.since[b as usize]);
-            } else {
-                self.set.update(&contact.surface, &self.live, x, contact.gap);
-            }
-            (self.at_x, self.ahead, self.whole) = (!ahead, ahead, true);
-            self.since.fill(false);
-            let barrier = LogBarrier { gap_max: self.gap };
-            self.barrier.clear();
-            self.barrier.extend(self.set.contacts.iter().map(|c| barrier.at(c.gap)));
-        }
         self.kappa.clear();
         self.faded.clear();
         for (k, c) in self.set.contacts.iter().enumerate() {
@@ -494,7 +546,6 @@ impl Touch {
             divide(contact, c.bodies, energy, &mut self.pressed);
             self.pressing += energy;
         }
-        self.sum(contact, ahead)
     }
 
     /// The energy of the contacts taken last, where they were taken \[J\].
