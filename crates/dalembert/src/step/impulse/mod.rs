@@ -129,7 +129,8 @@ pub(crate) struct ImpulseWork {
     pull: f64,
     /// Coordinates of the nodes before a step of the projection.
     before: Vec<[f64; 7]>,
-    contact: contact::ContactWork,
+    /// In a place of its own: it is large, and moves.
+    contact: Option<Box<contact::ContactWork>>,
 }
 
 /// What a step begins with.

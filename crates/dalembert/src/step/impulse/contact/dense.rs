@@ -133,8 +133,15 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 impl ContactWork {
     /// Solves a small island with the rows of its robots. Returns how far a relative velocity is from what
-    /// its law allows; never more than before. After [`unrest_now`](Self::unrest_now), whose rates it takes.
-    pub(super) fn solve_dense(&mut self, range: Range<usize>, tolerance: f64, model: &Model) -> Option<f64> {
+    /// its law allows; never more than before. After [`unrest_now`](Self::unrest_now), whose rates it takes, and what it
+    /// found if nothing has changed since.
+    pub(super) fn solve_dense(
+        &mut self,
+        range: Range<usize>,
+        before: Option<f64>,
+        tolerance: f64,
+        model: &Model,
+    ) -> Option<f64> {
         let mut dense = std::mem::take(&mut self.dense);
         dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
         let moved = (dense.n <= MOST).then(|| {
@@ -142,7 +149,7 @@ impl ContactWork {
             let mut x = std::mem::take(&mut self.field.x);
             let Self { field, contacts, spins, bound_rows, .. } = self;
             let mut parts = Parts { field, contacts: &mut contacts[range.clone()], spins, rows: bound_rows };
-            let moved = dense.search(&mut parts, &mut x, &self.change, tolerance);
+            let moved = dense.search(&mut parts, &mut x, &self.change, before, tolerance);
             if !dense.changes.is_empty() {
                 self.add_changes(range, model, &dense.changes, &mut x);
             }
@@ -161,7 +168,7 @@ impl ContactWork {
         model: &Model,
     ) -> Option<f64> {
         self.load_rates(range.clone(), model);
-        self.solve_dense(range, tolerance, model)
+        self.solve_dense(range, None, tolerance, model)
     }
 
     /// v_a − v_b of the contacts of an island as they are, into `change`.
@@ -245,12 +252,19 @@ impl Dense {
         }
     }
 
-    /// `rates` are v_a − v_b of the contacts.
-    pub(super) fn search(&mut self, parts: &mut Parts, x: &mut [f64], rates: &[Vec3], tolerance: f64) -> f64 {
+    /// `rates` are v_a − v_b of the contacts; `before` is how far velocities are from what the laws allow, if it is known.
+    pub(super) fn search(
+        &mut self,
+        parts: &mut Parts,
+        x: &mut [f64],
+        rates: &[Vec3],
+        before: Option<f64>,
+        tolerance: f64,
+    ) -> f64 {
         self.assemble(parts, x, rates);
         self.tolerance = tolerance;
         self.changes.clear();
-        let first = self.unrest(parts, &self.p, &self.u);
+        let first = before.unwrap_or_else(|| self.unrest(parts, &self.p, &self.u));
         if first <= tolerance {
             return first;
         }
@@ -351,7 +365,7 @@ impl Dense {
             list.clear();
             list.resize(n, 0.0);
         }
-        self.W.clear();
+        // All of it is written before it is read.
         self.W.resize(n * n, 0.0);
         for list in [&mut self.s, &mut self.pressed, &mut self.rho] {
             list.clear();
@@ -416,11 +430,11 @@ impl Dense {
     /// W from those of the clusters, where all sides are links.
     fn gather(&mut self, parts: &Parts) {
         let n = self.n;
-        let done = self.gather_one_tree(parts);
+        if self.gather_one_tree(parts) {
+            return;
+        }
+        self.W.fill(0.0);
         for (a, &(unit, i)) in self.units.iter().enumerate() {
-            if done && !matches!(unit, Unit::Row(_)) {
-                continue;
-            }
             for &(other, j) in &self.units[..=a] {
                 match (unit, other) {
                     (Unit::Row(a), Unit::Row(b)) => {
@@ -464,11 +478,18 @@ impl Dense {
         }
     }
 
-    /// The part of contacts where each has one side, all in one cluster; false if it is otherwise.
+    /// The same where each contact has one side, all in one cluster; false if it is otherwise.
     fn gather_one_tree(&mut self, parts: &Parts) -> bool {
         let n = self.n;
         self.columns.clear();
-        for &(unit, at) in self.units.iter().filter(|(unit, _)| !matches!(unit, Unit::Row(_))) {
+        for &(unit, at) in &self.units {
+            if let Unit::Row(k) = unit {
+                let row = &parts.rows[k];
+                if row.beside == NONE || self.columns.first().is_none_or(|f| f.cluster[0] != row.first) {
+                    return false;
+                }
+                continue;
+            }
             let mut links = parts.links(unit);
             let Some((sign, columns, column)) = links.next() else { return false };
             let cluster = [columns.first, columns.W, columns.stride];
@@ -493,6 +514,23 @@ impl Dense {
                     to.iter_mut().zip(&from[run.column..]).for_each(|(to, from)| *to = sign * from);
                 }
             }
+        }
+        // Rows come behind all contacts.
+        for (a, &(unit, i)) in self.units.iter().enumerate() {
+            let Unit::Row(k) = unit else { continue };
+            let row = &parts.rows[k];
+            let from = &parts.field.numbers.list[row.beside as usize..];
+            let (above, own) = self.W.split_at_mut(i * n);
+            for (run, len) in &self.runs {
+                let to = &mut own[run.at..run.at + len];
+                to.iter_mut().zip(&from[run.column..]).for_each(|(to, from)| *to = run.sign * from);
+            }
+            for &(other, j) in self.units[self.columns.len()..=a].iter() {
+                if let Unit::Row(other) = other {
+                    own[j] = row.answer_of(parts.field, &parts.rows[other]);
+                }
+            }
+            above.chunks_exact_mut(n).zip(&*own).for_each(|(above, w)| above[i] = *w);
         }
         true
     }

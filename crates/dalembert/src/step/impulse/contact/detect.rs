@@ -491,7 +491,7 @@ impl ContactWork {
         } else if most > 0 && links {
             moved = self.unrest_now(range.clone(), model);
             if moved > fine {
-                moved = self.solve_dense(range.clone(), fine, model).unwrap_or(moved);
+                moved = self.solve_dense(range.clone(), Some(moved), fine, model).unwrap_or(moved);
             }
         }
         if moved > fine || !links {

@@ -17,6 +17,7 @@
 use std::ops::Range;
 
 use super::lanes::Lanes;
+use super::robots::Room;
 use super::sweep::Side;
 use super::{ContactWork, NONE};
 use crate::bodies::articulated::{Half, Hop, Tree, TreeWork, half_product};
@@ -60,7 +61,6 @@ pub(super) struct Halves {
     z: Vec<Half>,
     arms: Vec<Arm>,
     t: Vec<f64>,
-    hops: Vec<Hop>,
     /// Z of a group, dof by dof, eight columns at a time; where the dofs of a way begin in it; z of the dofs of a row.
     spread: Vec<[f64; 8]>,
     places: Vec<usize>,
@@ -100,12 +100,7 @@ impl Halves {
         let mut end = 0;
         for arm in &all[arms] {
             let way = &z[arm.from..arm.to];
-            places.clear();
-            let mut d = arm.dof as usize;
-            for _ in way {
-                places.push((d - dofs.start) * wide);
-                d = tree.above(d);
-            }
+            note_places(tree, arm.dof as usize, dofs.start, wide, way.len(), places);
             // The second point of a tree that touches itself adds to what the first has made.
             let more = end == arm.column + 3;
             end = arm.column + 3;
@@ -114,21 +109,26 @@ impl Halves {
                 for (z, place) in way.iter().zip(&*places) {
                     let row = halved(&spread[place + eight]);
                     for (sum, z) in sums.iter_mut().zip(z) {
-                        let z = Lanes::splat(arm.sign * *z);
+                        let z = Lanes::splat(*z);
                         *sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
                     }
                 }
                 for (r, [a, b]) in sums.into_iter().enumerate() {
                     let to = &mut rows[(arm.column + r) * wide + eight];
                     let [c, d] = if more { halved(to) } else { [Lanes::ZERO; 2] };
-                    *to = whole([a + c, b + d]);
+                    let sign = Lanes::splat(arm.sign);
+                    *to = whole([sign.mul_add(a, c), sign.mul_add(b, d)]);
                 }
             }
         }
-        let m = 8 * wide;
-        for i in 1..end {
-            let (above, own) = W.split_at_mut(i * m);
-            above.chunks_exact_mut(m).zip(&own[..i]).for_each(|(row, w)| row[i] = *w);
+        // Squares of eight on the diagonal are whole.
+        for i in 1..end.div_ceil(8) {
+            for j in 0..i {
+                let own: [[f64; 8]; 8] = std::array::from_fn(|r| rows[(8 * i + r) * wide + j]);
+                for r in 0..8 {
+                    rows[(8 * j + r) * wide + i] = own.map(|row| row[r]);
+                }
+            }
         }
     }
 
@@ -137,26 +137,38 @@ impl Halves {
         &mut self,
         row: &[f64],
         tree: &Tree,
-        work: &TreeWork,
+        (work, hops): (&TreeWork, &[Hop]),
         first: usize,
         wide: usize,
         out: &mut [f64],
     ) {
         let out = &mut out.as_chunks_mut::<8>().0[..wide];
         out.fill([0.0; 8]);
+        let Self { spread, places, way, .. } = self;
         for (d, a) in row.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-            self.way.clear();
-            tree.half_of_dof(first + d, work, &self.hops, &mut self.way);
-            let mut d = first + d;
-            for z in &self.way {
-                let z = Lanes::splat(a * z);
-                for (to, from) in out.iter_mut().zip(&self.spread[(d - first) * wide..]) {
-                    let ([a, b], [x, y]) = (halved(from), halved(to));
-                    *to = whole([z.mul_add(a, x), z.mul_add(b, y)]);
+            way.clear();
+            tree.half_of_dof(first + d, work, hops, way);
+            note_places(tree, first + d, first, wide, way.len(), places);
+            let a = Lanes::splat(*a);
+            for (eight, to) in out.iter_mut().enumerate() {
+                let mut sums = [Lanes::ZERO; 2];
+                for (z, place) in way.iter().zip(&*places) {
+                    let (z, row) = (Lanes::splat(*z), halved(&spread[place + eight]));
+                    sums = [z.mul_add(row[0], sums[0]), z.mul_add(row[1], sums[1])];
                 }
-                d = tree.above(d);
+                let [x, y] = halved(to);
+                *to = whole([a.mul_add(sums[0], x), a.mul_add(sums[1], y)]);
             }
         }
+    }
+}
+
+/// Where the numbers of the dofs of a way from d on begin in a spread Z, `wide` eights for each dof from `first` on.
+fn note_places(tree: &Tree, mut d: usize, first: usize, wide: usize, len: usize, places: &mut Vec<usize>) {
+    places.clear();
+    for _ in 0..len {
+        places.push((d - first) * wide);
+        d = tree.above(d);
     }
 }
 
@@ -181,8 +193,9 @@ impl ContactWork {
         group.known = Known::Own;
         group.arms.start = halves.arms.len();
         let tree = &model.robots[group.robot].machine.tree;
-        let work = &self.robots.rooms[group.robot].work.tree;
-        tree.hops(&group.trees, work, &mut halves.hops);
+        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        let work = &work.tree;
+        tree.hops(&group.trees, work, hops);
         let m = group.columns;
         let W = &mut self.field.numbers.list[group.W..group.W + m * m];
         for k in cluster.from as usize..cluster.to as usize {
@@ -201,8 +214,7 @@ impl ContactWork {
                         continue;
                     }
                     let from = halves.z.len();
-                    let Halves { z, hops, .. } = &mut *halves;
-                    let dof = tree.half_answer(link as usize, &info.point, turn, work, hops, z);
+                    let dof = tree.half_answer(link as usize, &info.point, turn, work, hops, &mut halves.z);
                     halves.arms.push(Arm {
                         column: columns.column as usize + if turn { columns.turn as usize } else { 0 },
                         // The sign of a side is that of its impulse; of a tree that touches itself the column is the
@@ -259,23 +271,19 @@ impl ContactWork {
         }
         group.known = Known::Blocks;
         let tree = &model.robots[group.robot].machine.tree;
-        let work = &self.robots.rooms[group.robot].work.tree;
+        let Room { work, hops, .. } = &self.robots.rooms[group.robot];
         let (m, dofs, halves) = (group.columns, &group.trees.dofs, &mut self.robots.halves);
         let wide = m / 8;
         halves.spread(group.arms.clone(), tree, dofs, wide);
         let W = &mut self.field.numbers.list[group.W..group.W + m * m];
         halves.blocks(group.arms.clone(), tree, dofs, wide, W);
-        if !group.rows.is_empty() {
-            // Those at hand may be of another robot.
-            tree.hops(&group.trees, work, &mut halves.hops);
-        }
         for row in &mut self.bound_rows[group.rows.clone()] {
             if row.beside == NONE {
                 row.beside = self.field.numbers.take(m) as u32;
             }
             let (from, to) = self.field.numbers.list.split_at_mut(row.beside as usize);
             let from = &from[row.at as usize..][..dofs.len()];
-            halves.beside(from, tree, work, dofs.start, wide, &mut to[..m]);
+            halves.beside(from, tree, (&work.tree, hops), dofs.start, wide, &mut to[..m]);
         }
     }
 

@@ -207,10 +207,10 @@ impl Impulse {
         f.resize(model.layout.len_v(), 0.0);
         model.forces_into(state.time, &state.q, &state.v, &state.applied, f);
         own.prepare(model);
-        let mut c = std::mem::take(&mut own.contact);
+        let mut c = own.contact.take().unwrap_or_default();
         c.prepare(touch, model, own);
         let done = c.step(self, touch, model, state, f, h, own, report);
-        own.contact = c;
+        own.contact = Some(c);
         done
     }
 }

@@ -13,8 +13,8 @@ use super::halves::{Halves, Known};
 use super::rows::BoundRow;
 use super::sweep::{Columns, Side};
 use super::{ContactWork, NONE};
-use crate::bodies::articulated::Trees;
 use crate::bodies::articulated::machine::{MachineReport, MachineState, MachineWork};
+use crate::bodies::articulated::{Hop, Trees};
 use crate::math::{Pose, Vec3};
 use crate::model::{Model, Part, State, TouchModel};
 use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
@@ -31,6 +31,8 @@ const SERVO_ROUNDS: u32 = 8;
 pub(super) struct Room {
     state: MachineState,
     pub(super) work: MachineWork,
+    /// What ways from points to the world read of the dofs of its groups that touch something.
+    pub(super) hops: Vec<Hop>,
     pub(super) simple: bool,
     /// Its groups.
     groups: Range<usize>,
@@ -126,6 +128,7 @@ impl RobotRoom {
             self.rooms.push(Room {
                 state: machine.blank(),
                 work: machine.work(),
+                hops: Vec::new(),
                 simple: machine.is_simple(),
                 groups: begin..self.groups.len(),
                 first: first as usize,

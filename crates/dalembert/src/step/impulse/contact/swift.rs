@@ -16,10 +16,13 @@
 //! a softness, so that points which hold the same body twice share what they bear. It acts on the change alone, so 10⁻⁴ W
 //! costs nothing near the answer, and a robot that is held more often than it has dofs does not leave it for a large change
 //! that makes a small difference. In directions that are nearly undetermined such steps come slowly to what is left, though: where a
-//! step does not halve it, the next one is less soft by a factor of 30, down to 10⁻⁸ W. Where that leads nowhere, steps
+//! step does not halve it, the next one is less soft, by a factor of 30 each time, down to 10⁻⁸ W. It goes far, impulses that
+//! slip turn on its way, and that leaves an error of second order where all is determined: the steps that follow are soft
+//! again and take it away. The soft steps make a little of that error themselves. Where no more than this is left, one that is
+//! ten times as soft ends the search. Where all that leads nowhere, steps
 //! with one softness, 10⁻⁴ W and then 10⁻⁸ W, begin anew; who slips is then found anew in every step. One small system, not symmetric where
 //! something slips, gives Δp; steps follow until the law holds, and if they do not get there the rounds have their turn from
-//! where the steps began.
+//! where the steps began. A step may be followed by others with the same factors, which cost little.
 //!
 //! A robot that is held more often than it has dofs creeps at points whose impulse is as large across as friction lets it be:
 //! slower than the tolerance, so that the signs of rounding say whether they stick. Held, they would ask for impulses outside
@@ -32,15 +35,19 @@ use super::lanes::Lanes;
 use super::units::{Parts, Unit};
 use crate::math::Vec3;
 
-/// Steps.
+/// Steps, and those that are less and less soft.
 const STEPS: u32 = 8;
+const CLIMBING_STEPS: u32 = 12;
 /// Steps that do not make the best of all before the search ends.
 const PATIENCE: u32 = 2;
 
 /// W over the softness of the first step, which shies away from large changes.
 const SHY: f64 = 1e4;
-/// A step that leaves more than half is followed by one that is less soft by this factor.
+/// A soft step that leaves more than half is followed by one that is less soft than any before by this factor.
 const CLIMB: f64 = 30.0;
+/// But where it leaves less than this multiple of the tolerance, one that is softer by the other factor comes first.
+const NEARLY: f64 = 4.0;
+const GENTLE: f64 = 10.0;
 
 /// Part of the radius of the cone within which a point that slipped is on the rim still.
 const RIM: f64 = 1e-3;
@@ -67,7 +74,18 @@ struct Way {
     axis: Option<usize>,
 }
 
-/// How steps go: W over the softness of the first, and whether the next ones are less and less soft and remember who slips.
+impl Way {
+    /// The one number of a row of W that it takes, if it goes along one axis.
+    fn place(&self) -> Option<usize> {
+        match self.axis {
+            Some(k) => Some(self.at + k),
+            None => (self.dim == 1).then_some(self.at),
+        }
+    }
+}
+
+/// How steps go: W over the softness of the first, and whether some of the next ones are less and less soft and all remember
+/// who slips.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     stiff: f64,
@@ -83,13 +101,20 @@ pub(super) struct Swift {
     /// The matrix, then its factors, and which rows were exchanged; rows begin at multiples of four.
     A: Vec<f64>,
     order: Vec<usize>,
+    /// Right sides, then unknowns, and what is half solved.
     y: Vec<f64>,
+    half: Vec<f64>,
+    /// Ways whose numbers lie side by side in a row of W: the first, its place there, how many; and the others.
+    runs: Vec<[usize; 3]>,
+    mixed: Vec<usize>,
     start: Vec<f64>,
     from: Vec<f64>,
+    from_u: Vec<f64>,
     /// Units that slip on while they are near their rims, within this part of the radius of their cones.
     slips: Vec<bool>,
     near: f64,
     kept: Vec<f64>,
+    kept_u: Vec<f64>,
     /// Steps that began with the smallest softness led away in this search: they are not tried again.
     astray: bool,
 }
@@ -128,27 +153,40 @@ impl Dense {
 
     /// Steps at a pace; false if they do not get there.
     fn go_along(&mut self, parts: &Parts, swift: &mut Swift, pace: Pace, before: f64) -> bool {
-        let (mut best, mut patience, mut stiff) = (f64::INFINITY, PATIENCE, pace.stiff);
-        for _ in 0..STEPS {
+        let (mut best, mut patience, mut far) = (f64::INFINITY, PATIENCE, 0);
+        let (mut stiff, mut level) = (pace.stiff, pace.stiff);
+        for _ in 0..if pace.climb { CLIMBING_STEPS } else { STEPS } {
             if !self.step_once(parts, swift, stiff) {
                 return false;
             }
+            self.go_on(parts, swift);
             if self.left <= self.tolerance {
-                self.polish(parts, swift);
                 return true;
             }
-            if !(self.left <= ASTRAY * before) {
+            let astray = !(self.left <= ASTRAY * before);
+            far = if astray { far + 1 } else { 0 };
+            // Impulses that turn far leave much to the step that follows.
+            if far > u32::from(stiff > pace.stiff) {
                 swift.astray |= pace.stiff == STIFF;
                 return false;
             }
+            let better = self.left < 0.5 * best;
+            best = best.min(self.left);
             if !pace.climb {
                 swift.slips.fill(false);
+            } else if stiff > pace.stiff || better {
+                stiff = pace.stiff;
+                continue;
+            } else if stiff == pace.stiff && self.left < NEARLY * self.tolerance {
+                stiff = pace.stiff / GENTLE;
+                continue;
+            } else if level < STIFF {
+                level = (level * CLIMB).min(STIFF);
+                stiff = level;
+                continue;
             }
-            if self.left < 0.5 * best {
-                (best, patience) = (self.left, PATIENCE);
-            } else if pace.climb && stiff < STIFF {
-                best = best.min(self.left);
-                stiff = (stiff * CLIMB).min(STIFF);
+            if better {
+                patience = PATIENCE;
             } else {
                 patience -= 1;
                 if patience == 0 {
@@ -159,23 +197,29 @@ impl Dense {
         false
     }
 
-    /// One step more than asked for, with the factors at hand, kept if it is good: the next step of time begins from impulses
-    /// that stay true for longer.
-    fn polish(&mut self, parts: &Parts, swift: &mut Swift) {
-        if self.left <= POLISHED * self.tolerance {
-            return;
-        }
-        let left = self.left;
-        swift.kept.clear();
-        swift.kept.extend_from_slice(&self.p);
-        let went = self.go_ways(swift);
-        if went {
-            self.project_all(parts);
-        }
-        if !went || !(self.left < left) {
-            self.p.copy_from_slice(&swift.kept);
-            self.velocities_of_p();
-            self.left = left;
+    /// Further steps with the factors at hand as long as each leaves a quarter or less, kept if they are good: what a step
+    /// leaves comes from impulses that turn, and the factors are good for that still. Then one more than asked for: the
+    /// next step of time begins from impulses that stay true for longer.
+    fn go_on(&mut self, parts: &Parts, swift: &mut Swift) {
+        while self.left > POLISHED * self.tolerance {
+            let left = self.left;
+            swift.kept.clear();
+            swift.kept.extend_from_slice(&self.p);
+            swift.kept_u.clear();
+            swift.kept_u.extend_from_slice(&self.u);
+            let went = self.go_ways(swift);
+            if went {
+                self.project_all(parts);
+            }
+            if !went || !(self.left < left) {
+                self.p.copy_from_slice(&swift.kept);
+                self.u.copy_from_slice(&swift.kept_u);
+                self.left = left;
+                return;
+            }
+            if left <= self.tolerance || self.left > 0.25 * left {
+                return;
+            }
         }
     }
 
@@ -186,10 +230,12 @@ impl Dense {
     fn step_once(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64) -> bool {
         swift.from.clear();
         swift.from.extend_from_slice(&self.p);
+        swift.from_u.clear();
+        swift.from_u.extend_from_slice(&self.u);
         for again in 0..=LET_SLIP {
             if again > 0 {
                 self.p.copy_from_slice(&swift.from);
-                self.velocities_of_p();
+                self.u.copy_from_slice(&swift.from_u);
             }
             let stick = self.choose_ways(parts, stiff, swift);
             if self.p != swift.from {
@@ -309,34 +355,36 @@ impl Dense {
     /// p += Δp; false if the system is singular.
     fn step_ways(&mut self, swift: &mut Swift) -> bool {
         let (n, r) = (self.n, swift.ways.len());
-        let Swift { ways, V, A, order, .. } = swift;
+        let Swift { ways, V, A, order, runs, mixed, .. } = swift;
+        runs.clear();
+        mixed.clear();
+        for (j, way) in ways.iter().enumerate() {
+            match (way.place(), runs.last_mut()) {
+                (None, _) => mixed.push(j),
+                (Some(at), Some([first, from, len])) if [*first + *len, *from + *len] == [j, at] => *len += 1,
+                (Some(at), _) => runs.push([j, at, 1]),
+            }
+        }
         V.resize(n, 0.0);
         let wide = width(r);
         A.resize(r * wide, 0.0);
         for (i, (way, row)) in ways.iter().zip(A.chunks_exact_mut(wide)).enumerate() {
-            let W = |k: usize| &self.W[(way.at + k) * n..][..n];
-            let V = match (way.dim, way.axis) {
-                (1, _) => W(0),
-                (_, Some(k)) => W(k),
-                _ => {
+            let W = |k: usize| &self.W[k * n..][..n];
+            let V = match way.place() {
+                Some(at) => W(at),
+                None => {
                     V.fill(0.0);
-                    (0..3).for_each(|k| add(V, way.test[k], W(k)));
+                    let tests = (0..3).filter(|k| way.test[*k] != 0.0);
+                    tests.for_each(|k| add(V, way.test[k], W(way.at + k)));
                     &V[..]
                 }
             };
-            let mut j = 0;
-            while j < r {
-                let (c, at) = (&ways[j].along, ways[j].at);
-                if ways[j].axis.is_some() {
-                    row[j..j + 3].copy_from_slice(&V[at..at + 3]);
-                    j += 3;
-                    continue;
-                }
-                row[j] = match ways[j].dim {
-                    1 => V[at],
-                    _ => c[0] * V[at] + c[1] * V[at + 1] + c[2] * V[at + 2],
-                };
-                j += 1;
+            for &[j, from, len] in &*runs {
+                row[j..j + len].copy_from_slice(&V[from..from + len]);
+            }
+            for &j in &*mixed {
+                let (c, v) = (&ways[j].along, &V[ways[j].at..][..3]);
+                row[j] = c[0] * v[0] + c[1] * v[1] + c[2] * v[2];
             }
             row[i] += way.softness;
             row[r..].fill(0.0);
@@ -346,10 +394,10 @@ impl Dense {
 
     /// p += Δp with the factors at hand; false if it is not finite.
     fn go_ways(&mut self, swift: &mut Swift) -> bool {
-        let Swift { ways, A, order, y, .. } = swift;
+        let Swift { ways, A, order, y, half, .. } = swift;
         y.clear();
         y.extend(ways.iter().map(|w| -(0..w.dim).map(|k| w.test[k] * self.u[w.at + k]).sum::<f64>()));
-        solve(A, order, y);
+        solve(A, order, y, half);
         for (way, y) in ways.iter().zip(&*y) {
             (0..way.dim).for_each(|k| self.p[way.at + k] += y * way.along[k]);
         }
@@ -439,17 +487,24 @@ fn take(row: &mut [f64; 4], share: f64, top: &[f64; 4]) {
     *row = Lanes::splat(share).mul_add(Lanes::from(*top), Lanes::from(*row)).to_array();
 }
 
-/// y ← A⁻¹ y, after [`factor`].
-fn solve(A: &[f64], order: &[usize], y: &mut [f64]) {
+/// y ← A⁻¹ y, after [`factor`], and some zeros behind it.
+///
+/// What is not known yet is zero, so that all sums go over whole fours.
+fn solve(A: &[f64], order: &[usize], y: &mut Vec<f64>, half: &mut Vec<f64>) {
     let n = order.len();
     let wide = width(n);
     order.iter().enumerate().for_each(|(k, pivot)| y.swap(k, *pivot));
-    for k in 1..n {
-        y[k] += dot(&A[k * wide..k * wide + k], &y[..k]);
+    half.clear();
+    half.resize(wide, 0.0);
+    for (k, (row, y)) in A.chunks_exact(wide).zip(&*y).enumerate() {
+        let end = k.next_multiple_of(4);
+        half[k] = y + dot(&row[..end], &half[..end]);
     }
-    for k in (0..n).rev() {
-        let row = &A[k * wide..k * wide + n];
-        y[k] = (y[k] - dot(&row[k + 1..], &y[k + 1..])) / row[k];
+    y.clear();
+    y.resize(wide, 0.0);
+    for (k, row) in A.chunks_exact(wide).enumerate().rev() {
+        let from = (k + 1) / 4 * 4;
+        y[k] = (half[k] - dot(&row[from..], &y[from..])) / row[k];
     }
 }
 
@@ -466,7 +521,7 @@ mod tests {
         let mut y: Vec<f64> = (0..n).map(b).collect();
         let mut order = Vec::new();
         factor(&mut rows, n, &mut order).then(|| {
-            solve(&rows, &order, &mut y);
+            solve(&rows, &order, &mut y, &mut Vec::new());
             y
         })
     }

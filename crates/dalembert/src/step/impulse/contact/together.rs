@@ -288,7 +288,7 @@ impl ContactWork {
                 let rows: Vec<u32> = (0..task.rows.len() as u32).collect();
                 dense.list(contacts, &rows);
                 let mut parts = Parts { field, contacts, spins: &mut [], rows: &mut task.rows };
-                task.left = dense.search(&mut parts, x, &task.rates, task.fine);
+                task.left = dense.search(&mut parts, x, &task.rates, Some(task.left), task.fine);
                 task.changes.clone_from(&dense.changes);
             }
         });
