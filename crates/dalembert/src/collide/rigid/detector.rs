@@ -232,7 +232,6 @@ impl Detector {
         }
         if self.grow(colliders) {
             self.rebuilds += 1;
-            eprintln!("REBUILD");
             self.find_pairs(colliders);
         }
         self.manifolds.clear();
