@@ -525,6 +525,11 @@ impl ContactSet {
         (self.run_blocks(run), self.run_weights(run, k as u32))
     }
 
+    /// The first contact of each run.
+    pub(crate) fn firsts(&self) -> impl Iterator<Item = &Contact> {
+        self.runs.iter().map(|r| &self.contacts[r.first as usize])
+    }
+
     /// Runs of contacts that share their blocks: range of contacts and blocks, rising.
     pub fn runs(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[u32])> {
         self.runs.iter().map(|r| (r.first as usize..r.end as usize, self.run_blocks(r)))

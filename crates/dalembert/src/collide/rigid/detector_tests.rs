@@ -63,6 +63,23 @@ fn a_half_space_that_is_put_elsewhere_meets_what_it_was_far_from() {
     assert_eq!(detector.update(&[floor, ball], &bodies, &[]).len(), 1);
 }
 
+/// One that leaves its skin in every other step is sought for far less often while it goes on, and found where it turns back.
+#[test]
+fn who_moves_on_has_room_ahead() {
+    let ball = |k: u32| Collider::new(k, Geometry::Sphere { radius: 0.1 });
+    let (colliders, mut detector) = ([ball(0), ball(1)], Detector::new());
+    let mut met = Vec::new();
+    for step in 0..80 {
+        let x = 0.008 * f64::from(if step < 40 { step } else { 80 - step });
+        let bodies = [Pose::at(Vec3::new(x, 0.0, 0.0)), Pose::at(Vec3::new(0.45, 0.0, 0.0))];
+        let touch = !detector.update(&colliders, &bodies, &[]).is_empty();
+        assert_eq!(touch, 0.45 - x <= 0.2, "{step}");
+        met.push(touch);
+    }
+    assert!(met.iter().filter(|t| **t).count() > 10 && !met[79]);
+    assert!(detector.rebuilds() < 20, "{}", detector.rebuilds());
+}
+
 #[test]
 fn the_detector_finds_what_all_pairs_from_scratch_give_bit_for_bit() {
     let mut random = Random::new(3);

@@ -138,6 +138,11 @@ fn idle(quiet: &[bool], bodies: [u32; 2]) -> bool {
     }
 }
 
+/// Contacts of bodies that are not idle. Those of two bodies are asked about once.
+fn live(set: &ContactSet, quiet: &[bool]) -> impl Iterator<Item = usize> {
+    set.runs().map(|(run, _)| run).filter(|run| !idle(quiet, set.contacts[run.start].bodies)).flatten()
+}
+
 /// How pairs are followed. A pair that never comes within the gap stops nothing, so that it does not matter which of those
 /// are among the candidates: they depend on what was sought before, and the step must not.
 fn ways(contact: &ContactModel, rest: f64) -> CcdOptions {
@@ -567,10 +572,10 @@ impl Touch {
             self.share.clone_from(&self.pressed);
         }
         self.rubbing = 0.0;
-        let rub = self.rub.contacts.iter().zip(&self.load);
-        for (c, load) in rub.filter(|(c, _)| !idle(&self.quiet, c.bodies)) {
+        for k in live(&self.rub, &self.quiet) {
+            let c = &self.rub.contacts[k];
             let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
-            let energy = load * law.at(u.norm())[0];
+            let energy = self.load[k] * law.at(u.norm())[0];
             divide(contact, c.bodies, energy, &mut self.share);
             self.rubbing += energy;
         }
@@ -642,23 +647,22 @@ impl Touch {
             }
         }
         let touching = self.forces.len();
-        for (c, load) in self.rub.contacts.iter().zip(&self.load) {
-            if idle(&self.quiet, c.bodies) {
-                self.forces.push(Vec3::zeros());
-                self.stiffnesses.push([0.0; 6]);
-                continue;
-            }
+        let all = touching + self.rub.contacts.len();
+        self.forces.resize(all, Vec3::zeros());
+        self.stiffnesses.resize(all, [0.0; 6]);
+        for k in live(&self.rub, &self.quiet) {
+            let (c, load) = (&self.rub.contacts[k], self.load[k]);
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
             let y = u.norm();
             let [_, _, ratio, rate] = law.at(y);
-            self.forces.push(-*load * ratio * u);
+            self.forces[touching + k] = -load * ratio * u;
             let mut N = ratio * (Mat3::identity() - c.normal * c.normal.transpose());
             if y > 0.0 {
                 let of = |b: u32| self.caution.get(b as usize).copied().unwrap_or(0.0);
                 let theta = of(c.bodies[0]).max(of(c.bodies[1]));
                 N += (rate.max(theta * ratio) - ratio) / (y * y) * u * u.transpose();
             }
-            self.stiffnesses.push(sym3(&(*load * N)));
+            self.stiffnesses[touching + k] = sym3(&(load * N));
         }
         self.rub.add_gradient_of(&self.forces[touching..], |bodies| !idle(&self.quiet, bodies), b);
     }
@@ -759,9 +763,9 @@ impl Touch {
         }
     }
 
-    /// Contacts that push or rub: all that ties bodies together.
+    /// Contacts that push or rub: all that ties bodies together, each two of them by one contact at least.
     pub(super) fn ties(&self) -> impl Iterator<Item = &Contact> {
-        self.set.contacts.iter().chain(&self.rub.contacts)
+        self.set.firsts().chain(self.rub.firsts())
     }
 
     /// True if there is friction.

@@ -158,3 +158,40 @@ impl Islands {
         self.first.len().saturating_sub(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of bodies in which each meets the next so many times, with four contacts each time; calm and thrown ones of all.
+    fn is_pile(bodies: u32, times: u32, calm: u32, thrown: u32) -> bool {
+        let mut islands = Islands::default();
+        islands.begin(bodies as usize);
+        (1..bodies).for_each(|k| islands.join(k - 1, k));
+        for k in 0..times * (bodies - 1) {
+            islands.weigh(k % bodies, 4, true, true, false);
+        }
+        islands.count();
+        if islands.are_in_doubt() {
+            islands.know(0, calm, true);
+            islands.know(1, thrown, false);
+        }
+        islands.pile(0).is_some()
+    }
+
+    #[test]
+    fn what_is_calm_is_solved_at_once_and_what_was_hit_is_a_pile() {
+        // A tower of 76 contacts: at its first step, at rest, just hit; and a short one.
+        assert!(!is_pile(20, 1, 0, 0));
+        assert!(!is_pile(20, 1, 76, 0));
+        assert!(is_pile(20, 1, 10, 60));
+        assert!(!is_pile(12, 1, 0, 44));
+        // A long tower at rest, and one of which a little was hit.
+        assert!(!is_pile(100, 1, 396, 0));
+        assert!(!is_pile(100, 1, 300, 96));
+        // With loops: new, calm, and too large in any case.
+        assert!(is_pile(20, 2, 0, 0));
+        assert!(!is_pile(20, 2, 152, 0));
+        assert!(is_pile(60, 2, 472, 0));
+    }
+}
