@@ -295,7 +295,8 @@ impl ContactWork {
                 && nodes.iter().all(|n| plain(*n));
             let one = if nodes[0] == NONE { nodes[1] } else { nodes[0] };
             let (contacts, link) = (manifold.points().len() as u32, !nodes.contains(&NONE));
-            islands.weigh(self.top(one), contacts, link, simple, nodes.iter().any(|n| jointed(*n)));
+            let jointed = nodes.iter().any(|n| jointed(*n));
+            islands.weigh(self.top(one), contacts, link, simple, jointed, law.restitution > 0.0);
         }
         islands.count();
         (self.islands, self.meetings) = (islands, meetings);
