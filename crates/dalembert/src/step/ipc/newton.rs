@@ -96,9 +96,6 @@ impl Ipc {
         w.begin(self, model, state, h)?;
         for pass in 1..=self.friction_passes.max(1) {
             let ended = self.newton_held(model, state, h, w, report)?;
-            if (!ended || pass >= self.friction_passes) && w.end_friction(model) {
-                break;
-            }
             let again = w.touch_friction(model);
             if !(ended && again) || pass == self.friction_passes {
                 break;
@@ -514,14 +511,9 @@ impl IpcWork {
     fn touch_friction(&mut self, model: &Model) -> bool {
         let Some(contact) = &model.contact else { return false };
         self.steps.current = false;
-        let rubs = contact.friction.iter().any(|mu| *mu != 0.0);
-        let back = self.come_back(contact);
+        self.call_back(contact);
         let Self { islands, touch, .. } = self;
-        if back && (!rubs || touch.rows.on) {
-            touch.energy(contact, false);
-        } else if back {
-            touch.press(contact, false);
-        }
+        let rubs = contact.friction.iter().any(|mu| *mu != 0.0);
         if rubs {
             touch.take_friction(contact);
             touch.sum(contact, false);
@@ -534,30 +526,8 @@ impl IpcWork {
         rubs && !self.islands.done.iter().all(|d| *d)
     }
 
-    /// After the last pass nobody asks for friction, unless something else tells what it did: then it is not taken, and this is
-    /// true. All that does not sleep has its contacts again.
-    fn end_friction(&mut self, model: &Model) -> bool {
-        let Some(contact) = model.contact.as_ref().filter(|_| !self.touch.rows.on) else { return false };
-        if !self.coupling.is_empty() {
-            return false;
-        }
-        self.come_back(contact);
-        self.touch.take_contacts(contact, false);
-        self.touch.end_friction();
-        true
-    }
-
     /// All that does not sleep takes part in contact again; true if something had not.
     fn call_back(&mut self, contact: &ContactModel) -> bool {
-        let back = self.come_back(contact);
-        if back {
-            self.touch.energy(contact, false);
-        }
-        back
-    }
-
-    /// The same, and energies are yet to be taken.
-    fn come_back(&mut self, contact: &ContactModel) -> bool {
         let Self { islands, touch, asleep, .. } = self;
         if !touch.leaves_out() {
             return false;
@@ -566,6 +536,7 @@ impl IpcWork {
             let u = islands.unit_of_body[b as usize];
             u == NONE || asleep[u as usize]
         });
+        touch.energy(contact, false);
         true
     }
 

@@ -97,9 +97,6 @@ pub(super) struct Touch {
     /// `set` holds the contacts at x; it holds those that count and no others.
     at_x: bool,
     whole: bool,
-    /// Contacts of pairs that are left out, where their bodies stand still; if `full` none is missing.
-    left_out: Vec<Contact>,
-    full: bool,
     loads: Vec<f64>,
     /// What presses in place of barriers, if it does.
     pub(super) rows: Rows,
@@ -136,11 +133,6 @@ fn idle(quiet: &[bool], bodies: [u32; 2]) -> bool {
         [Some(a), None] | [None, Some(a)] => a,
         [None, None] => false,
     }
-}
-
-/// Contacts of bodies that are not idle. Those of two bodies are asked about once.
-fn live(set: &ContactSet, quiet: &[bool]) -> impl Iterator<Item = usize> {
-    set.runs().map(|(run, _)| run).filter(|run| !idle(quiet, set.contacts[run.start].bodies)).flatten()
 }
 
 /// How pairs are followed. A pair that never comes within the gap stops nothing, so that it does not matter which of those
@@ -184,7 +176,6 @@ impl Touch {
         contact.positions(q, &mut self.x1);
         // Where the last step ended its contacts serve.
         self.at_x &= self.x == self.x1 && self.gap == contact.gap && !self.rows.on;
-        self.full &= self.at_x;
         self.x.clone_from(&self.x1);
         self.near.begin(&self.x);
         (self.slip, self.gap) = (slip, contact.gap);
@@ -453,63 +444,6 @@ impl Touch {
         Ok(covered)
     }
 
-    /// Takes the contacts at x1 (`ahead`) or x, if they are not those at hand.
-    pub(super) fn take_contacts(&mut self, contact: &ContactModel, ahead: bool) {
-        if !self.active || self.at_x && self.whole && !ahead {
-            return;
-        }
-        // Others are left out than when contacts were taken.
-        let mut changed = true;
-        if !self.whole {
-            self.full &= self.at_x;
-            changed = self.full && self.divide(contact);
-        }
-        if !ahead && self.at_x && self.full {
-            if changed {
-                self.set.map(&contact.surface);
-                self.take_barriers();
-            }
-            self.whole = true;
-            return;
-        }
-        self.choose(contact);
-        let x = if ahead { &self.x1 } else { &self.x };
-        if ahead && self.ahead && self.whole {
-            self.set.renew(&contact.surface, &self.live, x, contact.gap, |b| self.since[b as usize]);
-        } else {
-            self.set.update(&contact.surface, &self.live, x, contact.gap);
-        }
-        (self.at_x, self.ahead, self.whole) = (!ahead, ahead, true);
-        self.since.fill(false);
-        if !self.leaves_out() {
-            self.left_out.clear();
-            self.full = true;
-        }
-        self.take_barriers();
-    }
-
-    fn take_barriers(&mut self) {
-        let barrier = LogBarrier { gap_max: self.gap };
-        self.barrier.clear();
-        self.barrier.extend(self.set.contacts.iter().map(|c| barrier.at(c.gap)));
-    }
-
-    /// The contacts at x that count are the set, all others are left out; true if the set has changed.
-    fn divide(&mut self, contact: &ContactModel) -> bool {
-        let Self { set, left_out, quiet, .. } = self;
-        let out = quiet.contains(&true);
-        // As pairs are chosen.
-        let still =
-            |b: u32| b == u32::MAX || quiet[b as usize] || contact.surface.bodies[b as usize].prescribed();
-        set.divide(left_out, |bodies| !(out && bodies.into_iter().all(still)))
-    }
-
-    /// Forgets friction.
-    pub(super) fn end_friction(&mut self) {
-        self.load.clear();
-        self.rub.clear();
-    }
-
     /// Takes the contacts at x1 (`ahead`) or x; the energy of barrier and friction there \[J\], infinite where something
     /// touches.
     pub(super) fn energy(&mut self, contact: &ContactModel, ahead: bool) -> f64 {
@@ -519,14 +453,23 @@ impl Touch {
         if self.rows.on {
             return self.rows_energy(contact, ahead);
         }
-        self.press(contact, ahead);
-        self.sum(contact, ahead)
-    }
-
-    /// Takes the contacts at x1 (`ahead`) or x, and the energies of their barriers.
-    pub(super) fn press(&mut self, contact: &ContactModel, ahead: bool) {
-        self.take_contacts(contact, ahead);
+        let known = self.at_x && self.whole && !ahead;
+        if !known {
+            self.choose(contact);
+        }
         let x = if ahead { &self.x1 } else { &self.x };
+        if !known {
+            if ahead && self.ahead && self.whole {
+                self.set.renew(&contact.surface, &self.live, x, contact.gap, |b| self.since[b as usize]);
+            } else {
+                self.set.update(&contact.surface, &self.live, x, contact.gap);
+            }
+            (self.at_x, self.ahead, self.whole) = (!ahead, ahead, true);
+            self.since.fill(false);
+            let barrier = LogBarrier { gap_max: self.gap };
+            self.barrier.clear();
+            self.barrier.extend(self.set.contacts.iter().map(|c| barrier.at(c.gap)));
+        }
         self.kappa.clear();
         self.faded.clear();
         for (k, c) in self.set.contacts.iter().enumerate() {
@@ -551,6 +494,7 @@ impl Touch {
             divide(contact, c.bodies, energy, &mut self.pressed);
             self.pressing += energy;
         }
+        self.sum(contact, ahead)
     }
 
     /// The energy of the contacts taken last, where they were taken \[J\].
@@ -572,10 +516,10 @@ impl Touch {
             self.share.clone_from(&self.pressed);
         }
         self.rubbing = 0.0;
-        for k in live(&self.rub, &self.quiet) {
-            let c = &self.rub.contacts[k];
+        let rub = self.rub.contacts.iter().zip(&self.load);
+        for (c, load) in rub.filter(|(c, _)| !idle(&self.quiet, c.bodies)) {
             let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
-            let energy = self.load[k] * law.at(u.norm())[0];
+            let energy = load * law.at(u.norm())[0];
             divide(contact, c.bodies, energy, &mut self.share);
             self.rubbing += energy;
         }
@@ -647,22 +591,23 @@ impl Touch {
             }
         }
         let touching = self.forces.len();
-        let all = touching + self.rub.contacts.len();
-        self.forces.resize(all, Vec3::zeros());
-        self.stiffnesses.resize(all, [0.0; 6]);
-        for k in live(&self.rub, &self.quiet) {
-            let (c, load) = (&self.rub.contacts[k], self.load[k]);
+        for (c, load) in self.rub.contacts.iter().zip(&self.load) {
+            if idle(&self.quiet, c.bodies) {
+                self.forces.push(Vec3::zeros());
+                self.stiffnesses.push([0.0; 6]);
+                continue;
+            }
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
             let y = u.norm();
             let [_, _, ratio, rate] = law.at(y);
-            self.forces[touching + k] = -load * ratio * u;
+            self.forces.push(-*load * ratio * u);
             let mut N = ratio * (Mat3::identity() - c.normal * c.normal.transpose());
             if y > 0.0 {
                 let of = |b: u32| self.caution.get(b as usize).copied().unwrap_or(0.0);
                 let theta = of(c.bodies[0]).max(of(c.bodies[1]));
                 N += (rate.max(theta * ratio) - ratio) / (y * y) * u * u.transpose();
             }
-            self.stiffnesses[touching + k] = sym3(&(load * N));
+            self.stiffnesses.push(sym3(&(*load * N)));
         }
         self.rub.add_gradient_of(&self.forces[touching..], |bodies| !idle(&self.quiet, bodies), b);
     }
@@ -763,9 +708,9 @@ impl Touch {
         }
     }
 
-    /// Contacts that push or rub: all that ties bodies together, each two of them by one contact at least.
+    /// Contacts that push or rub: all that ties bodies together.
     pub(super) fn ties(&self) -> impl Iterator<Item = &Contact> {
-        self.set.firsts().chain(self.rub.firsts())
+        self.set.contacts.iter().chain(&self.rub.contacts)
     }
 
     /// True if there is friction.
