@@ -87,7 +87,7 @@ impl Islands {
     }
 
     /// Once all are joined: so many more contacts of the island of a body, between two bodies if it is a `link`; `simple` if
-    /// a pile could take them, `jointed` if joints hold one of the bodies.
+    /// a pile could take them, `jointed` if joints hold one of the bodies, `bounces` if they have a restitution.
     pub(super) fn weigh(
         &mut self,
         body: u32,
