@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dalembert::bodies::Shell;
 use dalembert::filters::Ride;
+use dalembert::math::Random;
 use dalembert::math::rotation::exp;
 use dalembert::mesh::{Diagonals, SurfaceMesh};
 use dalembert::prelude::*;
@@ -339,6 +340,25 @@ fn a_body_that_turns_as_told_carries_what_lies_on_it() {
     assert!((x.hypot(y) - 0.3).abs() < 2e-3, "{}", x.hypot(y));
     let column = &sim.state.q[3..6];
     assert!((column[1].atan2(column[0]) - rate * sim.state.time).abs() < 1e-12);
+}
+
+/// A body that is told to turn by a radian within a step knocks another one away: there is room, but no straight way.
+#[test]
+fn what_turns_by_a_radian_in_a_step_finds_a_way_past_others() {
+    let mut random = Random::new(5);
+    for _ in 0..40 {
+        let mut scene = ipc(Ipc::default());
+        let rate = Vec3::new(random.between(20.0, 100.0), 0.0, 0.0);
+        let path = (0..4).map(|k| (0.01 * f64::from(k), Vec3::z() * 0.2 * f64::from(k))).collect();
+        scene.add(RigidBody::new("wheel", Shape::Box { size: Vec3::repeat(1.0) }));
+        let ride = Ride { angular_velocity: rate, path, ..Ride::default() };
+        scene.add(MotionSet::new("wheel", Motion::Ride(ride)));
+        let speed = [0.0, 0.0, -random.between(5.0, 15.0)];
+        let at = [random.between(-0.1, 0.1), random.between(-0.1, 0.1), 2.0];
+        scene.add(RigidBody::new("box", Shape::Box { size: Vec3::repeat(1.0) }).at(at).velocity(speed));
+        let sim = ran(run(scene, 15));
+        assert_eq!((sim.state.steps, sim.state.time), (15, 0.15));
+    }
 }
 
 #[test]

@@ -55,10 +55,12 @@ struct BodyTrees {
     triangles: Tree,
 }
 
-/// The broad phase: boxes and trees that are kept from search to search. Dropping it changes no result.
+/// The broad phase: boxes and trees that are kept from search to search of one surface. Dropping it changes no result.
 #[derive(Debug, Clone, Default)]
 pub struct Broad {
     boxes: Vec<Aabb>,
+    /// Bodies whose boxes have changed since their trees took them over.
+    stale: Vec<bool>,
     primitive_boxes: Vec<Aabb>,
     body_boxes: Vec<Aabb>,
     bodies: Tree,
@@ -122,6 +124,7 @@ impl Broad {
 
     /// Builds all trees anew at the next search, in the memory that they have.
     pub fn forget(&mut self) {
+        self.stale.fill(true);
         self.bodies.clear();
         for trees in &mut self.trees {
             trees.vertices.clear();
@@ -231,15 +234,21 @@ impl Broad {
         reach: impl Fn(usize) -> f64,
     ) {
         assert!(x0.len() == surface.maps.len() && x1.len() == x0.len(), "one position per vertex");
-        self.boxes.clear();
+        if self.boxes.len() != x0.len() || self.stale.len() != surface.bodies.len() {
+            self.boxes.clear();
+            self.boxes.resize(x0.len(), Aabb::EMPTY);
+            self.stale.clear();
+            self.stale.resize(surface.bodies.len(), true);
+        }
         self.body_boxes.clear();
-        for body in &surface.bodies {
+        for (body, stale) in surface.bodies.iter().zip(&mut self.stale) {
             let mut bounds = Aabb::EMPTY;
             for i in body.vertices.start as usize..body.vertices.end as usize {
                 let end = part_way(&x0[i], &x1[i], alpha);
                 let b = Aabb::of(&x0[i], &end, reach(i) + body.radius);
                 bounds = bounds.union(&b);
-                self.boxes.push(b);
+                *stale |= b != self.boxes[i];
+                self.boxes[i] = b;
             }
             self.body_boxes.push(bounds);
         }
@@ -259,7 +268,7 @@ impl Broad {
         list.sort_unstable();
     }
 
-    /// Trees of the bodies that have somebody near.
+    /// Trees of the bodies that have somebody near, where boxes have changed.
     fn refit_trees(&mut self, surface: &Surface) {
         self.trees.resize_with(surface.bodies.len(), BodyTrees::default);
         let mut needed = vec![false; surface.bodies.len()];
@@ -268,9 +277,10 @@ impl Broad {
             needed[pair[1] as usize] = true;
         }
         for (b, body) in surface.bodies.iter().enumerate() {
-            if !needed[b] {
+            if !(needed[b] && self.stale[b]) {
                 continue;
             }
+            self.stale[b] = false;
             let (trees, boxes) = (&mut self.trees[b], &self.boxes);
             trees.vertices.refit(&boxes[body.vertices.start as usize..body.vertices.end as usize]);
             let list = &mut self.primitive_boxes;

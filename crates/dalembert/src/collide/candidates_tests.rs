@@ -109,6 +109,21 @@ fn every_pair_within_reach_is_found_and_none_that_must_not_touch() {
 }
 
 #[test]
+fn trees_of_what_stands_still_are_kept_and_right() {
+    let mut random = Random::new(15);
+    let (surface, mut x) = mixed(&mut random);
+    let (mut broad, mut found, mut again) = (Broad::default(), Candidates::default(), Candidates::default());
+    for round in 0..60 {
+        let body = &surface.bodies[round % surface.bodies.len()];
+        let shift = Vec3::from_fn(|_, _| random.between(-0.2, 0.2));
+        body.vertices.clone().for_each(|v| x[v as usize] += shift);
+        broad.near(&surface, &x, 0.1, 100_000, &mut found).unwrap();
+        Broad::default().near(&surface, &x, 0.1, 100_000, &mut again).unwrap();
+        assert_eq!(found, again, "round {round}");
+    }
+}
+
+#[test]
 fn a_motion_finds_what_its_moments_find() {
     let mut random = Random::new(6);
     let (mut broad, mut swept, mut now) = (Broad::default(), Candidates::default(), Candidates::default());

@@ -226,6 +226,7 @@ pub struct ContactSet {
     weights: Vec<f64>,
     found: Vec<Contact>,
     order: Vec<(u64, u32)>,
+    sorter: PairSorter,
 }
 
 impl ContactSet {
@@ -288,10 +289,36 @@ impl ContactSet {
                 }
             }
         } else {
-            self.order.sort_unstable();
+            self.sorter.sort(&mut self.order, surface.bodies.len());
             self.contacts.extend(self.order.iter().map(|&(_, k)| found[k as usize]));
         }
         self.map(surface);
+    }
+
+    /// Divides the contacts of this set and those that were `left_out`, both in their order, anew: those of bodies that `count`
+    /// are the set, the others are left out. True if that has changed the set; [`map`](Self::map) is to follow.
+    pub(crate) fn divide(&mut self, left_out: &mut Vec<Contact>, count: impl Fn([u32; 2]) -> bool) -> bool {
+        if self.contacts.iter().all(|c| count(c.bodies)) && !left_out.iter().any(|c| count(c.bodies)) {
+            return false;
+        }
+        let (mut i, mut j) = (0, 0);
+        self.found.clear();
+        while i < self.contacts.len() || j < left_out.len() {
+            // All contacts of two bodies are in one of both.
+            let own = match (self.contacts.get(i), left_out.get(j)) {
+                (Some(a), Some(b)) => a.body_pair() < b.body_pair(),
+                (own, _) => own.is_some(),
+            };
+            self.found.push(if own { self.contacts[i] } else { left_out[j] });
+            i += usize::from(own);
+            j += usize::from(!own);
+        }
+        self.contacts.clear();
+        left_out.clear();
+        for c in &self.found {
+            if count(c.bodies) { &mut self.contacts } else { &mut *left_out }.push(*c);
+        }
+        true
     }
 
     /// Forgets all contacts and keeps the memory.
@@ -410,7 +437,7 @@ impl ContactSet {
     }
 
     /// Weights over blocks, and runs of contacts with the same blocks.
-    fn map(&mut self, surface: &Surface) {
+    pub(crate) fn map(&mut self, surface: &Surface) {
         self.runs.clear();
         self.run_of.clear();
         self.blocks.clear();
@@ -496,6 +523,11 @@ impl ContactSet {
     pub fn blocks(&self, k: usize) -> (&[u32], &[f64]) {
         let run = &self.runs[self.run_of[k] as usize];
         (self.run_blocks(run), self.run_weights(run, k as u32))
+    }
+
+    /// The first contact of each run.
+    pub(crate) fn firsts(&self) -> impl Iterator<Item = &Contact> {
+        self.runs.iter().map(|r| &self.contacts[r.first as usize])
     }
 
     /// Runs of contacts that share their blocks: range of contacts and blocks, rising.
@@ -615,23 +647,71 @@ impl ContactSet {
         let mut sum = [[0.0; P]; 6];
         let start = run.weight as usize;
         let all = &self.weights[start..start + B * N.len()];
-        for (W, N) in all.as_chunks::<B>().0.iter().zip(N) {
-            let mut ww = [0.0; P];
-            let mut at = 0;
+        let products = |W: &[f64; B]| -> [f64; P] {
+            let (mut ww, mut at) = ([0.0; P], 0);
             for i in 0..B {
                 for j in 0..=i {
                     ww[at] = W[i] * W[j];
                     at += 1;
                 }
             }
+            ww
+        };
+        // Two contacts at a time: sums are loaded and stored half as often.
+        let (pairs, last) = N.as_chunks::<2>();
+        let (all, _) = all.as_chunks::<B>();
+        for (W, [M, N]) in all.chunks_exact(2).zip(pairs) {
+            let (vv, ww) = (products(&W[0]), products(&W[1]));
             for c in 0..6 {
                 for p in 0..P {
-                    sum[c][p] += N[c] * ww[p];
+                    sum[c][p] = N[c].mul_add(ww[p], M[c].mul_add(vv[p], sum[c][p]));
+                }
+            }
+        }
+        if let ([N], Some(W)) = (last, all.last()) {
+            let ww = products(W);
+            for c in 0..6 {
+                for p in 0..P {
+                    sum[c][p] = N[c].mul_add(ww[p], sum[c][p]);
                 }
             }
         }
         let patch: [Sym3; P] = std::array::from_fn(|p| std::array::from_fn(|c| sum[c][p]));
         sink.add_patch(self.run_blocks(run), &patch);
+    }
+}
+
+/// Sorts pairs of bodies by counting: by their second bodies, then, keeping that order, by their first.
+#[derive(Debug, Clone, Default)]
+struct PairSorter {
+    start: Vec<u32>,
+    other: Vec<(u64, u32)>,
+}
+
+impl PairSorter {
+    /// Sorts keys with a first body in their high and a second one in their low bits, each of `bodies` or `u32::MAX`; numbers rise
+    /// before and, of equal keys, after.
+    fn sort(&mut self, list: &mut Vec<(u64, u32)>, bodies: usize) {
+        if list.len() < bodies {
+            return list.sort_unstable();
+        }
+        for shift in [0, 32] {
+            let place = |key: u64| ((key >> shift) as u32 as usize).min(bodies);
+            self.start.clear();
+            self.start.resize(bodies + 2, 0);
+            list.iter().for_each(|(key, _)| self.start[place(*key) + 1] += 1);
+            for i in 0..bodies {
+                self.start[i + 1] += self.start[i];
+            }
+            self.other.clear();
+            self.other.resize(list.len(), (0, 0));
+            for item in &*list {
+                let at = &mut self.start[place(item.0)];
+                self.other[*at as usize] = *item;
+                *at += 1;
+            }
+            std::mem::swap(list, &mut self.other);
+        }
     }
 }
 

@@ -81,6 +81,33 @@ fn energy(surface: &Surface, z: &[f64], fixed: &[Vec3], list: &Candidates) -> f6
     found.set.contacts.iter().filter(|c| c.gap > 0.01).map(|c| law.at(c.gap)[0]).sum()
 }
 
+/// Whoever is left out and comes back, contacts are those that a search finds, in its order.
+#[test]
+fn contacts_that_were_left_out_come_back_as_they_were() {
+    let mut random = Random::new(31);
+    let (mut moved, mut most) = (0, 0);
+    for seed in 0..6 {
+        let (surface, z, fixed) = scene(seed);
+        let list = candidates(&surface, &z, &fixed);
+        let mut found = contacts(&surface, &z, &fixed, &list, GAP).set;
+        let all = found.contacts.clone();
+        assert!(all.is_sorted_by_key(|c| (c.body_pair(), c.kind, c.pair)));
+        let mut left_out = Vec::new();
+        for round in 0..20 {
+            let quiet: Vec<bool> =
+                (surface.bodies.iter()).map(|_| round % 5 < 4 && random.between(0.0, 1.0) < 0.7).collect();
+            let still = |b: u32| b == u32::MAX || quiet[b as usize];
+            let count = |bodies: [u32; 2]| !bodies.into_iter().all(still);
+            moved += usize::from(found.divide(&mut left_out, count));
+            found.map(&surface);
+            most = most.max(left_out.len());
+            let (own, others): (Vec<Contact>, Vec<Contact>) = all.iter().partition(|c| count(c.bodies));
+            assert_eq!((&found.contacts, &left_out), (&own, &others));
+        }
+    }
+    assert!(moved > 60 && most > 5, "{moved} {most}");
+}
+
 #[test]
 fn gradient_of_all_contacts_agrees_with_differences() {
     let law = LogBarrier { gap_max: GAP };

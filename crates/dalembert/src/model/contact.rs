@@ -25,6 +25,8 @@ pub struct ContactModel {
     pub gap: f64,
     /// First block of each affine body: its centre; the columns follow.
     pub affine: Vec<u32>,
+    /// Those of them that are rigid bodies, or as stiff.
+    pub rigid: Vec<u32>,
     /// How far the farthest point moves when a block moves by one: 1 for places, metres for columns.
     pub reach: Vec<f64>,
     /// Blocks that no force moves.

@@ -26,6 +26,8 @@ pub(super) struct Skin {
     pub radius: f64,
     /// Half sizes along the axes of an affine body, for what it does to tolerances \[m\].
     pub reach: Vec3,
+    /// What keeps an affine body stiff \[Pa\]; 0 for others.
+    pub stiffness: f64,
 }
 
 /// Half sizes of the box with these second moments \[m\].
@@ -155,6 +157,8 @@ pub(super) fn contact_model(
     for skin in &expanded.skins {
         add_skin(skin, &blocks[skin.set], masses, &classes, &mut out, notes);
     }
+    let rigid = expanded.skins.iter().filter(|s| s.stiffness >= settings.rigid_stiffness);
+    out.rigid = rigid.map(|s| blocks[s.set].points.start as u32).collect();
     for (k, g) in scene.ground.iter().enumerate() {
         notes.at("ground", k, &g.name);
         notes.finite3("point", &g.point);

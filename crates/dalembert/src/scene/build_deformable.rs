@@ -154,7 +154,7 @@ pub(super) fn expand(scene: &mut Scene, notes: &mut Notes) -> Expanded {
 
 /// A collision surface whose vertices are the particles of a set.
 fn nodes(set: usize, triangles: Vec<[u32; 3]>, segments: Vec<[u32; 2]>, radius: f64) -> Skin {
-    Skin { set, material: None, triangles, segments, radius, reach: Vec3::zeros() }
+    Skin { set, material: None, triangles, segments, radius, reach: Vec3::zeros(), stiffness: 0.0 }
 }
 
 /// The elements of a solid.
@@ -527,6 +527,7 @@ fn affine(body: AffineBody, origin: Origin, scene: &mut Scene, notes: &mut Notes
         segments: Vec::new(),
         radius: 0.0,
         reach,
+        stiffness,
     });
     let surface = SurfaceMesh { points: skin.vertices().to_vec(), triangles: skin.triangles().to_vec() };
     scene.points.push(MappedPoints {

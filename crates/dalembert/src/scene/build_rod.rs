@@ -73,6 +73,7 @@ pub(super) fn rod(body: &Rod, origin: Origin, scene: &mut Scene, notes: &mut Not
         segments,
         radius: r,
         reach: Vec3::zeros(),
+        stiffness: 0.0,
     });
     out.lines.push((set, (1..n as u32).map(|i| [i - 1, i]).collect(), r));
     let chain = move |first: usize| (first..first + n).map(|i| PointId(i as u32)).collect::<Vec<_>>();

@@ -32,12 +32,15 @@ pub struct BlockCholesky<const N: usize> {
     /// Column k of L has the blocks from `start[k]` to `start[k + 1]`, in the places `below`, rising.
     start: Vec<u32>,
     below: Vec<u32>,
-    /// Where each pair goes, and whether it is turned over.
+    /// Where each pair goes, and whether it is turned over; the blocks of L that no pair goes to.
     slots: Vec<(u32, bool)>,
+    fills: Vec<u32>,
     /// Where the products of a column go: a block of L, or the diagonal beyond them.
     targets: Vec<u32>,
     L: Vec<Block<N>>,
     diagonal: Vec<Block<N>>,
+    /// One over the diagonal of each L_kk.
+    inverse: Vec<[f64; N]>,
     y: Vec<[f64; N]>,
 }
 
@@ -57,8 +60,8 @@ impl<const N: usize> BlockCholesky<N> {
         for (i, D) in diagonal.enumerate() {
             self.diagonal[self.place[i] as usize] = *D;
         }
-        self.L.clear();
         self.L.resize(self.below.len(), zero());
+        self.fills.iter().for_each(|&slot| self.L[slot as usize] = zero());
         for (k, &(slot, turned)) in self.slots.iter().enumerate() {
             let (from, to) = (block(k), &mut self.L[slot as usize]);
             if turned {
@@ -76,13 +79,16 @@ impl<const N: usize> BlockCholesky<N> {
 
     fn eliminate(&mut self) -> bool {
         let mut target = 0;
+        self.inverse.clear();
         for k in 0..self.rows {
             if !cholesky(&mut self.diagonal[k]) {
                 return false;
             }
+            let inverse = std::array::from_fn(|c| 1.0 / self.diagonal[k][c][c]);
+            self.inverse.push(inverse);
             let (from, to) = (self.start[k] as usize, self.start[k + 1] as usize);
             let (column, later) = self.L[from..].split_at_mut(to - from);
-            column.iter_mut().for_each(|X| divide(X, &self.diagonal[k]));
+            column.iter_mut().for_each(|X| divide(X, &self.diagonal[k], &inverse));
             for (j, J) in column.iter().enumerate() {
                 for I in &column[j..] {
                     let t = self.targets[target] as usize;
@@ -110,22 +116,25 @@ impl<const N: usize> BlockCholesky<N> {
         y.clear();
         y.extend(self.order.iter().map(|&i| x[i as usize]));
         for k in 0..self.rows {
-            let D = &self.diagonal[k];
-            let mut z = y[k];
+            let (D, inverse, mut left) = (&self.diagonal[k], &self.inverse[k], y[k]);
+            let mut z = [0.0; N];
             for c in 0..N {
-                z[c] /= D[c][c];
-                for r in c + 1..N {
-                    z[r] -= D[c][r] * z[c];
+                z[c] = left[c] * inverse[c];
+                // Above its diagonal L is zero: whole columns fill vector registers.
+                for r in 0..N {
+                    left[r] = (-z[c]).mul_add(D[c][r], left[r]);
                 }
             }
             y[k] = z;
             for s in self.start[k] as usize..self.start[k + 1] as usize {
                 let (B, out) = (&self.L[s], &mut y[self.below[s] as usize]);
+                let mut sum = *out;
                 for c in 0..N {
                     for r in 0..N {
-                        out[r] -= B[c][r] * z[c];
+                        sum[r] = (-z[c]).mul_add(B[c][r], sum[r]);
                     }
                 }
+                *out = sum;
             }
         }
         for k in (0..self.rows).rev() {
@@ -133,20 +142,20 @@ impl<const N: usize> BlockCholesky<N> {
             for s in self.start[k] as usize..self.start[k + 1] as usize {
                 let (B, other) = (&self.L[s], &y[self.below[s] as usize]);
                 for c in 0..N {
-                    let mut sum = 0.0;
+                    // Four sums side by side.
+                    let mut sum = [0.0; 4];
                     for r in 0..N {
-                        sum += B[c][r] * other[r];
+                        sum[r & 3] = B[c][r].mul_add(other[r], sum[r & 3]);
                     }
-                    z[c] -= sum;
+                    z[c] -= (sum[0] + sum[1]) + (sum[2] + sum[3]);
                 }
             }
-            let D = &self.diagonal[k];
-            for c in (0..N).rev() {
-                let mut sum = z[c];
-                for r in c + 1..N {
-                    sum -= D[c][r] * z[r];
+            let (D, inverse) = (&self.diagonal[k], &self.inverse[k]);
+            for r in (0..N).rev() {
+                z[r] *= inverse[r];
+                for c in 0..r {
+                    z[c] = (-D[c][r]).mul_add(z[r], z[c]);
                 }
-                z[c] = sum / D[c][c];
             }
             y[k] = z;
         }
@@ -183,6 +192,10 @@ impl<const N: usize> BlockCholesky<N> {
             let (p, q) = (self.place[a as usize], self.place[b as usize]);
             if p < q { (slot(p, q), false) } else { (slot(q, p), true) }
         }));
+        let mut taken = vec![false; self.below.len()];
+        self.slots.iter().for_each(|&(slot, _)| taken[slot as usize] = true);
+        self.fills.clear();
+        self.fills.extend((0..taken.len() as u32).filter(|&slot| !taken[slot as usize]));
         self.targets.clear();
         let blocks = self.below.len() as u32;
         for k in 0..rows {
@@ -277,8 +290,8 @@ pub fn cholesky<const N: usize>(A: &mut Block<N>) -> bool {
     true
 }
 
-/// X ← X L⁻ᵀ.
-fn divide<const N: usize>(X: &mut Block<N>, L: &Block<N>) {
+/// X ← X L⁻ᵀ, given one over the diagonal of L.
+fn divide<const N: usize>(X: &mut Block<N>, L: &Block<N>, inverse: &[f64; N]) {
     for c in 0..N {
         let (done, rest) = X.split_at_mut(c);
         let column = &mut rest[0];
@@ -288,8 +301,7 @@ fn divide<const N: usize>(X: &mut Block<N>, L: &Block<N>) {
                 column[r] = (-f).mul_add(other[r], column[r]);
             }
         }
-        let inverse = 1.0 / L[c][c];
-        column.iter_mut().for_each(|x| *x *= inverse);
+        column.iter_mut().for_each(|x| *x *= inverse[c]);
     }
 }
 

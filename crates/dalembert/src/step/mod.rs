@@ -71,6 +71,34 @@ pub struct StepReport {
     pub smallest_gap: f64,
 }
 
+impl StepError {
+    /// True if what moves as told found no way: shorter steps may find one.
+    fn has_no_room(&self) -> bool {
+        matches!(self, StepError::Blocked { .. } | StepError::Crushed { .. })
+    }
+}
+
+impl StepReport {
+    /// Adds what a part of the step reports: sums of work, the worst of what was left, the contacts at its end.
+    fn take_part(&mut self, part: &StepReport) {
+        self.substeps += part.substeps;
+        self.rejected += part.rejected;
+        self.evaluations += part.evaluations;
+        self.last_substep = part.last_substep;
+        self.iterations += part.iterations;
+        self.residual = self.residual.max(part.residual);
+        self.weak_rows = part.weak_rows;
+        self.gap = part.gap;
+        self.projections += part.projections;
+        self.unfinished |= part.unfinished;
+        self.linear = part.linear.clone();
+        self.linear_iterations += part.linear_iterations;
+        self.fallbacks += part.fallbacks;
+        self.contacts = part.contacts;
+        self.smallest_gap = self.smallest_gap.min(part.smallest_gap);
+    }
+}
+
 /// Why a step failed. The state is as it was before the step.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StepError {
@@ -116,6 +144,20 @@ pub enum StepError {
     /// The method or its integrator does not take robots.
     #[error("`{0}` does not step robots; use `impulse` or `ipc`, or `lagrange` or `explicit` with {1}")]
     NoRobots(String, &'static str),
+    /// A body that moves as told would squeeze a rigid one out of shape.
+    #[error(
+        "`{object}` moves as told and would squeeze the rigid body `{squeezed}` to {percent:.0} % of its size in the step from t = {time} s: it has no room; a slower motion, more room or a soft body would help"
+    )]
+    Crushed {
+        /// Name of the body that moves as told.
+        object: String,
+        /// Name of the rigid body.
+        squeezed: String,
+        /// What is left of it in the worst direction \[%\].
+        percent: f64,
+        /// Time before the step \[s\].
+        time: f64,
+    },
     /// A body that moves as told has no room.
     #[error(
         "`{object}` moves as told but is {distance:.2e} m short of its place at the end of the step from t = {time} s: what it pushes has no room; a slower motion or a softer body would help"

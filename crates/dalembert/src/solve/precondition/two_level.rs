@@ -96,7 +96,7 @@ impl TwoLevel {
         let mut waiting = vec![NONE; n];
         let (mut sets, mut reached) = (0, vec![]);
         while let Some(mut nodes) = open.pop() {
-            if nodes.len() > std::env::var("AGG").ok().and_then(|s| s.parse().ok()).unwrap_or(AGGREGATE) {
+            if nodes.len() > AGGREGATE {
                 let middle = divide(&mut nodes, positions);
                 let high = nodes.split_off(middle);
                 open.push(high);

@@ -236,7 +236,13 @@ impl Islands {
         let parent = &mut self.parent;
         parent.clear();
         parent.extend(0..self.units as u32);
+        let mut last = [NONE; 2];
         for c in contacts {
+            // Contacts of two bodies lie side by side.
+            let pair = c.body_pair();
+            if std::mem::replace(&mut last, pair) == pair {
+                continue;
+            }
             let [a, b] = c.bodies.map(|b| if b == NONE { NONE } else { self.unit_of_body[b as usize] });
             if a != b && a != NONE && b != NONE {
                 join(parent, a, b);

@@ -45,6 +45,7 @@ mod system;
 mod touch;
 
 use super::{Scheme, StepError, StepReport, Workspace};
+use crate::coupling::Driver;
 use crate::math::all_finite;
 use crate::model::{Model, State};
 use crate::solve::linear::LinearSolver;
@@ -106,8 +107,54 @@ impl Default for Ipc {
     }
 }
 
+/// A step is divided into at most this many parts, a power of two.
+const PARTS: u32 = 1024;
+
 impl Ipc {
+    /// A step, or, where a body that moves as told finds no way, shorter ones that lead to the same time: each asks it and
+    /// what it pushes for less. Not where a caller drives something: that is told for the whole step.
     pub(super) fn step(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
+        let no_room = match self.whole_step(model, state, h, work) {
+            Err(error) if error.has_no_room() && !driven_outside(model) => error,
+            done => return done,
+        };
+        let before = state.clone();
+        let mut report = StepReport { rejected: 1, smallest_gap: f64::INFINITY, ..StepReport::default() };
+        let (mut done, mut size) = (0, PARTS / 2);
+        while done < PARTS {
+            match self.whole_step(model, state, f64::from(size) / f64::from(PARTS) * h, work) {
+                Ok(part) => {
+                    report.take_part(&part);
+                    done += size;
+                    // Longer again where a longer one would begin.
+                    if done % (2 * size) == 0 && done < PARTS {
+                        size *= 2;
+                    }
+                }
+                Err(error) if error.has_no_room() && size > 1 => {
+                    report.rejected += 1;
+                    size /= 2;
+                }
+                Err(_) => {
+                    *state = before;
+                    return Err(no_room);
+                }
+            }
+        }
+        // The same time as after a whole step, to the last bit.
+        (state.time, state.time_rest, state.steps) = (before.time, before.time_rest, before.steps);
+        state.advance_time(h);
+        report.time = state.time;
+        Ok(report)
+    }
+
+    fn whole_step(
         &self,
         model: &Model,
         state: &mut State,
@@ -141,6 +188,9 @@ impl Ipc {
             state.applied = given;
             done?;
         }
+        if let Some(error) = w.crushed(model, state) {
+            return Err(error);
+        }
         w.finish(model, next, self.scheme);
         w.finish_drives(model, h, next);
         w.fall_asleep(self, model, h, next);
@@ -157,4 +207,10 @@ impl Ipc {
         report.time = state.time;
         Ok(report)
     }
+}
+
+/// True if a caller drives an articulation.
+fn driven_outside(model: &Model) -> bool {
+    let articulations = model.contact.as_ref().map_or(&[][..], |c| &c.articulations);
+    articulations.iter().any(|a| matches!(a.driver, Driver::External))
 }

@@ -143,6 +143,7 @@ impl Near {
             if loose == 0 {
                 return Ok(Cover::Held);
             }
+            let loose = self.end_ways(surface, loose);
             if FEW * loose < surface.bodies.len() && self.seek_around(surface, gap, x, x1) {
                 return Ok(Cover::Sought(1.0));
             }
@@ -207,6 +208,28 @@ impl Near {
             self.loose.push(!held);
         }
         self.loose.iter().filter(|l| **l).count()
+    }
+
+    /// Where few bodies are loose or still have a way, those with a way count as loose: then nothing has a way any more, and
+    /// nobody asks what its time is. How many are loose.
+    fn end_ways(&mut self, surface: &Surface, loose: usize) -> usize {
+        let Self { ends, reference, loose: list, .. } = self;
+        if ends.is_empty() {
+            return loose;
+        }
+        let has_way = |body: &SurfaceBody| {
+            let range = body.vertices.start as usize..body.vertices.end as usize;
+            ends[range.clone()] != reference[range]
+        };
+        let both: Vec<bool> =
+            surface.bodies.iter().zip(&*list).map(|(body, loose)| *loose || has_way(body)).collect();
+        let count = both.iter().filter(|b| **b).count();
+        if FEW * count >= surface.bodies.len() {
+            return loose;
+        }
+        ends.clear();
+        *list = both;
+        count
     }
 
     /// The time of the way at which most bodies are about where it has them: the median of the times that fit each body best.

@@ -12,7 +12,7 @@ use super::system::{Equations, ITERATE};
 use super::touch::{Sink, Touch};
 use super::{ContactPotential, Ipc};
 use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
-use crate::math::{set_triple, triple};
+use crate::math::{Mat3, set_triple, triple};
 use crate::model::{ContactModel, Model, State};
 use crate::solve::cg::CgStop;
 use crate::solve::linear::{LinearReport, LinearSolver, SolvedBy};
@@ -23,6 +23,13 @@ use rayon::prelude::*;
 const LOAD_CHANGE: f64 = 0.05;
 /// Rounds in which prescribed bodies may come to where they are told to be.
 const ROUNDS: u32 = 100;
+/// A round that leads less far than this part of the way that was wanted is followed by one that wants half of what this
+/// one got.
+const POOR: f64 = 0.25;
+/// Rounds want this part of the way at least.
+const LEAST: f64 = 1e-6;
+/// A rigid body that is squeezed by what moves as told keeps this part of its size, or the step fails.
+const SHAPE: f64 = 0.9;
 /// Joints hold when they gape by less than this part of what the tolerance lets a point move in a step.
 const JOINT_PART: f64 = 1e-3;
 /// Most rounds of multipliers of joints.
@@ -75,8 +82,9 @@ pub(crate) struct IpcWork {
     pub(super) delta: Vec<f64>,
     pub(super) way: Vec<f64>,
     pub(super) steps: Steps,
-    /// Held blocks and where they are told to be.
+    /// Held blocks and where they are told to be, and the part of what is left of their way that a round wants.
     pub(super) told: Vec<(usize, crate::math::Vec3)>,
+    wants: f64,
     /// Units that sleep, and whether a body moved as it was told in this step.
     pub(super) asleep: Vec<bool>,
     pub(super) moved: bool,
@@ -96,6 +104,9 @@ impl Ipc {
         w.begin(self, model, state, h)?;
         for pass in 1..=self.friction_passes.max(1) {
             let ended = self.newton_held(model, state, h, w, report)?;
+            if (!ended || pass >= self.friction_passes) && w.end_friction(model) {
+                break;
+            }
             let again = w.touch_friction(model);
             if !(ended && again) || pass == self.friction_passes {
                 break;
@@ -142,13 +153,16 @@ impl Ipc {
     ) -> Result<bool, StepError> {
         let limit = report.iterations + self.most_newton;
         let (mut rounds, mut went) = (0, false);
+        w.wants = 1.0;
         w.bodies.forget_factors();
         if !w.islands.several() {
             w.islands.done.fill(false);
         }
         loop {
             report.iterations += 1;
-            let pending = w.pending();
+            let left = w.left();
+            let pending = left > 0.0;
+            let gap = w.touch.smallest_gap();
             w.moved |= pending;
             w.steps.current &= !pending;
             w.steps.closing &= !pending;
@@ -175,7 +189,8 @@ impl Ipc {
             w.certify(model, state)?;
             if pending {
                 rounds += 1;
-                if w.pending() && (rounds >= ROUNDS || report.iterations >= limit) {
+                w.want(1.0 - w.left() / left, [gap, w.touch.smallest_gap()]);
+                if w.left() > 0.0 && (rounds >= ROUNDS || report.iterations >= limit) {
                     return Err(w.blocked(model, state));
                 }
                 continue;
@@ -329,7 +344,10 @@ impl IpcWork {
     /// The blocks of the curvature at the iterate.
     fn list_blocks(&mut self, model: &Model) {
         self.equations.start(model);
-        self.potential.curvature(model, 0.0, &mut self.equations.list);
+        // What is free goes the same part of its way as what is told: (1 + μ) M δ = M (s − q).
+        let more = 1.0 / self.wants - 1.0;
+        let shift = more / (self.potential.d * self.potential.d);
+        self.potential.curvature(model, shift, &mut self.equations.list);
         if let Some(contact) = &model.contact {
             self.touch.add_curvature(&mut Sink(&mut self.equations.list));
             self.joints.curvature(contact, &self.q, &mut self.equations.list);
@@ -395,9 +413,27 @@ impl IpcWork {
         true
     }
 
-    /// True if a prescribed block is not yet where it is told to be.
-    fn pending(&self) -> bool {
-        self.told.iter().any(|(i, place)| triple(&self.q, *i) != *place)
+    /// The longest way that a prescribed block has yet to go, zero if all are where they are told to be \[m\].
+    fn left(&self) -> f64 {
+        self.told.iter().map(|(i, place)| (place - triple(&self.q, *i)).norm()).fold(0.0, f64::max)
+    }
+
+    /// What the next round wants, where this one went the part `came` of the way that was left and changed the smallest gap
+    /// from the first to the second of `gaps`.
+    ///
+    /// Contacts are linear in a round; what they miss grows with the square of the way. Where that stops a round, all of it
+    /// is cut, the way from one another as well, and gaps shrink from round to round until nothing moves. A round that is
+    /// meant to be short keeps them open: rounds grow while they do not shrink.
+    fn want(&mut self, came: f64, gaps: [f64; 2]) {
+        let got = came / self.wants;
+        let kept = gaps[1] / gaps[0];
+        if got < POOR {
+            self.wants = f64::max(0.5 * self.wants * got, LEAST);
+        } else if kept < 0.5 {
+            self.wants = f64::max(0.5 * self.wants, LEAST);
+        } else if kept > 0.9 || gaps[1] > 0.1 * self.touch.gap {
+            self.wants = f64::min(2.0 * self.wants, 1.0);
+        }
     }
 
     /// The way of prescribed blocks in δ, and what it does to the others.
@@ -499,11 +535,11 @@ impl IpcWork {
         Ok(())
     }
 
-    /// δ of prescribed blocks ← what is left of their way.
+    /// δ of prescribed blocks ← what a round wants of what is left of their way.
     fn tell(&mut self) {
         for (i, place) in &self.told {
             let left = place - triple(&self.q, *i);
-            set_triple(&mut self.delta, *i, &left);
+            set_triple(&mut self.delta, *i, &(self.wants * left));
         }
     }
 
@@ -511,9 +547,14 @@ impl IpcWork {
     fn touch_friction(&mut self, model: &Model) -> bool {
         let Some(contact) = &model.contact else { return false };
         self.steps.current = false;
-        self.call_back(contact);
-        let Self { islands, touch, .. } = self;
         let rubs = contact.friction.iter().any(|mu| *mu != 0.0);
+        let back = self.come_back(contact);
+        let Self { islands, touch, .. } = self;
+        if back && (!rubs || touch.rows.on) {
+            touch.energy(contact, false);
+        } else if back {
+            touch.press(contact, false);
+        }
         if rubs {
             touch.take_friction(contact);
             touch.sum(contact, false);
@@ -526,8 +567,30 @@ impl IpcWork {
         rubs && !self.islands.done.iter().all(|d| *d)
     }
 
+    /// After the last pass nobody asks for friction, unless something else tells what it did: then it is not taken, and this is
+    /// true. All that does not sleep has its contacts again.
+    fn end_friction(&mut self, model: &Model) -> bool {
+        let Some(contact) = model.contact.as_ref().filter(|_| !self.touch.rows.on) else { return false };
+        if !self.coupling.is_empty() {
+            return false;
+        }
+        self.come_back(contact);
+        self.touch.take_contacts(contact, false);
+        self.touch.end_friction();
+        true
+    }
+
     /// All that does not sleep takes part in contact again; true if something had not.
     fn call_back(&mut self, contact: &ContactModel) -> bool {
+        let back = self.come_back(contact);
+        if back {
+            self.touch.energy(contact, false);
+        }
+        back
+    }
+
+    /// The same, and energies are yet to be taken.
+    fn come_back(&mut self, contact: &ContactModel) -> bool {
         let Self { islands, touch, asleep, .. } = self;
         if !touch.leaves_out() {
             return false;
@@ -536,7 +599,6 @@ impl IpcWork {
             let u = islands.unit_of_body[b as usize];
             u == NONE || asleep[u as usize]
         });
-        touch.energy(contact, false);
         true
     }
 
@@ -566,6 +628,37 @@ impl IpcWork {
         let (point, distance) = worst.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
         let (object, _) = model.owner(model.layout.points_v() + 3 * point);
         StepError::Blocked { object, distance, time: state.time }
+    }
+
+    /// The step squeezed a rigid body out of shape between what moves as told and something else, if it did.
+    pub(super) fn crushed(&self, model: &Model, state: &State) -> Option<StepError> {
+        let contact = model.contact.as_ref().filter(|_| self.moved)?;
+        let least = |first: u32| {
+            let A = Mat3::from_columns(&[1, 2, 3].map(|k| triple(&self.q, first as usize + k)));
+            let G = A.transpose() * A;
+            // σ² of A are the eigenvalues of G.
+            if (G - Mat3::identity()).norm() < 1.0 - SHAPE * SHAPE {
+                1.0
+            } else {
+                G.symmetric_eigenvalues().min().max(0.0).sqrt()
+            }
+        };
+        let (part, first) =
+            contact.rigid.iter().map(|&first| (least(first), first)).min_by(|a, b| a.0.total_cmp(&b.0))?;
+        if part >= SHAPE {
+            return None;
+        }
+        let name = |block: usize| model.owner(model.layout.points_v() + 3 * block).0;
+        let squeezed = name(first as usize);
+        let is = |b: u32| b != NONE && contact.names[b as usize] == squeezed;
+        let told: Vec<String> = self.told.iter().map(|(i, _)| name(*i)).collect();
+        let others = self.touch.set.contacts.iter().filter_map(|c| match c.bodies {
+            [a, b] if is(a) && b != NONE => Some(&contact.names[b as usize]),
+            [a, b] if is(b) && a != NONE => Some(&contact.names[a as usize]),
+            _ => None,
+        });
+        let object = others.into_iter().find(|name| told.contains(name)).or(told.first())?.clone();
+        Some(StepError::Crushed { object, squeezed, percent: 100.0 * part, time: state.time })
     }
 
     /// Takes the drives of all articulations: of robots by their own dynamics, of others from the state.

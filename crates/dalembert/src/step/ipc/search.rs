@@ -12,6 +12,7 @@ use super::bodies::{SAFE, SHORTER};
 use super::islands::NONE;
 use super::newton::IpcWork;
 use crate::collide::TooMany;
+use crate::math::triple;
 use crate::model::{Model, State};
 
 /// Halvings of a step.
@@ -366,6 +367,28 @@ impl IpcWork {
             if g != NONE {
                 steps.energies[g as usize][0] += e;
                 steps.energies[g as usize][1] += e;
+            }
+        }
+        if ahead {
+            self.keep_sides(model);
+        }
+    }
+
+    /// An affine body that the trial turns inside out has an infinite energy there: no energy of its own tells a reflection
+    /// from a rotation.
+    fn keep_sides(&mut self, model: &Model) {
+        let Some(contact) = &model.contact else { return };
+        for &first in &contact.affine {
+            let group = self.islands.group(first as usize + 1);
+            if group == NONE {
+                continue;
+            }
+            let volume = |q: &[f64]| {
+                let [a, b, c] = [1, 2, 3].map(|k| triple(q, first as usize + k));
+                a.cross(&b).dot(&c)
+            };
+            if volume(&self.q) * volume(&self.trial) <= 0.0 {
+                self.steps.energies[group as usize][0] = f64::INFINITY;
             }
         }
     }

@@ -55,7 +55,7 @@ pub(super) struct Touch {
     pub(super) load: Vec<f64>,
     /// Slip below which friction is smoothed, and the gap at which contact begins \[m\].
     slip: f64,
-    gap: f64,
+    pub(super) gap: f64,
     /// θ of each body: how much of the curvature that never overshoots friction takes along the slip, 0 … 1.
     pub caution: Vec<f64>,
     /// False if nothing can touch.
@@ -97,6 +97,9 @@ pub(super) struct Touch {
     /// `set` holds the contacts at x; it holds those that count and no others.
     at_x: bool,
     whole: bool,
+    /// Contacts of pairs that are left out, where their bodies stand still; if `full` none is missing.
+    left_out: Vec<Contact>,
+    full: bool,
     loads: Vec<f64>,
     /// What presses in place of barriers, if it does.
     pub(super) rows: Rows,
@@ -133,6 +136,11 @@ fn idle(quiet: &[bool], bodies: [u32; 2]) -> bool {
         [Some(a), None] | [None, Some(a)] => a,
         [None, None] => false,
     }
+}
+
+/// Contacts of bodies that are not idle. Those of two bodies are asked about once.
+fn live(set: &ContactSet, quiet: &[bool]) -> impl Iterator<Item = usize> {
+    set.runs().map(|(run, _)| run).filter(|run| !idle(quiet, set.contacts[run.start].bodies)).flatten()
 }
 
 /// How pairs are followed. A pair that never comes within the gap stops nothing, so that it does not matter which of those
@@ -176,6 +184,7 @@ impl Touch {
         contact.positions(q, &mut self.x1);
         // Where the last step ended its contacts serve.
         self.at_x &= self.x == self.x1 && self.gap == contact.gap && !self.rows.on;
+        self.full &= self.at_x;
         self.x.clone_from(&self.x1);
         self.near.begin(&self.x);
         (self.slip, self.gap) = (slip, contact.gap);
@@ -444,6 +453,63 @@ impl Touch {
         Ok(covered)
     }
 
+    /// Takes the contacts at x1 (`ahead`) or x, if they are not those at hand.
+    pub(super) fn take_contacts(&mut self, contact: &ContactModel, ahead: bool) {
+        if !self.active || self.at_x && self.whole && !ahead {
+            return;
+        }
+        // Others are left out than when contacts were taken.
+        let mut changed = true;
+        if !self.whole {
+            self.full &= self.at_x;
+            changed = self.full && self.divide(contact);
+        }
+        if !ahead && self.at_x && self.full {
+            if changed {
+                self.set.map(&contact.surface);
+                self.take_barriers();
+            }
+            self.whole = true;
+            return;
+        }
+        self.choose(contact);
+        let x = if ahead { &self.x1 } else { &self.x };
+        if ahead && self.ahead && self.whole {
+            self.set.renew(&contact.surface, &self.live, x, contact.gap, |b| self.since[b as usize]);
+        } else {
+            self.set.update(&contact.surface, &self.live, x, contact.gap);
+        }
+        (self.at_x, self.ahead, self.whole) = (!ahead, ahead, true);
+        self.since.fill(false);
+        if !self.leaves_out() {
+            self.left_out.clear();
+            self.full = true;
+        }
+        self.take_barriers();
+    }
+
+    fn take_barriers(&mut self) {
+        let barrier = LogBarrier { gap_max: self.gap };
+        self.barrier.clear();
+        self.barrier.extend(self.set.contacts.iter().map(|c| barrier.at(c.gap)));
+    }
+
+    /// The contacts at x that count are the set, all others are left out; true if the set has changed.
+    fn divide(&mut self, contact: &ContactModel) -> bool {
+        let Self { set, left_out, quiet, .. } = self;
+        let out = quiet.contains(&true);
+        // As pairs are chosen.
+        let still =
+            |b: u32| b == u32::MAX || quiet[b as usize] || contact.surface.bodies[b as usize].prescribed();
+        set.divide(left_out, |bodies| !(out && bodies.into_iter().all(still)))
+    }
+
+    /// Forgets friction.
+    pub(super) fn end_friction(&mut self) {
+        self.load.clear();
+        self.rub.clear();
+    }
+
     /// Takes the contacts at x1 (`ahead`) or x; the energy of barrier and friction there \[J\], infinite where something
     /// touches.
     pub(super) fn energy(&mut self, contact: &ContactModel, ahead: bool) -> f64 {
@@ -453,23 +519,14 @@ impl Touch {
         if self.rows.on {
             return self.rows_energy(contact, ahead);
         }
-        let known = self.at_x && self.whole && !ahead;
-        if !known {
-            self.choose(contact);
-        }
+        self.press(contact, ahead);
+        self.sum(contact, ahead)
+    }
+
+    /// Takes the contacts at x1 (`ahead`) or x, and the energies of their barriers.
+    pub(super) fn press(&mut self, contact: &ContactModel, ahead: bool) {
+        self.take_contacts(contact, ahead);
         let x = if ahead { &self.x1 } else { &self.x };
-        if !known {
-            if ahead && self.ahead && self.whole {
-                self.set.renew(&contact.surface, &self.live, x, contact.gap, |b| self.since[b as usize]);
-            } else {
-                self.set.update(&contact.surface, &self.live, x, contact.gap);
-            }
-            (self.at_x, self.ahead, self.whole) = (!ahead, ahead, true);
-            self.since.fill(false);
-            let barrier = LogBarrier { gap_max: self.gap };
-            self.barrier.clear();
-            self.barrier.extend(self.set.contacts.iter().map(|c| barrier.at(c.gap)));
-        }
         self.kappa.clear();
         self.faded.clear();
         for (k, c) in self.set.contacts.iter().enumerate() {
@@ -494,7 +551,6 @@ impl Touch {
             divide(contact, c.bodies, energy, &mut self.pressed);
             self.pressing += energy;
         }
-        self.sum(contact, ahead)
     }
 
     /// The energy of the contacts taken last, where they were taken \[J\].
@@ -516,10 +572,10 @@ impl Touch {
             self.share.clone_from(&self.pressed);
         }
         self.rubbing = 0.0;
-        let rub = self.rub.contacts.iter().zip(&self.load);
-        for (c, load) in rub.filter(|(c, _)| !idle(&self.quiet, c.bodies)) {
+        for k in live(&self.rub, &self.quiet) {
+            let c = &self.rub.contacts[k];
             let u = slip(&c.vertices, &c.weights, &c.normal, x, &self.start);
-            let energy = load * law.at(u.norm())[0];
+            let energy = self.load[k] * law.at(u.norm())[0];
             divide(contact, c.bodies, energy, &mut self.share);
             self.rubbing += energy;
         }
@@ -591,23 +647,22 @@ impl Touch {
             }
         }
         let touching = self.forces.len();
-        for (c, load) in self.rub.contacts.iter().zip(&self.load) {
-            if idle(&self.quiet, c.bodies) {
-                self.forces.push(Vec3::zeros());
-                self.stiffnesses.push([0.0; 6]);
-                continue;
-            }
+        let all = touching + self.rub.contacts.len();
+        self.forces.resize(all, Vec3::zeros());
+        self.stiffnesses.resize(all, [0.0; 6]);
+        for k in live(&self.rub, &self.quiet) {
+            let (c, load) = (&self.rub.contacts[k], self.load[k]);
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
             let y = u.norm();
             let [_, _, ratio, rate] = law.at(y);
-            self.forces.push(-*load * ratio * u);
+            self.forces[touching + k] = -load * ratio * u;
             let mut N = ratio * (Mat3::identity() - c.normal * c.normal.transpose());
             if y > 0.0 {
                 let of = |b: u32| self.caution.get(b as usize).copied().unwrap_or(0.0);
                 let theta = of(c.bodies[0]).max(of(c.bodies[1]));
                 N += (rate.max(theta * ratio) - ratio) / (y * y) * u * u.transpose();
             }
-            self.stiffnesses.push(sym3(&(*load * N)));
+            self.stiffnesses[touching + k] = sym3(&(load * N));
         }
         self.rub.add_gradient_of(&self.forces[touching..], |bodies| !idle(&self.quiet, bodies), b);
     }
@@ -708,9 +763,9 @@ impl Touch {
         }
     }
 
-    /// Contacts that push or rub: all that ties bodies together.
+    /// Contacts that push or rub: all that ties bodies together, each two of them by one contact at least.
     pub(super) fn ties(&self) -> impl Iterator<Item = &Contact> {
-        self.set.contacts.iter().chain(&self.rub.contacts)
+        self.set.firsts().chain(self.rub.firsts())
     }
 
     /// True if there is friction.
