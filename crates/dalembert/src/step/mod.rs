@@ -91,7 +91,7 @@ impl StepReport {
         self.gap = part.gap;
         self.projections += part.projections;
         self.unfinished |= part.unfinished;
-        self.linear = part.linear.clone();
+        self.linear = part.linear;
         self.linear_iterations += part.linear_iterations;
         self.fallbacks += part.fallbacks;
         self.contacts = part.contacts;
