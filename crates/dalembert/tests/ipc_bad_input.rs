@@ -342,23 +342,46 @@ fn a_body_that_turns_as_told_carries_what_lies_on_it() {
     assert!((column[1].atan2(column[0]) - rate * sim.state.time).abs() < 1e-12);
 }
 
-/// A body that is told to turn by a radian within a step knocks another one away: there is room, but no straight way.
+/// A body that is told to turn by a radian within a step, and another one that falls on it.
+fn wheel(random: &mut Random) -> Scene {
+    let mut scene = ipc(Ipc::default());
+    let rate = Vec3::new(random.between(20.0, 100.0), 0.0, 0.0);
+    let path = (0..4).map(|k| (0.01 * f64::from(k), Vec3::z() * 0.2 * f64::from(k))).collect();
+    scene.add(RigidBody::new("wheel", Shape::Box { size: Vec3::repeat(1.0) }));
+    let ride = Ride { angular_velocity: rate, path, ..Ride::default() };
+    scene.add(MotionSet::new("wheel", Motion::Ride(ride)));
+    let speed = [0.0, 0.0, -random.between(5.0, 15.0)];
+    let at = [random.between(-0.1, 0.1), random.between(-0.1, 0.1), 2.0];
+    scene.add(RigidBody::new("box", Shape::Box { size: Vec3::repeat(1.0) }).at(at).velocity(speed));
+    scene
+}
+
+/// It knocks the other one away: there is room, but no straight way.
 #[test]
 fn what_turns_by_a_radian_in_a_step_finds_a_way_past_others() {
     let mut random = Random::new(5);
     for _ in 0..40 {
-        let mut scene = ipc(Ipc::default());
-        let rate = Vec3::new(random.between(20.0, 100.0), 0.0, 0.0);
-        let path = (0..4).map(|k| (0.01 * f64::from(k), Vec3::z() * 0.2 * f64::from(k))).collect();
-        scene.add(RigidBody::new("wheel", Shape::Box { size: Vec3::repeat(1.0) }));
-        let ride = Ride { angular_velocity: rate, path, ..Ride::default() };
-        scene.add(MotionSet::new("wheel", Motion::Ride(ride)));
-        let speed = [0.0, 0.0, -random.between(5.0, 15.0)];
-        let at = [random.between(-0.1, 0.1), random.between(-0.1, 0.1), 2.0];
-        scene.add(RigidBody::new("box", Shape::Box { size: Vec3::repeat(1.0) }).at(at).velocity(speed));
-        let sim = ran(run(scene, 15));
+        let sim = ran(run(wheel(&mut random), 15));
         assert_eq!((sim.state.steps, sim.state.time), (15, 0.15));
     }
+}
+
+/// What a step that was tried in vain leaves in the buffers changes no bit of the shorter ones that follow.
+#[test]
+fn steps_that_are_divided_depend_on_the_state_alone() {
+    let mut random = Random::new(5);
+    let mut divided = 0;
+    for _ in 0..40 {
+        let mut sim = wheel(&mut random).build().unwrap();
+        for _ in 0..15 {
+            let mut state = sim.state.clone();
+            let fresh = sim.method.step(&sim.model, &mut state, sim.dt, &mut Workspace::new()).unwrap();
+            let report = sim.step().unwrap();
+            assert_eq!((&state, fresh), (&sim.state, report.clone()));
+            divided += u32::from(report.substeps > 1);
+        }
+    }
+    assert!(divided > 10, "{divided}");
 }
 
 #[test]
