@@ -50,6 +50,7 @@ macro_rules! scenes {
 
 scenes!(
     ipc_arch,
+    ipc_blade,
     ipc_bullet,
     ipc_cards,
     ipc_chain_net,
