@@ -377,7 +377,7 @@ fn steps_that_are_divided_depend_on_the_state_alone() {
             let mut state = sim.state.clone();
             let fresh = sim.method.step(&sim.model, &mut state, sim.dt, &mut Workspace::new()).unwrap();
             let report = sim.step().unwrap();
-            assert_eq!((&state, fresh), (&sim.state, report.clone()));
+            assert_eq!((&state, fresh), (&sim.state, report));
             divided += u32::from(report.substeps > 1);
         }
     }
