@@ -109,6 +109,8 @@ impl Default for Ipc {
 
 /// A step is divided into at most this many parts, a power of two.
 const PARTS: u32 = 1024;
+/// Parts of this size stay as they are where they have not converged; longer ones are divided.
+const FINE: u32 = 16;
 
 impl Ipc {
     /// A step, or, where a body that moves as told finds no way, shorter ones that lead to the same time: each asks it and
@@ -128,7 +130,14 @@ impl Ipc {
         let mut report = StepReport { rejected: 1, smallest_gap: f64::INFINITY, ..StepReport::default() };
         let (mut done, mut size) = (0, PARTS / 2);
         while done < PARTS {
+            let start = (size > FINE).then(|| state.clone());
             match self.whole_step(model, state, f64::from(size) / f64::from(PARTS) * h, work) {
+                // A part that has not converged may have thrown what it squeezed: shorter ones may find rest.
+                Ok(StepReport { unfinished: true, .. }) if let Some(start) = start => {
+                    *state = start;
+                    report.rejected += 1;
+                    size /= 2;
+                }
                 Ok(part) => {
                     report.take_part(&part);
                     done += size;

@@ -162,6 +162,9 @@ impl Ipc {
             report.iterations += 1;
             let left = w.left();
             let pending = left > 0.0;
+            if !pending {
+                w.wants = 1.0;
+            }
             let gap = w.touch.smallest_gap();
             w.moved |= pending;
             w.steps.current &= !pending;
