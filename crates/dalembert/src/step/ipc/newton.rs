@@ -19,7 +19,7 @@ use crate::solve::linear::{LinearReport, LinearSolver, SolvedBy};
 use crate::step::Scheme;
 use rayon::prelude::*;
 
-/// Relative change of a friction load that asks for another pass.
+/// Change of friction over the largest load of a body that asks for another pass.
 const LOAD_CHANGE: f64 = 0.05;
 /// Rounds in which prescribed bodies may come to where they are told to be.
 const ROUNDS: u32 = 100;

@@ -733,15 +733,21 @@ impl Touch {
         }
     }
 
-    /// Largest change of a load of each body over its largest load. Both lists are in the order of their contacts.
+    /// What the new loads would change in friction at the present slip, |Δμλ| f₁: the most for each body over its largest load.
+    /// What slides counts with all of the change, what sticks with the part of its limit that it draws on: its force is what
+    /// keeps it in place, and the limit only decides how slowly it creeps. Both lists are in the order of their contacts.
     fn compare(&mut self, loads: &[f64]) {
         let key = |c: &Contact| (c.body_pair(), c.kind, c.pair);
         let (old, new) = (&self.rub.contacts, &self.set.contacts);
+        let (x, start) = (&self.x, &self.start);
+        let law = FrictionLaw { slip_max: self.slip };
         let mut largest = vec![0.0f64; self.change.len()];
         let mut note = |c: &Contact, before: f64, now: f64, change: &mut Vec<f64>| {
+            let u = slip(&c.vertices, &c.weights, &c.normal, x, start);
+            let part = law.at(u.norm())[1];
             for b in c.bodies.into_iter().filter(|b| *b != u32::MAX).map(|b| b as usize) {
                 largest[b] = largest[b].max(before).max(now);
-                change[b] = change[b].max((now - before).abs());
+                change[b] = change[b].max(part * (now - before).abs());
             }
         };
         let (mut i, mut j) = (0, 0);
