@@ -244,7 +244,7 @@ fn incident_face(seen: &Seen, h: &Vec3, h_inc: &Vec3, out: &mut Polygon) -> (f64
 #[cfg(test)]
 mod tests {
     use super::super::boxes;
-    use super::super::clip::clip;
+    use super::super::clip::{Patch, clip};
     use super::super::convex::{Convex, Core};
     use super::*;
     use crate::math::Random;
@@ -253,7 +253,9 @@ mod tests {
     /// The general clipping of the same two boxes.
     fn general(A: (&Frame, &Vec3), B: (&Frame, &Vec3), n: &Vec3, s: f64, margin: f64) -> Manifold {
         let face = |(frame, half): (&Frame, &Vec3), d: &Vec3| {
-            Convex { core: Core::Box(*half), frame: *frame, radius: 0.0 }.patch(d)
+            let mut patch = Patch::new();
+            Convex { core: Core::Box(*half), frame: *frame, radius: 0.0 }.patch(d, &mut patch);
+            patch
         };
         clip(&face(A, &-n), &face(B, n), n, s, margin).manifold()
     }

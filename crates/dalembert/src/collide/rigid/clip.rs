@@ -49,10 +49,10 @@ impl Patch {
     }
 
     /// A polygon tilted by more than some degrees from looking along the unit vector `d` touches with its highest edge,
-    /// or its highest corner, alone.
-    fn narrowed(self, d: &Vec3) -> Self {
+    /// or its highest corner, alone; none for others.
+    fn narrowed(&self, d: &Vec3) -> Option<Self> {
         if self.count < 3 || self.normal().dot(d).abs() > 0.98 {
-            return self;
+            return None;
         }
         let p = self.corners();
         let top = (1..p.len()).fold(0, |best, i| if p[i].dot(d) > p[best].dot(d) { i } else { best });
@@ -67,7 +67,7 @@ impl Patch {
                 out.ids.swap(0, 1);
             }
         }
-        out
+        Some(out)
     }
 
     /// Unit normal, about which the corners run counter-clockwise; zero for what has no area.
@@ -93,23 +93,39 @@ struct Corner {
 
 /// Collects contact points and keeps the four that span the largest area.
 pub(super) struct Points {
-    touches: [Touch; COMMON],
+    /// The first ones, or all of them in `more` if there are others.
+    few: [Touch; 4],
     count: usize,
+    more: Vec<Touch>,
     normal: Vec3,
     margin: f64,
 }
 
 impl Points {
     pub(super) fn new(normal: Vec3, margin: f64) -> Self {
-        Self { touches: [Touch::default(); COMMON], count: 0, normal, margin }
+        Self { few: [Touch::default(); 4], count: 0, more: Vec::new(), normal, margin }
     }
 
     /// Takes the point on b and its gap, if that is within the margin.
     pub(super) fn push(&mut self, on_b: Vec3, gap: f64, feature: u32) {
-        if gap <= self.margin && self.count < COMMON {
-            self.touches[self.count] = Touch { point: on_b + 0.5 * gap * self.normal, gap, feature };
-            self.count += 1;
+        if !(gap <= self.margin && self.count < COMMON) {
+            return;
         }
+        let touch = Touch { point: on_b + 0.5 * gap * self.normal, gap, feature };
+        if let Some(place) = self.few.get_mut(self.count) {
+            *place = touch;
+        } else {
+            if self.more.is_empty() {
+                self.more.reserve(COMMON);
+                self.more.extend_from_slice(&self.few);
+            }
+            self.more.push(touch);
+        }
+        self.count += 1;
+    }
+
+    fn all(&self) -> &[Touch] {
+        if self.more.is_empty() { &self.few[..self.count] } else { &self.more }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -118,12 +134,12 @@ impl Points {
 
     /// Smallest gap \[m\].
     pub(super) fn least(&self) -> f64 {
-        self.touches[..self.count].iter().fold(f64::INFINITY, |least, t| least.min(t.gap))
+        self.all().iter().fold(f64::INFINITY, |least, t| least.min(t.gap))
     }
 
     pub(super) fn manifold(&self) -> Manifold {
         let mut out = Manifold::empty(self.normal);
-        let all = &self.touches[..self.count];
+        let all = self.all();
         if self.count <= 4 {
             all.iter().for_each(|t| out.push(*t));
             return out;
@@ -172,7 +188,8 @@ pub(super) fn best_four(all: &[Touch], n: &Vec3) -> [usize; 4] {
 /// separation `s`, those with gaps up to `margin`. None if the patches do not overlap seen along the normal.
 pub(super) fn clip(a: &Patch, b: &Patch, normal: &Vec3, s: f64, margin: f64) -> Points {
     let mut out = Points::new(*normal, margin);
-    let (a, b) = (&a.narrowed(&-normal), &b.narrowed(normal));
+    let (part_a, part_b) = (a.narrowed(&-normal), b.narrowed(normal));
+    let (a, b) = (part_a.as_ref().unwrap_or(a), part_b.as_ref().unwrap_or(b));
     match (a.count, b.count) {
         (0, _) | (_, 0) => {}
         // The support point of a pointed or curved place is the nearest one.

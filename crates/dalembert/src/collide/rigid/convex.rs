@@ -268,12 +268,11 @@ impl<'a> Convex<'a> {
         out
     }
 
-    /// The part of the surface that looks along the unit vector `d`, radius included.
-    pub(super) fn patch(&self, d: &Vec3) -> Patch {
+    /// Adds the part of the surface that looks along the unit vector `d`, radius included, to an empty patch.
+    pub(super) fn patch(&self, d: &Vec3, out: &mut Patch) {
         let local = self.frame.R.tr_mul(d);
         let shift = d * self.radius;
         let place = |p: Vec3| self.frame.x + self.frame.R * p + shift;
-        let mut out = Patch::new();
         match &self.core {
             Core::Point => out.push(self.frame.x + shift, 0),
             Core::Ellipsoid(_) => out.push(self.support(d), 0),
@@ -330,7 +329,6 @@ impl<'a> Convex<'a> {
                 }
             }
         }
-        out
     }
 }
 

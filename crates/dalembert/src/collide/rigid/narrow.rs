@@ -218,10 +218,8 @@ fn box_box(
         }
     }
     let n = found.normal;
-    let face = |frame: &Frame, half: &Vec3, d: &Vec3| {
-        Convex { core: Core::Box(*half), frame: *frame, radius: 0.0 }.patch(d)
-    };
-    let points = clip(&face(A, h, &-n), &face(B, k, &n), &n, found.s, margin);
+    let solid = |frame: &Frame, half: &Vec3| Convex { core: Core::Box(*half), frame: *frame, radius: 0.0 };
+    let points = clip_along(&solid(A, h), &solid(B, k), &n, found.s, margin);
     if points.least() <= found.s + slack {
         out.push(points.manifold());
         return true;
@@ -249,6 +247,14 @@ fn face_beside(A: &Frame, B: &Frame, n: &Vec3) -> Option<((Axis, f64), Vec3)> {
     }
 }
 
+/// Contact points of two shapes that look at each other along n with the separation s.
+fn clip_along(A: &Convex, B: &Convex, n: &Vec3, s: f64, margin: f64) -> Points {
+    let (mut a, mut b) = (Patch::new(), Patch::new());
+    A.patch(&-n, &mut a);
+    B.patch(n, &mut b);
+    clip(&a, &b, n, s, margin)
+}
+
 /// Two convex shapes of any kind.
 fn convex(A: &Convex, B: &Convex, margin: f64, w: &mut Witness, scratch: &mut Scratch) -> Option<Manifold> {
     if let Witness::Convex(features, n) = w
@@ -263,7 +269,7 @@ fn convex(A: &Convex, B: &Convex, margin: f64, w: &mut Witness, scratch: &mut Sc
     };
     *w = Witness::Convex(found.features, found.n);
     let n = found.n;
-    let mut points = clip(&A.patch(&-n), &B.patch(&n), &n, found.s, margin);
+    let mut points = clip_along(A, B, &n, found.s, margin);
     let slack = 1e-6 * (A.size() + B.size());
     if !(points.least() <= found.s + slack) {
         // The patches miss the nearest points.
@@ -288,7 +294,8 @@ fn on_half_space(A: &Convex, B: &Frame, margin: f64) -> Option<Manifold> {
         let point = p - n * gap + 0.5 * gap * n;
         return (gap <= margin).then(|| Manifold::single(n, Touch { point, gap, feature: 0 }));
     }
-    let patch: Patch = A.patch(&-n);
+    let mut patch = Patch::new();
+    A.patch(&-n, &mut patch);
     let mut points = Points::new(n, margin);
     for (p, id) in patch.corners().iter().zip(patch.ids()) {
         let gap = n.dot(&(p - B.x));
@@ -441,7 +448,7 @@ fn on_facet(A: &Convex, facet: &Facet, B: &Frame, margin: f64, scratch: &mut Scr
             s = along(A, &triangle, &n) - A.radius;
         }
     }
-    let points = clip(&A.patch(&-n), &triangle.patch(&n), &n, s, margin);
+    let points = clip_along(A, &triangle, &n, s, margin);
     let inside = |t: &Touch| {
         // The point of a curved shape must lie over the triangle when it is pushed along the face's own normal.
         let x = t.point;

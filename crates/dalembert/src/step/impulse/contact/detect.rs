@@ -140,9 +140,9 @@ impl ContactWork {
             let turning = law.torsional_friction > 0.0 || law.rolling_friction > 0.0;
             for p in manifold.points() {
                 let last = remembered(known, manifold.points(), p, near);
-                let sides = nodes.map(|n| self.side(n));
+                let sides = [self.side(nodes[0]), self.side(nodes[1])];
                 let arm = |b: u32| p.point - self.center(touch, state, b, time, &p.point);
-                let arms = bodies.map(arm);
+                let arms = [arm(bodies[0]), arm(bodies[1])];
                 let mut spin = NONE;
                 if turning {
                     spin = self.spins.len() as u32;

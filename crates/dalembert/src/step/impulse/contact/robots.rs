@@ -231,14 +231,14 @@ impl ContactWork {
     /// v_a − v_b of contact k where its bodies have the velocities x, which its trees have taken.
     pub(super) fn rate_of(&self, model: &Model, x: &[f64], k: usize) -> Vec3 {
         let (c, info) = (&self.contacts[k], &self.info[k]);
-        let [a, b] = [0, 1].map(|s| match info.nodes[s] {
+        let side = |s: usize| match info.nodes[s] {
             node if node != NONE && node as usize >= self.slots() => {
                 let robot = self.robots.groups[node as usize - self.slots()].robot;
                 self.robots.point_velocity(model, robot, info.links[s] as usize, &info.point)
             }
             _ => self.field.velocity(x, &c.sides[s], &c.arms[s]),
-        });
-        a - b
+        };
+        side(0) - side(1)
     }
 
     /// The same of all contacts.

@@ -29,7 +29,9 @@
 //! their cones. So what was on the rim, or left its cone by a step, slips on in the steps that follow and in the next try of the
 //! step, as long as y is within a thousandth of the rim; farther inside it sticks.
 
-use super::dense::{Dense, add, dot};
+use std::ops::Range;
+
+use super::dense::{Dense, add};
 use super::direct::STIFF;
 use super::lanes::Lanes;
 use super::units::{Parts, Unit};
@@ -489,23 +491,60 @@ fn take(row: &mut [f64; 4], share: f64, top: &[f64; 4]) {
 
 /// y ← A⁻¹ y, after [`factor`], and some zeros behind it.
 ///
-/// What is not known yet is zero, so that all sums go over whole fours.
+/// Four rows at a time: what they take of all that is known, four sums side by side, then of each other.
 fn solve(A: &[f64], order: &[usize], y: &mut Vec<f64>, half: &mut Vec<f64>) {
     let n = order.len();
     let wide = width(n);
     order.iter().enumerate().for_each(|(k, pivot)| y.swap(k, *pivot));
+    y.resize(wide, 0.0);
     half.clear();
     half.resize(wide, 0.0);
-    for (k, (row, y)) in A.chunks_exact(wide).zip(&*y).enumerate() {
-        let end = k.next_multiple_of(4);
-        half[k] = y + dot(&row[..end], &half[..end]);
+    for first in (0..n).step_by(4) {
+        let rows = &A[first * wide..];
+        let known = sums(rows, wide, 0..first, half);
+        for (i, row) in rows.chunks_exact(wide).take(4).enumerate() {
+            let own: f64 = (0..i).map(|j| row[first + j] * half[first + j]).sum();
+            half[first + i] = y[first + i] + known[i] + own;
+        }
     }
-    y.clear();
-    y.resize(wide, 0.0);
-    for (k, row) in A.chunks_exact(wide).enumerate().rev() {
-        let from = (k + 1) / 4 * 4;
-        y[k] = (half[k] - dot(&row[from..], &y[from..])) / row[k];
+    y.fill(0.0);
+    for first in (0..n).step_by(4).rev() {
+        let rows = &A[first * wide..];
+        let known = sums(rows, wide, first + 4..wide, y);
+        let count = (n - first).min(4);
+        for i in (0..count).rev() {
+            let row = &rows[i * wide + first..][..4];
+            let own: f64 = (i + 1..count).map(|j| row[j] * y[first + j]).sum();
+            y[first + i] = (half[first + i] - known[i] - own) / row[i];
+        }
     }
+}
+
+/// Σ a x of the first four rows of A, or of as many as there are, over some columns: whole fours.
+#[inline(always)]
+fn sums(A: &[f64], wide: usize, columns: Range<usize>, x: &[f64]) -> [f64; 4] {
+    let (x, _) = x[columns.clone()].as_chunks::<4>();
+    let mut sums = [Lanes::ZERO; 4];
+    let mut rows = A.chunks_exact(wide).map(|row| row[columns.clone()].as_chunks::<4>().0);
+    if let (Some(a), Some(b), Some(c), Some(d)) = (rows.next(), rows.next(), rows.next(), rows.next()) {
+        for ((((a, b), c), d), x) in a.iter().zip(b).zip(c).zip(d).zip(x) {
+            let x = Lanes::from(*x);
+            sums[0] = Lanes::from(*a).mul_add(x, sums[0]);
+            sums[1] = Lanes::from(*b).mul_add(x, sums[1]);
+            sums[2] = Lanes::from(*c).mul_add(x, sums[2]);
+            sums[3] = Lanes::from(*d).mul_add(x, sums[3]);
+        }
+    } else {
+        for (row, sum) in A.chunks_exact(wide).zip(&mut sums) {
+            for (a, x) in row[columns.clone()].as_chunks::<4>().0.iter().zip(x) {
+                *sum = Lanes::from(*a).mul_add(Lanes::from(*x), *sum);
+            }
+        }
+    }
+    sums.map(|s| {
+        let [a, b, c, d] = s.to_array();
+        (a + b) + (c + d)
+    })
 }
 
 #[cfg(test)]

@@ -96,15 +96,16 @@ impl Parts<'_> {
 
     /// How far u of a unit is from what the law allows \[m/s\], given u, its impulse p and how far its contact presses: for a
     /// contact $|p - P(p - \rho(u + \mu|u_t| n))|/\rho$ with ρ = 3/tr W, which is |u| where it sticks, zero where Coulomb's
-    /// law holds and nowhere else (De Saxcé and Feng 1998).
+    /// law holds and nowhere else (De Saxcé and Feng 1998). P of a cone scales with its argument: the same is
+    /// $|p/\rho - P(p/\rho - u - \mu|u_t| n)|$.
     pub(super) fn unrest(&self, unit: Unit, u: &Vec3, p: &Vec3, pressed: f64) -> f64 {
         match unit {
             Unit::Cone(k) => {
                 let c = &self.contacts[k];
-                let rho = self.weight(unit);
+                let p = (c.W.trace() / 3.0) * p;
                 let across = u - c.normal.dot(u) * c.normal;
-                let aim = p - rho * (u + c.friction * across.norm() * c.normal);
-                (onto_cone(&aim, &c.normal, c.friction, |_, _| {}) - p).norm() / rho
+                let aim = p - u - c.friction * across.norm() * c.normal;
+                (onto_cone(&aim, &c.normal, c.friction, |_, _| {}) - p).norm()
             }
             Unit::Spin(k) => {
                 let c = &self.contacts[k];
