@@ -62,6 +62,9 @@ const ASTRAY: f64 = 10.0;
 
 /// Part of the tolerance at which no further step is made.
 const POLISHED: f64 = 1e-4;
+/// Where a search began with more than this multiple of the tolerance the next one will have to search as well: then the
+/// tolerance is enough.
+const FAR: f64 = 10.0;
 
 /// A direction in which the impulse of a unit may change, what is asked of u there, and its softness.
 #[derive(Debug, Clone, Copy)]
@@ -161,7 +164,7 @@ impl Dense {
             if !self.step_once(parts, swift, stiff) {
                 return false;
             }
-            self.go_on(parts, swift);
+            self.go_on(parts, swift, before);
             if self.left <= self.tolerance {
                 return true;
             }
@@ -202,8 +205,9 @@ impl Dense {
     /// Further steps with the factors at hand as long as each leaves a quarter or less, kept if they are good: what a step
     /// leaves comes from impulses that turn, and the factors are good for that still. Then one more than asked for: the
     /// next step of time begins from impulses that stay true for longer.
-    fn go_on(&mut self, parts: &Parts, swift: &mut Swift) {
-        while self.left > POLISHED * self.tolerance {
+    fn go_on(&mut self, parts: &Parts, swift: &mut Swift, before: f64) {
+        let enough = if before > FAR * self.tolerance { self.tolerance } else { POLISHED * self.tolerance };
+        while self.left > enough {
             let left = self.left;
             swift.kept.clear();
             swift.kept.extend_from_slice(&self.p);
