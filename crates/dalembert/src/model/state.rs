@@ -84,6 +84,12 @@ impl State {
 
     /// Becomes equal to another state without taking memory if it has enough.
     pub fn copy_from(&mut self, other: &State) {
+        self.copy_but_contacts(other);
+        self.contacts.clone_from(&other.contacts);
+    }
+
+    /// The same, and [`contacts`](Self::contacts) stay as they are.
+    pub(crate) fn copy_but_contacts(&mut self, other: &State) {
         (self.time, self.time_rest, self.steps) = (other.time, other.time_rest, other.steps);
         self.controller = other.controller;
         self.q.clone_from(&other.q);
@@ -93,7 +99,6 @@ impl State {
         self.broken.clone_from(&other.broken);
         self.before.clone_from(&other.before);
         self.robots.clone_from(&other.robots);
-        self.contacts.clone_from(&other.contacts);
         self.multipliers.clone_from(&other.multipliers);
         self.rest.clone_from(&other.rest);
         self.applied.clone_from(&other.applied);

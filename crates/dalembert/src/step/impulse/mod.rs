@@ -191,14 +191,26 @@ impl Impulse {
             });
         }
         let mut next = std::mem::take(&mut work.next);
-        next.copy_from(state);
+        next.copy_but_contacts(state);
+        // Contacts are many, and the step makes new ones: it is lent the old ones.
+        std::mem::swap(&mut next.contacts, &mut state.contacts);
         let mut report = StepReport::default();
-        for _ in 0..n {
+        for k in 0..n {
             let done = match &model.touch {
-                None => self.substep(model, &mut next, h / f64::from(n), work, &mut report),
+                None => {
+                    if k == 0 {
+                        state.contacts.clone_from(&next.contacts);
+                    }
+                    self.substep(model, &mut next, h / f64::from(n), work, &mut report)
+                }
                 Some(touch) => {
                     let done =
                         self.substep_touching(touch, model, &mut next, h / f64::from(n), work, &mut report);
+                    match &mut work.impulse.contact {
+                        _ if k > 0 => {}
+                        Some(contact) if done.is_ok() => contact.give_back(&mut state.contacts),
+                        _ => std::mem::swap(&mut next.contacts, &mut state.contacts),
+                    }
                     done.and_then(|()| close(model, &mut next, h / f64::from(n)))
                 }
             };

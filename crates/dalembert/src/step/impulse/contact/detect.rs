@@ -612,8 +612,10 @@ impl ContactWork {
         (sweeps, moved)
     }
 
-    /// Forces into the state, in the order of detection. Returns the smallest gap of the heaps \[m\].
-    pub(super) fn remember(&self, state: &mut State, h: f64) -> f64 {
+    /// Forces into the state, in the order of detection, in place of those of the step before, which are kept until they are
+    /// [given back](Self::give_back). Returns the smallest gap of the heaps \[m\].
+    pub(super) fn remember(&mut self, state: &mut State, h: f64) -> f64 {
+        std::mem::swap(&mut self.lent, &mut state.contacts);
         let count = self.contacts.len() + self.dormant.len() + self.pile.len();
         state.contacts.resize(count, ContactPoint::default());
         let least = self.pile.remember(self.detector.manifolds(), h, &mut state.contacts);
@@ -634,6 +636,11 @@ impl ContactWork {
             };
         }
         least
+    }
+
+    /// The contacts that the last step began with, where that has been done.
+    pub(in crate::step::impulse) fn give_back(&mut self, contacts: &mut Vec<ContactPoint>) {
+        std::mem::swap(&mut self.lent, contacts);
     }
 }
 

@@ -56,7 +56,7 @@ mod units;
 use super::{Impulse, ImpulseWork};
 use crate::collide::rigid::Detector;
 use crate::math::{Pose, Vec3};
-use crate::model::{Model, Part, State, TouchLaw, TouchModel};
+use crate::model::{ContactPoint, Model, Part, State, TouchLaw, TouchModel};
 use crate::step::{StepError, StepReport, Workspace};
 use islands::Islands;
 pub(super) use sleep::all_asleep;
@@ -117,6 +117,8 @@ struct Cluster {
 /// Buffers of contact.
 #[derive(Debug, Default)]
 pub(super) struct ContactWork {
+    /// The contacts that a step began with, while the state has those that it made.
+    lent: Vec<ContactPoint>,
     made_for: Option<[usize; 4]>,
     detector: Detector,
     poses: Vec<Pose>,
