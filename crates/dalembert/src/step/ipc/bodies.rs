@@ -8,8 +8,7 @@
 //! **Factors that serve twice.** Let $\delta_1 = -H_1^{-1}g_1$ be a Newton step and g the slope where it led. With the factor at
 //! hand, $\delta_2 = -H_1^{-1}g = -H_1^{-1}\int(H - H_1)\,\delta_1$: the ratio $|\delta_2|/|\delta_1|$ is the part by which the
 //! curvature has changed on the way, and Newton's own next step differs from $\delta_2$ by about as much. So where $\delta_2$ is
-//! much shorter than $\delta_1$ and ends the iteration, it is the step, and nothing is assembled or factored for it. It ends
-//! the iteration if it is below the tolerance, or if what it leaves is far below, $|\delta_2|^2/|\delta_1|$.
+//! much shorter than $\delta_1$ and ends the iteration, it is the step, and nothing is assembled or factored for it.
 //!
 //! Where nothing acts but weight and what keeps bodies stiff, energy, slope and curvature are taken body by body, and only for
 //! bodies that are not done.
@@ -34,8 +33,6 @@ const MOST: usize = 150;
 /// tolerance.
 pub(super) const SHORTER: f64 = 0.1;
 pub(super) const SAFE: f64 = 0.8;
-/// Or if what it leaves is shorter than this part of the tolerance.
-pub(super) const REST: f64 = 0.1;
 
 /// H of all bodies, and how it is solved.
 #[derive(Debug, Default)]
@@ -73,8 +70,6 @@ struct Part {
     /// not serve again. Whether the present step has been found with it.
     speed: f64,
     solved: bool,
-    /// How much shorter that step is than the one before.
-    rate: f64,
     pairs: Vec<[u32; 2]>,
     blocks: Vec<u32>,
     x: Vec<f64>,
@@ -395,22 +390,14 @@ impl Bodies {
             tried.clone_from(&part.x);
             part.factor.solve(&mut tried);
             let now = part.fastest(&tried, first, &speed);
-            let rate = now / part.speed;
-            if rate <= SHORTER && (now <= SAFE * tolerance[lead] || rate * now <= REST * tolerance[lead]) {
-                (part.solved, part.rate) = (true, rate);
+            if now <= SHORTER * part.speed && now <= SAFE * tolerance[lead] {
+                part.solved = true;
                 std::mem::swap(&mut part.x, &mut tried);
             }
             (part.speed, part.tried) = (0.0, tried);
         };
         let parts = self.parts.par_iter_mut().zip(&self.taken);
         parts.filter(|(_, taken)| **taken).for_each(|(part, _)| one(part));
-    }
-
-    /// The part of its step that each group leaves where a factor served twice, and 1 for all others.
-    pub(super) fn rates(&self) -> impl Iterator<Item = f64> {
-        self.part
-            .iter()
-            .map(|p| self.parts.get(*p as usize).map_or(1.0, |p| if p.solved { p.rate } else { 1.0 }))
     }
 
     /// True for the groups whose step has been found already.
@@ -623,15 +610,7 @@ mod tests {
         assert!(bodies.solve(&islands, speed, &mut y));
         assert!(y[..36].iter().all(|y| *y == 0.0) && y[36..] != alone[..]);
         // The factor serves again for a step that is short and ends the iteration, and once.
-        let fastest = y.iter().fold(0.0f64, |m, y| m.max(y.abs()));
-        for (size, tolerance, serves) in [
-            (0.05, fastest, true),
-            (0.05, 0.0, false),
-            (0.5, fastest, false),
-            // Not short, but 0.05² is left.
-            (0.05, 0.03 * fastest, true),
-            (0.05, 0.02 * fastest, false),
-        ] {
+        for (size, tolerance, serves) in [(0.05, 1.0, true), (0.05, 0.0, false), (0.5, 1.0, false)] {
             bodies.find_parts(&islands, &b);
             assert!(bodies.solve(&islands, speed, &mut y));
             let small: Vec<f64> = b.iter().map(|b| size * b).collect();

@@ -63,8 +63,6 @@ pub(crate) struct IpcWork {
     pub(super) bodies: Bodies,
     by_bodies: bool,
     in_bodies: bool,
-    /// The present step was found by it.
-    served: bool,
     /// Nothing acts on these bodies that they do not know themselves.
     pub(super) alone: bool,
     /// b and `nodes` hold slope and curvature at q, without contact.
@@ -173,7 +171,6 @@ impl Ipc {
             w.steps.closing &= !pending;
             w.group(model, pending);
             w.linearise(self, model, state, h, pending, report);
-            w.served = false;
             if pending {
                 w.follow(model);
             }
@@ -181,7 +178,7 @@ impl Ipc {
                 w.solve(self, model, report)?;
             }
             w.tell();
-            let mut speeds = w.speeds(model, h);
+            let speeds = w.speeds(model, h);
             report.residual = speeds.iter().copied().fold(0.0, f64::max);
             if report.iterations == 1 && !pending && w.guess(model, state)? {
                 continue;
@@ -201,8 +198,6 @@ impl Ipc {
                 }
                 continue;
             }
-            w.take_off(&mut speeds);
-            report.residual = speeds.iter().copied().fold(0.0, f64::max);
             if w.rest(self, model, &speeds) {
                 return Ok(true);
             }
@@ -392,15 +387,6 @@ impl IpcWork {
         true
     }
 
-    /// Where a factor served twice it is known what the step leaves, if all of it was taken: that counts in place of the step.
-    fn take_off(&self, speeds: &mut [f64]) {
-        if self.served {
-            for ((speed, rate), part) in speeds.iter_mut().zip(self.bodies.rates()).zip(&self.steps.part) {
-                *speed *= if *part >= 1.0 { rate } else { 1.0 };
-            }
-        }
-    }
-
     /// δ where all that moves are bodies without joints. False if it must be found another way.
     fn solve_bodies(&mut self, model: &Model, state: &State, h: f64, report: &mut StepReport) -> bool {
         if !std::mem::take(&mut self.in_bodies) {
@@ -420,7 +406,6 @@ impl IpcWork {
             self.list_blocks(model);
             return false;
         }
-        self.served = true;
         report.linear = Some(LinearReport {
             solver: SolvedBy::Direct,
             iterations: 0,
