@@ -120,7 +120,7 @@ pub(super) fn add(y: &mut [f64], a: f64, x: &[f64]) {
 
 /// Σ a b, four sums side by side.
 #[inline(always)]
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, b4) = (a.as_chunks::<4>(), b.as_chunks::<4>());
     let mut sum = Lanes::ZERO;
     for (a, b) in a4.0.iter().zip(b4.0) {

@@ -203,8 +203,9 @@ impl Dense {
     }
 
     /// Further steps with the factors at hand as long as each leaves a quarter or less, kept if they are good: what a step
-    /// leaves comes from impulses that turn, and the factors are good for that still. Then one more than asked for: the
-    /// next step of time begins from impulses that stay true for longer.
+    /// leaves comes from impulses that turn, and the factors are good for that still. Then one more than asked for, unless
+    /// what there was `before` the search is far above the tolerance: the next step of time begins from impulses that stay
+    /// true for longer.
     fn go_on(&mut self, parts: &Parts, swift: &mut Swift, before: f64) {
         let enough = if before > FAR * self.tolerance { self.tolerance } else { POLISHED * self.tolerance };
         while self.left > enough {
