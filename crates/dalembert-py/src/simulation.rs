@@ -436,7 +436,7 @@ impl PySimulation {
         }
     }
 
-    /// Pairs of names whose contact carried a force in the last step of `impulse` or `lagrange`, sorted.
+    /// Pairs of names whose contact carried a force in the last step of `impulse`, `lagrange` or `ipc`, sorted.
     fn touching(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let sim = self.current(py)?;
         Ok(sim.model.touching(&sim.state).into_iter().map(|[a, b]| (a.to_owned(), b.to_owned())).collect())

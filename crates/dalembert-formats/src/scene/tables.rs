@@ -782,7 +782,7 @@ static EXPECT: Table = Table::new(
             Kind::Text,
             "",
             "A number such as `ball.z`, `rope[-1].speed`, `cloth.lowest`, `energy.total`, `energy.NAME`, \
-             `energy.drift`, `momentum.x`, `door.wz`, `hinge.angle`, `hinge.force`, `joints.gap` or `time`.",
+             `energy.drift`, `momentum.x`, `door.wz`, `hinge.angle`, `hinge.force`, `joints.gap`, `box.contact.z`, `contacts.gap` or `time`.",
         ),
         Field::optional("value", Kind::NUMBER, "SI", "The value, up to `tolerance`."),
         Field::default("tolerance", NOT_NEGATIVE, Literal::Number(0.0), "SI", "Difference allowed."),

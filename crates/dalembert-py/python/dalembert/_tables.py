@@ -1075,7 +1075,7 @@ class Tables:
         """What must be true of a quantity when the scene has run.
 
         Args:
-            quantity: A number such as `ball.z`, `rope[-1].speed`, `cloth.lowest`, `energy.total`, `energy.NAME`, `energy.drift`, `momentum.x`, `door.wz`, `hinge.angle`, `hinge.force`, `joints.gap` or `time`.
+            quantity: A number such as `ball.z`, `rope[-1].speed`, `cloth.lowest`, `energy.total`, `energy.NAME`, `energy.drift`, `momentum.x`, `door.wz`, `hinge.angle`, `hinge.force`, `joints.gap`, `box.contact.z`, `contacts.gap` or `time`.
             value: The value, up to `tolerance`. [SI]
             tolerance: Difference allowed. [SI] Default: 0.
             below: Upper bound. [SI]

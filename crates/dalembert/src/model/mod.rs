@@ -19,7 +19,7 @@ mod touch_softness;
 pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
 pub use contact::{ContactModel, LinearRow, Torque};
-pub use contact_report::ContactForce;
+pub use contact_report::{ContactForce, ContactReader};
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
 pub use multiplier::Multiplier;
@@ -106,7 +106,9 @@ pub struct Model {
     pub robots: Vec<RobotPart>,
     /// What may touch what, for the method `ipc`.
     pub contact: Option<ContactModel>,
-    /// What may touch what, for the method `impulse`.
+    /// How forces of contact follow from a state, for the method `ipc`.
+    pub contact_reader: Option<ContactReader>,
+    /// What may touch what, for the methods `impulse` and `lagrange`.
     pub touch: Option<TouchModel>,
 }
 

@@ -23,9 +23,9 @@
 //! | `ROBOT.JOINT`, `ROBOT.JOINT.rate` | coordinate and velocity of a robot's joint \[rad or m\] |
 //! | `ROBOT.BODY.x`, `.y`, `.z` | origin of a robot's body, or of a site \[m\] |
 //! | `ROBOT.gap` | worst gap of the robot's loops \[m or rad\] |
-//! | `NAME.contact.x`, `.y`, `.z`, `.norm` | force of all contacts of the last step on a body, ground, set of particles or link (`ROBOT/LINK`), under `impulse` and `lagrange` \[N\] |
-//! | `contacts.count`, `contacts.gap` | points of contact that carry a force; least gap of all points, 0 if there are none \[m\] |
-//! | `ROBOT.SENSOR.touch` | what a touch sensor of a robot reads \[N\] |
+//! | `NAME.contact.x`, `.y`, `.z`, `.norm` | force of all contacts of the last step on a body, ground, set of particles or link (`ROBOT/LINK`), under `impulse`, `lagrange` and `ipc` \[N\] |
+//! | `contacts.count`, `contacts.gap` | points of contact (pairs of primitives under `ipc`) that carry a force; least gap of all points, 0 if there are none \[m\] |
+//! | `ROBOT.SENSOR.touch` | what a touch sensor of a robot reads, under `impulse` and `lagrange` \[N\] |
 //!
 //! λ is that of the last step where a method solves for it, and the spring-damper's at the state where none does.
 
@@ -140,6 +140,9 @@ impl Quantity {
         };
         if let Some(what) = robot_part(model, text).or_else(|| contact_part(model, name, part)) {
             return Ok(Self { text: text.into(), what });
+        }
+        if let Some((misspelt, reason, candidates)) = no_contact_part(model, name, part) {
+            return Err(fail(misspelt, &reason, candidates));
         }
         let axis = |p: &str| match p {
             "x" => Some(Part::Component(0)),
@@ -286,7 +289,11 @@ impl Quantity {
             What::RobotNumber(i, _) => state.robots[*i],
             What::Contact(k, part) => part.of(&model.contact_force_of(state, *k)),
             What::ContactCount => model.contact_forces(state).count() as f64,
-            What::ContactGap => state.contacts.iter().map(|c| c.gap).reduce(f64::min).unwrap_or(0.0),
+            What::ContactGap => {
+                let found = model.contacts_of(state);
+                let gaps = state.contacts.iter().map(|c| c.gap).chain(found.iter().map(|c| c.gap));
+                gaps.reduce(f64::min).unwrap_or(0.0)
+            }
             What::TouchSensor(robot, sensor) => model.touch_sensor(state, robot, sensor).unwrap_or(0.0),
             What::RobotPlace(k, spot, i) => {
                 let (robot, mut work) = (&model.robots[*k], model.robots[*k].machine.work());
@@ -336,7 +343,9 @@ impl Quantity {
 
 /// Forces of contact.
 fn contact_part(model: &Model, name: &str, part: &str) -> Option<What> {
-    let touch = model.touch.as_ref()?;
+    if !has_contact(model) {
+        return None;
+    }
     if name == "contacts" {
         return match part {
             "count" => Some(What::ContactCount),
@@ -345,13 +354,11 @@ fn contact_part(model: &Model, name: &str, part: &str) -> Option<What> {
         };
     }
     if part == "touch" {
-        let (robot, sensor) = name.split_once('.')?;
-        let known = model.robots.iter().find(|r| r.name == robot)?;
-        let found = known.machine.robot.sensors.iter().any(|s| s.name == sensor && s.kind == "touch");
-        return found.then(|| What::TouchSensor(robot.to_owned(), sensor.to_owned()));
+        let [robot, sensor] = touch_sensor(model, name)?;
+        return model.touch.as_ref().map(|_| What::TouchSensor(robot.to_owned(), sensor.to_owned()));
     }
     let owner = name.strip_suffix(".contact")?;
-    let number = touch.names.iter().position(|n| n == owner)?;
+    let number = model.contact_names().iter().position(|n| *n == owner)?;
     let part = match part {
         "x" => Part::Component(0),
         "y" => Part::Component(1),
@@ -360,6 +367,50 @@ fn contact_part(model: &Model, name: &str, part: &str) -> Option<What> {
         _ => return None,
     };
     Some(What::Contact(number, part))
+}
+
+/// True if forces of contact are known in states of the model.
+fn has_contact(model: &Model) -> bool {
+    model.touch.is_some() || model.contact_reader.is_some()
+}
+
+/// Names of the robot and of its touch sensor in `ROBOT.SENSOR`.
+fn touch_sensor<'a>(model: &Model, name: &'a str) -> Option<[&'a str; 2]> {
+    let (robot, sensor) = name.split_once('.')?;
+    let known = model.robots.iter().find(|r| r.name == robot)?;
+    let found = known.machine.robot.sensors.iter().any(|s| s.name == sensor && s.kind == "touch");
+    found.then_some([robot, sensor])
+}
+
+/// Why a text that asks for contact cannot be read: the part that was not understood, the reason, and what could stand there.
+fn no_contact_part<'a>(
+    model: &Model,
+    name: &'a str,
+    part: &'a str,
+) -> Option<(&'a str, String, Vec<String>)> {
+    let words = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
+    if part == "touch" && touch_sensor(model, name).is_some() {
+        let reason = "touch sensors are read under `impulse` and `lagrange`; under `ipc` read the force on a link, \
+                      such as `ROBOT/LINK.contact.norm`";
+        return Some((part, reason.into(), Vec::new()));
+    }
+    let owner = name.strip_suffix(".contact");
+    if model.block(name).is_some() || (name != "contacts" && owner.is_none()) {
+        return None;
+    }
+    if !has_contact(model) {
+        let reason = "nothing in this scene can touch, or its method has no contact: `impulse`, `lagrange` and `ipc` do";
+        return Some((name, reason.into(), Vec::new()));
+    }
+    let Some(owner) = owner else {
+        let reason = "of all contacts together there are count and gap";
+        return Some((part, reason.into(), words(&["count", "gap"])));
+    };
+    let names = model.contact_names();
+    if !names.contains(&owner) {
+        return Some((owner, format!("nothing that can touch is called `{owner}`"), words(&names)));
+    }
+    Some((part, "the parts are x, y, z and norm".into(), words(&["x", "y", "z", "norm"])))
 }
 
 /// A part of constraint c.

@@ -18,7 +18,8 @@ pub struct State {
     pub q: Vec<f64>,
     /// Velocities: free ones, then carried points.
     pub v: Vec<f64>,
-    /// Step size and error that an adaptive integrator remembers.
+    /// Step size and error that an adaptive integrator remembers; under `ipc` the step d of the scheme in the last step,
+    /// with which its forces of contact are read.
     pub controller: Controller,
     /// Multipliers λ of the last step, six per constraint \[N or N·m\]; unused rows are 0.
     pub lambda: Vec<f64>,

@@ -1,6 +1,5 @@
 //! What may touch what under the method `impulse`: shapes on bodies, and how each pair touches.
 
-use super::ContactForce;
 use super::touch_softness::{GeomSoftness, softer};
 use crate::collide::rigid::Collider;
 use crate::math::Vec3;
@@ -271,20 +270,5 @@ impl ContactPoint {
     /// The key by which it is found again.
     pub(crate) fn key(&self) -> [u32; 3] {
         [self.a, self.b, self.part]
-    }
-}
-
-impl super::Model {
-    /// Contacts of the last step of `impulse` that carry a force; names in [`TouchModel::names`].
-    pub fn contact_forces<'a>(&'a self, state: &'a super::State) -> impl Iterator<Item = ContactForce> + 'a {
-        let owner = |c: u32| self.touch.as_ref().map_or(0, |t| t.owner[c as usize]);
-        state.contacts.iter().filter(|c| c.force != Vec3::zeros()).map(move |c| ContactForce {
-            a: owner(c.a),
-            b: owner(c.b),
-            point: c.point,
-            normal: c.normal,
-            force: c.force,
-            gap: c.gap,
-        })
     }
 }

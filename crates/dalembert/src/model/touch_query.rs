@@ -1,5 +1,5 @@
-//! Questions about a state whose things touch under `impulse` or `lagrange`: what does a ray hit, how far apart are two
-//! things, who touches whom, what has begun and ended.
+//! Questions about a state whose things touch: what does a ray hit and how far apart are two things (under `impulse` or
+//! `lagrange`), who touches whom, what has begun and ended (under `ipc` too).
 
 use super::{Model, Part, State};
 use crate::collide::rigid::{self, Distance};
@@ -86,8 +86,8 @@ impl Model {
 
     /// Pairs of names whose contact carried a force in the last step, each sorted, and sorted among each other.
     pub fn touching(&self, state: &State) -> Vec<[&str; 2]> {
-        let Some(touch) = &self.touch else { return Vec::new() };
-        let name = |k: u32| touch.names.get(k as usize).map_or("", String::as_str);
+        let names = self.contact_names();
+        let name = |k: u32| names.get(k as usize).copied().unwrap_or_default();
         let mut out: Vec<[&str; 2]> = self
             .contact_forces(state)
             .map(|c| {
@@ -102,7 +102,7 @@ impl Model {
 
     /// The force of all contacts of the last step on what goes by a name \[N\], world axes. `None` if nothing does.
     pub fn contact_force_on(&self, state: &State, name: &str) -> Option<Vec3> {
-        let number = self.touch.as_ref()?.names.iter().position(|n| n == name)?;
+        let number = self.contact_names().iter().position(|n| *n == name)?;
         Some(self.contact_force_of(state, number))
     }
 

@@ -401,6 +401,10 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         _ => None,
     };
     let origins = expanded.rest.iter().filter_map(origin).collect();
+    let contact_reader = match method {
+        Method::Ipc(ipc) if contact.as_ref().is_some_and(|c| c.can_touch()) => Some(ipc.reader(dt)),
+        _ => None,
+    };
     let model = Model {
         title,
         layout,
@@ -420,6 +424,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         start_places: start_places(&layout, &state.q, &places),
         origins,
         contact,
+        contact_reader,
         touch,
     };
     model.settle(&mut state);

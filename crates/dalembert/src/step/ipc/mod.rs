@@ -209,6 +209,7 @@ impl Ipc {
             return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));
         }
         next.advance_time(h);
+        next.controller.h = w.potential.d;
         if self.scheme == Scheme::Bdf2 {
             next.remember(&model.layout, &state.q, &state.v, h);
         }

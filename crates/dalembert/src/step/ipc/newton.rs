@@ -217,7 +217,20 @@ impl IpcWork {
         state: &State,
         h: f64,
     ) -> Result<(), StepError> {
+        self.begin_at(settings, model, state, h, state.time_after(h))
+    }
+
+    /// The same for a step that ends at the given time \[s\].
+    pub(super) fn begin_at(
+        &mut self,
+        settings: &Ipc,
+        model: &Model,
+        state: &State,
+        h: f64,
+        end: f64,
+    ) -> Result<(), StepError> {
         self.potential.begin(settings.scheme, model, state, h);
+        self.potential.time = end;
         (self.by_nodes, self.by_bodies, self.fresh, self.alone) = (false, false, false, false);
         (self.sloped, self.sloped_ahead, self.at_start) = (false, false, None);
         (self.steps.current, self.steps.closing) = (false, false);

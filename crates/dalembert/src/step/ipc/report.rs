@@ -2,8 +2,8 @@
 
 use super::Ipc;
 use super::newton::IpcWork;
-use crate::model::{ContactForce, Model, State};
-use crate::step::StepError;
+use crate::model::{ContactForce, ContactReader, Model, State};
+use crate::step::{Scheme, StepError};
 
 /// Contacts at one state, with their forces and energies.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -20,8 +20,9 @@ pub struct Touching {
 }
 
 impl Ipc {
-    /// Contacts at a state, as a step of h seconds sees them. Normal forces are the slopes of the barriers where the
-    /// bodies are; friction is that of the velocities there, $-\mu\lambda f_1(|u|)\hat u$ with the slip $u = d v$ across the
+    /// Contacts at a state, as the step saw them that led there; before the first one, as a step of h seconds sees them.
+    /// Normal forces are the slopes of the barriers where the bodies are, or the multipliers; friction is that of the
+    /// velocities there, $-\mu\lambda f_1(|u|)\hat u$ with the slip $u = d v$ across the
     /// normal. What sleeps is looked at as well: its friction is zero, since nothing moves.
     pub fn touching(&self, model: &Model, state: &State, h: f64) -> Result<Touching, StepError> {
         let mut out = Touching { smallest_gap: f64::INFINITY, ..Touching::default() };
@@ -29,7 +30,13 @@ impl Ipc {
         let mut w = IpcWork::default();
         w.islands.prepare(model, &state.q, &state.v);
         w.asleep.resize(w.islands.units, false);
-        w.begin(self, model, state, h)?;
+        // Euler's step is the step d of every scheme.
+        let (mut seen, mut step, mut end) = (*self, h, state.time_after(h));
+        if state.controller.h > 0.0 {
+            (step, end) = (state.controller.h, state.time);
+            seen.scheme = if self.scheme == Scheme::Static { Scheme::Static } else { Scheme::Euler };
+        }
+        w.begin_at(&seen, model, state, step, end)?;
         let d = w.potential.d;
         let n = model.layout.nv;
         let start: Vec<f64> = state.q[..n].iter().zip(&state.v).map(|(z, v)| z - d * v).collect();
@@ -38,5 +45,10 @@ impl Ipc {
         (out.barrier, out.friction) = (w.touch.pressing, w.touch.rubbing);
         out.smallest_gap = w.touch.smallest_gap();
         Ok(out)
+    }
+
+    /// How contacts are read off states of a model for this method with steps of h seconds.
+    pub(crate) fn reader(self, h: f64) -> ContactReader {
+        ContactReader::new(move |model, state| self.touching(model, state, h).ok().map(|t| t.forces))
     }
 }
