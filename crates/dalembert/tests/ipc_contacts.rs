@@ -1,5 +1,7 @@
-//! Contact under `ipc` as it is read: quantities of contact are the forces that Newton's laws ask for.
+//! Contact under `ipc` as it is read: quantities of contact are the forces that Newton's laws ask for. And what begins nearer
+//! than the gap is not thrown.
 
+use dalembert::model::SETTLING;
 use dalembert::prelude::*;
 
 const G: f64 = 9.81;
@@ -188,4 +190,72 @@ fn what_cannot_be_read_says_why() {
     let free = free.build().unwrap();
     let error = Quantity::parse(&free.model, "stone.contact.z").unwrap_err().to_string();
     assert!(error.contains("`impulse`, `lagrange` and `ipc`"), "{error}");
+}
+
+/// A box that begins at a part of the gap above the ground.
+fn begins_near(part: f64, h: f64, gravity: f64, potential: ContactPotential) -> Simulation {
+    let mut s = scene(Ipc { potential, gap: Some(1e-3), ..tight() });
+    (s.dt, s.gravity) = (h, Vec3::new(0.0, 0.0, -gravity));
+    s.add(Ground::default());
+    s.add(cube("box", 0.05 + part * 1e-3, 2.0));
+    s.build().unwrap()
+}
+
+#[test]
+fn what_begins_too_near_is_lifted_slowly_and_comes_to_rest() {
+    // ĝ widens by ĝ/T, and what is on it follows: a push of a step leads no farther than to the ĝ of that step.
+    let (gap, most) = (1e-3, 2.0 * 1e-3 / SETTLING);
+    for potential in [ContactPotential::Barrier, ContactPotential::Augmented] {
+        for (part, h) in
+            [(0.5, 0.01), (0.1, 0.01), (1e-3, 0.01), (0.1, 1e-3), (1e-3, 1e-3), (1e-6, 1e-3), (1e-3, 1e-4)]
+        {
+            let mut sim = begins_near(part, h, G, potential);
+            let case = format!("{potential:?} from {part} of the gap with h = {h}");
+            let (mut fastest, mut highest) = (0.0f64, 0.0f64);
+            for _ in 0..(0.3 / h).round() as usize {
+                let report = sim.step().unwrap();
+                assert!(report.smallest_gap > 0.0 && !report.unfinished, "{case}: {report:?}");
+                fastest = fastest.max(read(&sim, "box[0].vz"));
+                highest = highest.max(read(&sim, "box[0].z") - 0.05);
+            }
+            assert!(fastest <= most, "{case}: {fastest}");
+            // No higher than the full gap, and what that speed throws it beyond.
+            assert!(highest <= gap + most * most / (2.0 * G), "{case}: {highest}");
+            assert!(read(&sim, "box[0].vz").abs() < 1e-3, "{case}");
+            assert!(near(read(&sim, "box.contact.z"), 2.0 * G, 0.05), "{case}: {}", force(&sim, "box"));
+        }
+    }
+}
+
+#[test]
+fn without_gravity_bodies_that_begin_too_near_drift_apart_slowly() {
+    for h in [0.01, 1e-3] {
+        let mut s = scene(Ipc { gap: Some(1e-3), ..tight() });
+        (s.dt, s.gravity) = (h, Vec3::zeros());
+        s.add(cube("a", 0.0, 1.0));
+        s.add(cube("b", 0.1 + 1e-6, 1.0));
+        let mut sim = s.build().unwrap();
+        sim.run(0.3).unwrap();
+        let (a, b) = (read(&sim, "a[0].vz"), read(&sim, "b[0].vz"));
+        assert!((a + b).abs() < 1e-9, "momentum: {a} {b}");
+        assert!(b - a >= 0.0 && b - a <= 2.0 * 1e-3 / SETTLING, "h = {h}: {}", b - a);
+    }
+}
+
+#[test]
+fn what_begins_too_near_resumes_with_the_same_bits() {
+    for potential in [ContactPotential::Barrier, ContactPotential::Augmented] {
+        let mut sim = begins_near(0.01, 0.01, G, potential);
+        sim.run(0.05).unwrap();
+        let mut packed = Vec::new();
+        sim.state.pack(&sim.model.layout, &mut packed);
+        let mut other = begins_near(0.01, 0.01, G, potential);
+        other.state = State::unpack(&other.model.layout, &packed).unwrap();
+        other.model.settle(&mut other.state);
+        for _ in 0..20 {
+            sim.step().unwrap();
+            other.step().unwrap();
+            assert_eq!(sim.state, other.state, "{potential:?}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What may touch what: the constant part of intersection-free contact.
 
 use super::AffineJoints;
-use crate::collide::{Surface, VertexMap};
+use crate::collide::{Contact, Kind, Surface, VertexMap};
 use crate::coupling::Articulation;
 use crate::math::{Signal, Vec3, add_triple, triple};
 
@@ -23,6 +23,9 @@ pub struct ContactModel {
     pub groups: usize,
     /// The gap at which contact begins, beyond the radii \[m\].
     pub gap: f64,
+    /// Who begins nearer to whom than the gap, and at which gap \[m\], sorted: the lower body first; half-planes are numbered
+    /// after all bodies. See [`StartGap::at`].
+    pub starts: Vec<StartGap>,
     /// First block of each affine body: its centre; the columns follow.
     pub affine: Vec<u32>,
     /// Those of them that are rigid bodies, or as stiff.
@@ -44,6 +47,29 @@ pub struct ContactModel {
     pub joints: AffineJoints,
     /// Bodies whose joint-space dynamics are computed elsewhere.
     pub articulations: Vec<Articulation>,
+}
+
+/// Two bodies, or a body and a half-plane, that begin nearer to each other than the gap ĝ at which contact begins.
+///
+/// A barrier of the full width would throw them apart by a good part of ĝ in the first step, however short it is. So their own
+/// gap begins as what they begin with and widens to ĝ in [`SETTLING`] seconds:
+/// $\hat g_{ab}(t) = g_0 + (\hat g - g_0)\min(1, t/T)$. Book: "Intersection-free contact".
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StartGap {
+    /// The pair.
+    pub pair: [u32; 2],
+    /// Its smallest gap at the start \[m\], above 0.
+    pub gap: f64,
+}
+
+/// T: time in which the gap of what begins too near widens to that of all others \[s\].
+pub const SETTLING: f64 = 0.1;
+
+impl StartGap {
+    /// ĝ of the pair at time t \[s\], where all others have `full` \[m\].
+    pub fn at(&self, full: f64, t: f64) -> f64 {
+        if t >= SETTLING { full } else { self.gap + (full - self.gap) * (t / SETTLING).max(0.0) }
+    }
 }
 
 /// A torque τ on an affine body, world axes.
@@ -119,6 +145,14 @@ impl ContactModel {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// The pair of a contact, as in [`starts`](Self::starts).
+    pub(crate) fn start_pair(&self, c: &Contact) -> [u32; 2] {
+        match c.kind {
+            Kind::VertexPlane => [c.bodies[0], self.surface.bodies.len() as u32 + c.pair[1]],
+            _ => c.body_pair(),
+        }
     }
 
     /// False if there is nothing that could ever touch anything.

@@ -18,7 +18,7 @@ mod touch_softness;
 
 pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
-pub use contact::{ContactModel, LinearRow, Torque};
+pub use contact::{ContactModel, LinearRow, SETTLING, StartGap, Torque};
 pub use contact_report::{ContactForce, ContactReader};
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};

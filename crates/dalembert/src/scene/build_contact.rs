@@ -183,7 +183,7 @@ pub(super) fn contact_model(
         .collect();
     out.gap = settings.gap.unwrap_or_else(|| default_gap(&out.surface, &vertices));
     if out.can_touch() {
-        sanity::check(&out, &vertices, notes);
+        out.starts = sanity::check(&out, &vertices, notes);
     }
     Some(out)
 }

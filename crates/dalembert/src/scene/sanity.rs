@@ -6,30 +6,29 @@ use super::build::Notes;
 use super::error::Culprits;
 use crate::collide::{Broad, Candidates, Contact, ContactSet, Kind, exact};
 use crate::math::Vec3;
-use crate::model::ContactModel;
+use crate::model::{ContactModel, StartGap};
 
 /// Pairs of bodies that are told; a mesh of culprits holds them all.
 const MOST_TOLD: usize = 5;
 /// Most pairs of near primitives.
 const MOST_PAIRS: usize = 20_000_000;
 
-/// Refuses what touches or intersects at the start, by names and numbers of primitives.
-pub(super) fn check(contact: &ContactModel, x: &[Vec3], notes: &mut Notes) {
+/// Refuses what touches or intersects at the start, by names and numbers of primitives; returns what begins nearer than the gap.
+pub(super) fn check(contact: &ContactModel, x: &[Vec3], notes: &mut Notes) -> Vec<StartGap> {
     notes.at("", 0, "");
     if !x.iter().all(|x| x.iter().all(|x| x.is_finite())) {
         // Whatever is not finite was told where it was written.
         if notes.found == 0 {
             notes.error("", "a vertex of a collision surface is not finite");
         }
-        return;
+        return Vec::new();
     }
     let mut culprits = Collector { contact, x, vertices: BTreeMap::new(), out: Culprits::default() };
     let crossed = intersections(&mut culprits, notes);
     below_ground(&mut culprits, notes);
-    if crossed == 0 {
-        touching(&mut culprits, notes);
-    }
+    let starts = if crossed == 0 { touching(&mut culprits, notes) } else { Vec::new() };
     notes.culprits = culprits.out;
+    starts
 }
 
 /// Each two bodies once, with the first of their primitives that meet, and how many more do.
@@ -117,15 +116,22 @@ fn below_ground(culprits: &mut Collector<'_>, notes: &mut Notes) {
     }
 }
 
-/// Pairs whose distance is not above the sum of their radii; each two bodies once, with the nearest of them.
-fn touching(culprits: &mut Collector<'_>, notes: &mut Notes) {
+/// Pairs whose distance is not above the sum of their radii; each two bodies once, with the nearest of them. Returns those that
+/// are nearer than the gap and do not touch.
+fn touching(culprits: &mut Collector<'_>, notes: &mut Notes) -> Vec<StartGap> {
     let contact = culprits.contact;
     let surface = &contact.surface;
     let (mut broad, mut near, mut set) = (Broad::default(), Candidates::default(), ContactSet::default());
     if let Err(error) = broad.near(surface, culprits.x, contact.gap, MOST_PAIRS, &mut near) {
-        return notes.error("", error.to_string());
+        notes.error("", error.to_string());
+        return Vec::new();
     }
     set.update(surface, &near, culprits.x, contact.gap);
+    let mut starts: BTreeMap<[u32; 2], f64> = BTreeMap::new();
+    for c in set.contacts.iter().filter(|c| c.gap > 0.0 && c.gap < contact.gap) {
+        let least = starts.entry(contact.start_pair(c)).or_insert(c.gap);
+        *least = least.min(c.gap);
+    }
     let body = |v: u32| surface.vertex_body[v as usize];
     let ends = |c: &Contact| {
         [c.vertices[0], if c.kind == Kind::EdgeEdge { c.vertices[2] } else { c.vertices[1] }].map(body)
@@ -168,6 +174,7 @@ fn touching(culprits: &mut Collector<'_>, notes: &mut Notes) {
         notes.error("", message);
     }
     rest_untold(bodies.len(), "touch", notes);
+    starts.into_iter().map(|(pair, gap)| StartGap { pair, gap }).collect()
 }
 
 /// Names primitives and gathers them in a mesh.

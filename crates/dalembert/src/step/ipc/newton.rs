@@ -245,6 +245,7 @@ impl IpcWork {
         if let Some(contact) = &model.contact {
             let slip = settings.friction_speed * self.potential.d;
             self.touch.begin(contact, &self.q, &self.potential.start, slip);
+            self.touch.widen_starts(contact, self.potential.time);
             self.touch.cover(contact).map_err(|e| crowded(&e, state))?;
             // Stiffness of contact: from inertia and elasticity at the start of the step.
             let d = self.potential.d;

@@ -73,7 +73,7 @@ impl IpcWork {
                 *speed = speed.max(contact.reach[i] * v);
             }
         }
-        let mut ready = vec![!self.moved; islands.groups];
+        let mut ready = vec![!(self.moved || self.touch.widens()); islands.groups];
         for &u in islands.unit_of_articulation.iter().filter(|u| **u != NONE) {
             ready[islands.group_of_unit[u as usize] as usize] = false;
         }

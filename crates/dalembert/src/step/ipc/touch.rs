@@ -23,7 +23,7 @@ use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross}
 use crate::collide::ccd::CcdOptions;
 use crate::collide::{Candidates, Contact, ContactSet, HessianSink, Kind, Sym3, TooMany};
 use crate::math::{Blocks, Mat3, Vec3, add_triple};
-use crate::model::{ContactForce, ContactModel};
+use crate::model::{ContactForce, ContactModel, SETTLING};
 use std::ops::Range;
 
 /// Pairs are chosen for this many gaps beyond the gap, so that the choice serves for short ways to come.
@@ -56,6 +56,8 @@ pub(super) struct Touch {
     /// Slip below which friction is smoothed, and the gap at which contact begins \[m\].
     slip: f64,
     pub(super) gap: f64,
+    /// Pairs that began nearer than that, and their own gaps in this step \[m\], sorted; empty when they have widened.
+    pub(super) starts: Vec<([u32; 2], f64)>,
     /// θ of each body: how much of the curvature that never overshoots friction takes along the slip, 0 … 1.
     pub caution: Vec<f64>,
     /// False if nothing can touch.
@@ -103,6 +105,12 @@ pub(super) struct Touch {
     loads: Vec<f64>,
     /// What presses in place of barriers, if it does.
     pub(super) rows: Rows,
+}
+
+/// The gap of a contact of two that began too near \[m\].
+pub(super) fn own_gap(starts: &[([u32; 2], f64)], contact: &ContactModel, c: &Contact) -> Option<f64> {
+    let found = starts.binary_search_by_key(&contact.start_pair(c), |s| s.0).ok()?;
+    Some(starts[found].1)
 }
 
 /// Adds a range to a rising list.
@@ -195,6 +203,23 @@ impl Touch {
         }
         self.load.clear();
         self.rub.clear();
+    }
+
+    /// Takes the gaps that pairs which began too near have at time t \[s\], the end of the step. Contacts that were taken
+    /// with other gaps do not serve.
+    pub(super) fn widen_starts(&mut self, contact: &ContactModel, t: f64) {
+        self.at_x &= self.starts.is_empty();
+        self.starts.clear();
+        if t < SETTLING {
+            self.starts.extend(contact.starts.iter().map(|s| (s.pair, s.at(contact.gap, t))));
+            self.at_x &= self.starts.is_empty();
+        }
+        self.full &= self.at_x;
+    }
+
+    /// True while gaps of pairs that began too near widen.
+    pub(super) fn widens(&self) -> bool {
+        !self.starts.is_empty()
     }
 
     /// Sets κ of every vertex: `mass_factor` times the mass for affine bodies, the mean of the diagonal for nodes.
@@ -467,7 +492,7 @@ impl Touch {
         if !ahead && self.at_x && self.full {
             if changed {
                 self.set.map(&contact.surface);
-                self.take_barriers();
+                self.take_barriers(contact);
             }
             self.whole = true;
             return;
@@ -485,13 +510,21 @@ impl Touch {
             self.left_out.clear();
             self.full = true;
         }
-        self.take_barriers();
+        self.take_barriers(contact);
     }
 
-    fn take_barriers(&mut self) {
+    fn take_barriers(&mut self, contact: &ContactModel) {
         let barrier = LogBarrier { gap_max: self.gap };
         self.barrier.clear();
         self.barrier.extend(self.set.contacts.iter().map(|c| barrier.at(c.gap)));
+        if self.widens() {
+            // κ ĝ/ĝₖ b(g; ĝₖ): the same force at the same part of the gap.
+            for (c, out) in self.set.contacts.iter().zip(&mut self.barrier) {
+                if let Some(own) = own_gap(&self.starts, contact, c) {
+                    *out = LogBarrier { gap_max: own }.at(c.gap).map(|b| self.gap / own * b);
+                }
+            }
+        }
     }
 
     /// The contacts at x that count are the set, all others are left out; true if the set has changed.

@@ -45,6 +45,8 @@
 //! between two bodies has changed.
 //!
 //! **Standoff.** A pair that begins the step nearer than δ is not thrown apart: $\delta_k = g_0 + \tfrac14(\delta - g_0)$ for $g_0 < \delta$.
+//! Two that began the scene too near have their own gap for a while ([`StartGap`](crate::model::StartGap)); while that is less than δ
+//! it stands for δ.
 //!
 //! **The end.** An island is done when its Newton step is slower than the tolerance (as with barriers), y = x, and no constraint
 //! is off by more than the tolerance times the step, or a tenth of δ. If that does not come about, the state is y, free of
@@ -60,7 +62,7 @@ use nalgebra::{Matrix4, Vector4};
 
 use super::Ipc;
 use super::newton::IpcWork;
-use super::touch::Touch;
+use super::touch::{Touch, own_gap};
 use crate::collide::barrier::Mollifier;
 use crate::collide::{Candidates, Contact, Kind, distance};
 use crate::math::Vec3;
@@ -312,7 +314,7 @@ impl Touch {
     fn take_rows(&mut self, contact: &ContactModel) {
         self.choose(contact);
         let surface = &contact.surface;
-        let Self { rows, set, live, kappa, faded, .. } = self;
+        let Self { rows, set, live, kappa, faded, starts, .. } = self;
         rows.at.clone_from(&rows.y);
         rows.put_away();
         set.update(surface, live, &rows.y, contact.gap);
@@ -340,7 +342,9 @@ impl Touch {
             });
             if held.target.is_nan() {
                 let g0 = gap_at(contact, c, &rows.y0);
-                held.target = rows.standoff.min(g0 + REGAIN * (rows.standoff - g0));
+                let own = own_gap(starts, contact, c).unwrap_or(contact.gap);
+                let standoff = rows.standoff.min(own);
+                held.target = standoff.min(g0 + REGAIN * (standoff - g0));
             }
             let (blocks, weights) = set.blocks(k);
             let mute = fades(contact, c, &rows.y);
