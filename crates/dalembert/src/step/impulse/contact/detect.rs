@@ -347,18 +347,22 @@ impl ContactWork {
         self.islands = islands;
         // Contacts of an island keep the order of detection.
         if self.islands.len() > 1 {
-            self.sorted.clear();
-            self.sorted.extend_from_slice(&self.contacts);
-            self.sorted_info.clear();
-            self.sorted_info.extend_from_slice(&self.info);
             self.cursor.clear();
             self.cursor.extend_from_slice(&self.islands.first);
+            self.order.clear();
+            self.order.resize(self.islands.of.len(), 0);
             for (k, &island) in self.islands.of.iter().enumerate() {
-                let place = self.cursor[island as usize] as usize;
-                self.cursor[island as usize] += 1;
-                self.contacts[place] = self.sorted[k];
-                self.info[place] = self.sorted_info[k];
+                let place = &mut self.cursor[island as usize];
+                self.order[*place as usize] = k as u32;
+                *place += 1;
             }
+            // They are large, so each is copied once.
+            self.sorted.clear();
+            self.sorted.extend(self.order.iter().map(|k| self.contacts[*k as usize]));
+            self.sorted_info.clear();
+            self.sorted_info.extend(self.order.iter().map(|k| self.info[*k as usize]));
+            std::mem::swap(&mut self.contacts, &mut self.sorted);
+            std::mem::swap(&mut self.info, &mut self.sorted_info);
         }
         self.note_ranges();
     }

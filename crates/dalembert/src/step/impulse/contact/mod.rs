@@ -142,6 +142,7 @@ pub(super) struct ContactWork {
     sorted: Vec<Contact>,
     sorted_info: Vec<Info>,
     cursor: Vec<u32>,
+    order: Vec<u32>,
     mixer: mix::Mixer,
     direct: direct::Direct,
     dense: dense::Dense,
