@@ -55,6 +55,24 @@ impl Aabb {
         !(apart[0] | apart[1] | apart[2] | apart[3])
     }
 
+    /// The middle \[m\].
+    #[inline(always)]
+    pub(super) fn middle(&self) -> Vec3 {
+        Vec3::from_fn(|k, _| 0.5 * (self.low[k] + self.high[k]))
+    }
+
+    /// The least and the largest d·(x − origin) of its points.
+    #[inline(always)]
+    pub(super) fn ends_along(&self, d: &Vec3, origin: &Vec3) -> [f64; 2] {
+        let (mut least, mut most) = (0.0, 0.0);
+        for k in 0..3 {
+            let (a, b) = (d[k] * (self.low[k] - origin[k]), d[k] * (self.high[k] - origin[k]));
+            least += a.min(b);
+            most += a.max(b);
+        }
+        [least, most]
+    }
+
     /// Sum of the three areas of its sides \[m²\]; zero for a box of nothing.
     fn area(&self) -> f64 {
         let [x, y, z] = std::array::from_fn(|k| (self.high[k] - self.low[k]).max(0.0));

@@ -3,7 +3,8 @@
 //! Two tiers: boxes of bodies, then for every two bodies whose boxes overlap the trees of their vertices, edges and
 //! triangles. A vertex moves along a straight line, so the box of its two ends holds its whole way, and the union of
 //! such boxes that of an edge or triangle. Every box is moved out by half the search radius plus the radius of its
-//! body: boxes of two primitives closer than radius + ξ at any one time overlap.
+//! body: boxes of two primitives closer than radius + ξ at any one time overlap. Boxes of bodies that are turned are large:
+//! two small bodies are left alone if a plane across the line between their middles parts the boxes of their vertices.
 //!
 //! Which kinds of pairs suffice? Triangles, edges and vertices meet first as vertex-triangle or edge-edge; all other
 //! combinations of features are regions of these two. Rods (edges of no triangle) and lone points have no triangles of
@@ -133,8 +134,8 @@ impl Broad {
         }
     }
 
-    /// Pairs of bodies whose boxes overlapped in the last search, low number first, sorted; (b, b) for a body that may
-    /// touch itself.
+    /// Pairs of bodies that may have come near each other in the last search, low number first, sorted; (b, b) for a body that
+    /// may touch itself.
     pub fn body_pairs(&self) -> &[[u32; 2]] {
         &self.body_pairs
     }
@@ -153,6 +154,7 @@ impl Broad {
         out.clear();
         self.vertex_boxes(surface, x0, x1, alpha, &reach);
         self.find_body_pairs(surface);
+        self.drop_parted(surface);
         self.refit_trees(surface);
         self.primitive_pairs(surface, [x0, x1], alpha, |v| 2.0 * reach(v), limit, out)
     }
@@ -185,6 +187,7 @@ impl Broad {
             });
         }
         list.sort_unstable();
+        self.drop_parted(surface);
         self.refit_trees(surface);
         let own = |v: usize| wanted[surface.vertex_body[v] as usize];
         let planes = |v: usize| if own(v) { 2.0 * reach(v) } else { f64::NEG_INFINITY };
@@ -268,6 +271,24 @@ impl Broad {
         list.sort_unstable();
     }
 
+    /// Drops the pairs of small bodies with a plane between them across the line of their middles.
+    fn drop_parted(&mut self, surface: &Surface) {
+        let Self { boxes, body_boxes, body_pairs, .. } = self;
+        body_pairs.retain(|&[a, b]| {
+            let [A, B] = [a, b].map(|b| &surface.bodies[b as usize].vertices);
+            if a == b || A.len() + B.len() > SMALL {
+                return true;
+            }
+            let [A, B] = [A, B].map(|v| &boxes[v.start as usize..v.end as usize]);
+            let [origin, other] = [a, b].map(|b| body_boxes[b as usize].middle());
+            let along = other - origin;
+            let end = A.iter().map(|b| b.ends_along(&along, &origin)[1]).fold(f64::NEG_INFINITY, f64::max);
+            let start = B.iter().map(|b| b.ends_along(&along, &origin)[0]).fold(f64::INFINITY, f64::min);
+            // Rounding is far less; what is not a number parts nothing.
+            !(start - end > ROUNDING * (start.abs() + end.abs()))
+        });
+    }
+
     /// Trees of the bodies that have somebody near, where boxes have changed.
     fn refit_trees(&mut self, surface: &Surface) {
         self.trees.resize_with(surface.bodies.len(), BodyTrees::default);
@@ -298,6 +319,11 @@ impl Broad {
         }
     }
 }
+
+/// Vertices of two bodies up to which a plane between them is tried before their trees.
+const SMALL: usize = 64;
+/// How far boxes must be apart along a direction, relative to where they are on it.
+const ROUNDING: f64 = 1e-12;
 
 /// Position after the part `alpha` of the way.
 #[inline(always)]

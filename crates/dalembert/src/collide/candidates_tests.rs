@@ -181,3 +181,34 @@ fn the_free_step_is_the_least_time_of_all_pairs() {
     }
     assert!(stopped > 1000, "{stopped}");
 }
+
+/// Two cubes that are turned by 45° about z, side by side along the diagonal of their boxes.
+#[test]
+fn turned_bodies_whose_boxes_overlap_are_left_alone_unless_they_are_near() {
+    let corners = [[0, 2, 1], [1, 2, 3], [4, 5, 6], [5, 7, 6], [0, 1, 4], [1, 5, 4]];
+    let rest = [[2, 6, 3], [3, 6, 7], [0, 4, 2], [2, 4, 6], [1, 3, 5], [3, 7, 5]];
+    let triangles: Vec<[u32; 3]> = corners.into_iter().chain(rest).collect();
+    let mut surface = Surface::default();
+    for body in 0..2 {
+        let maps: Vec<VertexMap> = (0..8).map(|_| VertexMap::affine(4 * body, &Vec3::x())).collect();
+        surface.add(&BodyGeometry { maps: &maps, triangles: &triangles, ..Default::default() }).unwrap();
+    }
+    surface.half_planes.push(HalfPlane { normal: Vec3::z(), offset: -1e7, group: 0 });
+    let (mut broad, mut found) = (Broad::default(), Candidates::default());
+    for origin in [0.0, -1e6] {
+        let way = Vec3::new(1.0, 1.0, 0.0).normalize();
+        for (gap, near) in [(0.3, false), (0.05, true)] {
+            let x: Vec<Vec3> = (0..16)
+                .map(|i| {
+                    let [a, b, c] = [0, 1, 2].map(|k| f64::from(i >> k & 1) - 0.5);
+                    let across = Vec3::new(-way.y, way.x, 0.0);
+                    let middle = Vec3::repeat(origin) + f64::from(i >> 3) * (1.0 + gap) * way;
+                    middle + a * way + b * across + c * Vec3::z()
+                })
+                .collect();
+            broad.near(&surface, &x, 0.1, 100_000, &mut found).unwrap();
+            assert_eq!(broad.body_pairs().contains(&[0, 1]), near, "gap {gap} at {origin}");
+            assert_eq!(check_all(&surface, &x, 0.1, &found) > 0, near);
+        }
+    }
+}
