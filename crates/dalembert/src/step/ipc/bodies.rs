@@ -10,6 +10,12 @@
 //! curvature has changed on the way, and Newton's own next step differs from $\delta_2$ by about as much. So where $\delta_2$ is
 //! much shorter than $\delta_1$ and ends the iteration, it is the step, and nothing is assembled or factored for it.
 //!
+//! That ratio knows of the direction of $\delta_1$ alone, and nothing of one in which friction has grown weaker. More is known
+//! where the change of every contact is ([`Touch::curvature_change`](super::touch::Touch::curvature_change)): if
+//! $-rH_1 \preceq H - H_1 \preceq rH_1$ on the way of $\delta_2$, then the slope behind it is $(1 - HH_1^{-1})g$, and the Newton step that
+//! is left has the size $|H^{-1}(1 - HH_1^{-1})g| = |(H^{-1}H_1 - 1)\,\delta_2| \le \tfrac{r}{1 - r}|\delta_2|$ in the norm of $H_1$. Where
+//! that is well below the tolerance $\delta_2$ ends the iteration, however long it is.
+//!
 //! Where nothing acts but weight and what keeps bodies stiff, energy, slope and curvature are taken body by body, and only for
 //! bodies that are not done.
 
@@ -33,6 +39,10 @@ const MOST: usize = 150;
 /// tolerance.
 pub(super) const SHORTER: f64 = 0.1;
 pub(super) const SAFE: f64 = 0.8;
+/// Or if what it leaves is shorter than this part of the tolerance.
+const LEAVES: f64 = 0.4;
+/// Largest change of the curvature for which that is asked.
+const MOST_CHANGE: f64 = 0.5;
 
 /// H of all bodies, and how it is solved.
 #[derive(Debug, Default)]
@@ -57,6 +67,8 @@ pub(super) struct Bodies {
     leads: Vec<u32>,
     led: Vec<u32>,
     taken: Vec<bool>,
+    /// The curvature at hand is the one that changes are counted from.
+    pub(super) at_start: bool,
 }
 
 /// One island.
@@ -70,6 +82,10 @@ struct Part {
     /// not serve again. Whether the present step has been found with it.
     speed: f64,
     solved: bool,
+    /// The factor is that of the curvature that changes are counted from, and the part of the present step that is left when it
+    /// is taken; 1 if that is not known.
+    at_start: bool,
+    leaves: f64,
     pairs: Vec<[u32; 2]>,
     blocks: Vec<u32>,
     x: Vec<f64>,
@@ -372,13 +388,21 @@ impl Bodies {
         self.parts.iter_mut().for_each(|p| p.speed = 0.0);
     }
 
+    /// True if a factor may serve again that was made where changes of the curvature are counted from.
+    pub(super) fn asks_for_change(&self) -> bool {
+        let mut parts = self.parts.iter().zip(&self.taken);
+        parts.any(|(part, taken)| *taken && part.at_start && part.speed != 0.0)
+    }
+
     /// Finds the steps of islands with the factors of their last ones, where that is enough: see the head of this file.
-    /// `speed` tells how fast a block goes that moves by a triple; `tolerance` is that of each group.
+    /// `speed` tells how fast a block goes that moves by a triple; `tolerance` and `change` of the curvature are those of each
+    /// group.
     pub(super) fn try_factors(
         &mut self,
         islands: &Islands,
         speed: impl Fn(usize, &[f64]) -> f64 + Sync,
         tolerance: &[f64],
+        change: &[f64],
     ) {
         let first = &self.first;
         let one = |part: &mut Part| {
@@ -390,14 +414,22 @@ impl Bodies {
             tried.clone_from(&part.x);
             part.factor.solve(&mut tried);
             let now = part.fastest(&tried, first, &speed);
-            if now <= SHORTER * part.speed && now <= SAFE * tolerance[lead] {
-                part.solved = true;
+            let r = if part.at_start { change.get(lead).copied().unwrap_or(1.0) } else { 1.0 };
+            let leaves = if r < MOST_CHANGE { r / (1.0 - r) } else { 1.0 };
+            let short = now <= SAFE * tolerance[lead] || leaves * now <= LEAVES * tolerance[lead];
+            if now <= SHORTER * part.speed && short {
+                (part.solved, part.leaves) = (true, leaves);
                 std::mem::swap(&mut part.x, &mut tried);
             }
             (part.speed, part.tried) = (0.0, tried);
         };
         let parts = self.parts.par_iter_mut().zip(&self.taken);
         parts.filter(|(_, taken)| **taken).for_each(|(part, _)| one(part));
+    }
+
+    /// The part of its step that each group leaves when it takes it, where that is known, and 1 for all others.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = f64> {
+        self.part.iter().map(|p| self.parts.get(*p as usize).map_or(1.0, |p| p.leaves))
     }
 
     /// True for the groups whose step has been found already.
@@ -415,7 +447,8 @@ impl Bodies {
         speed: impl Fn(usize, &[f64]) -> f64 + Sync,
         delta: &mut [f64],
     ) -> bool {
-        let Self { first, diagonal, pairs, blocks, parts, part, place, leads, taken, .. } = self;
+        let Self { first, diagonal, pairs, blocks, parts, part, place, leads, taken, at_start, .. } = self;
+        let at_start = *at_start;
         if parts.iter().zip(&*taken).any(|(p, taken)| *taken && p.bodies.len() > MOST) {
             return false;
         }
@@ -437,6 +470,7 @@ impl Bodies {
             if good {
                 part.factor.solve(&mut part.x);
                 part.speed = part.fastest(&part.x, first, &speed);
+                part.at_start = at_start;
             }
             good && part.x.iter().all(|x| x.is_finite())
         };
@@ -465,7 +499,7 @@ impl Part {
         self.pairs.clear();
         self.blocks.clear();
         self.x.clear();
-        self.solved = false;
+        (self.solved, self.leaves) = (false, 1.0);
     }
 
     /// How fast the fastest block of a step goes \[m/s\].
@@ -609,15 +643,31 @@ mod tests {
         let mut y = vec![0.0; 48];
         assert!(bodies.solve(&islands, speed, &mut y));
         assert!(y[..36].iter().all(|y| *y == 0.0) && y[36..] != alone[..]);
-        // The factor serves again for a step that is short and ends the iteration, and once.
-        for (size, tolerance, serves) in [(0.05, 1.0, true), (0.05, 0.0, false), (0.5, 1.0, false)] {
+        // The factor serves again for a step that is short and ends the iteration, and once; also if it is known how much the
+        // curvature has changed since, and so that little is left.
+        let fastest = y.iter().fold(0.0f64, |m, y| m.max(y.abs()));
+        for (size, tolerance, change, serves) in [
+            (0.05, 1.0, 1.0, true),
+            (0.05, 0.0, 0.0, true),
+            (0.05, 0.0, 0.1, false),
+            (0.5, 1.0, 0.0, false),
+            // 0.05 · 0.2/0.8 is left, and 0.4 of the tolerance may be.
+            (0.05, 0.033 * fastest, 0.2, true),
+            (0.05, 0.030 * fastest, 0.2, false),
+            (0.05, 0.033 * fastest, 1.0, false),
+        ] {
+            bodies.at_start = true;
             bodies.find_parts(&islands, &b);
             assert!(bodies.solve(&islands, speed, &mut y));
+            assert!(bodies.asks_for_change());
             let small: Vec<f64> = b.iter().map(|b| size * b).collect();
             for again in [true, false] {
                 bodies.find_parts(&islands, &small);
-                bodies.try_factors(&islands, speed, &[0.0, tolerance]);
+                bodies.try_factors(&islands, speed, &[0.0, tolerance], &[0.0, change]);
                 assert_eq!(bodies.solved_groups(&islands), [false, serves && again], "{size} {tolerance}");
+                let known = serves && again && change < 0.5;
+                let left = if known { change / (1.0 - change) } else { 1.0 };
+                assert_eq!(bodies.leaves().collect::<Vec<f64>>(), [1.0, left]);
             }
             let mut z = vec![0.0; 48];
             assert!(bodies.solve(&islands, speed, &mut z));

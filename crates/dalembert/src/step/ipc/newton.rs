@@ -63,6 +63,8 @@ pub(crate) struct IpcWork {
     pub(super) bodies: Bodies,
     by_bodies: bool,
     in_bodies: bool,
+    /// The present step was found by it.
+    served: bool,
     /// Nothing acts on these bodies that they do not know themselves.
     pub(super) alone: bool,
     /// b and `nodes` hold slope and curvature at q, without contact.
@@ -178,7 +180,7 @@ impl Ipc {
                 w.solve(self, model, report)?;
             }
             w.tell();
-            let speeds = w.speeds(model, h);
+            let mut speeds = w.speeds(model, h);
             report.residual = speeds.iter().copied().fold(0.0, f64::max);
             if report.iterations == 1 && !pending && w.guess(model, state)? {
                 continue;
@@ -198,6 +200,8 @@ impl Ipc {
                 }
                 continue;
             }
+            w.take_off(&mut speeds);
+            report.residual = speeds.iter().copied().fold(0.0, f64::max);
             if w.rest(self, model, &speeds) {
                 return Ok(true);
             }
@@ -324,7 +328,7 @@ impl IpcWork {
         // Where Newton's method closes in, forces have the curvature of the last time: it is a factor of how fast it does.
         let keep = fresh || pending || self.steps.closing;
         self.by_nodes = self.by_nodes && (keep || self.nodes.assemble(model, &self.potential));
-        self.in_bodies = false;
+        (self.in_bodies, self.served) = (false, false);
         if self.by_nodes && !pending {
             self.nodes.strip();
             self.touch.add_curvature(&mut self.nodes);
@@ -333,7 +337,9 @@ impl IpcWork {
                 (self.tolerances(settings, model), model.contact.as_ref().map(|c| &c.reach));
             let speed = |i: usize, d: &[f64]| reach.map_or(1.0, |reach| reach[i]) * norm(d) / h;
             self.bodies.find_parts(&self.islands, &self.b);
-            self.bodies.try_factors(&self.islands, speed, &tolerance);
+            let change = if self.bodies.asks_for_change() { self.curvature_change() } else { Vec::new() };
+            self.bodies.try_factors(&self.islands, speed, &tolerance, &change);
+            self.bodies.at_start = self.touch.at_start;
             self.bodies.assemble_each(model, &self.islands, self.potential.inertia, &self.q);
             let Self { touch, bodies, islands, .. } = self;
             let solved = bodies.solved_groups(islands);
@@ -420,6 +426,7 @@ impl IpcWork {
             self.list_blocks(model);
             return false;
         }
+        self.served = true;
         report.linear = Some(LinearReport {
             solver: SolvedBy::Direct,
             iterations: 0,
@@ -428,6 +435,28 @@ impl IpcWork {
             positive_definite: true,
         });
         true
+    }
+
+    /// How much the curvature of each group has changed since the start of the step, a part of itself.
+    fn curvature_change(&mut self) -> Vec<f64> {
+        let mut change = vec![0.0f64; self.islands.groups];
+        self.touch.curvature_change();
+        for (&of_body, &g) in self.touch.shifted.iter().zip(&self.islands.group_of_body) {
+            if g != NONE {
+                let out = &mut change[g as usize];
+                *out = if of_body.is_nan() { f64::INFINITY } else { out.max(of_body) };
+            }
+        }
+        change
+    }
+
+    /// Where it is known what a step leaves, and all of it was taken, that counts in place of the step.
+    fn take_off(&self, speeds: &mut [f64]) {
+        if self.served {
+            for ((speed, leaves), part) in speeds.iter_mut().zip(self.bodies.leaves()).zip(&self.steps.part) {
+                *speed *= if *part >= 1.0 { leaves } else { 1.0 };
+            }
+        }
     }
 
     /// The longest way that a prescribed block has yet to go, zero if all are where they are told to be \[m\].

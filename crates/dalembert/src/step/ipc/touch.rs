@@ -30,6 +30,8 @@ use std::ops::Range;
 const SLACK: f64 = 0.25;
 /// Part of the gap at which pairs from beyond it are stopped.
 const STOP: f64 = 0.9;
+/// Part of κ below which a change of curvature counts against the inertia: about one in the number of contacts of a body.
+const HARDLY: f64 = 1.0 / 16.0;
 
 /// What touches now, what rubs, and who is near.
 #[derive(Debug, Default)]
@@ -73,6 +75,11 @@ pub(super) struct Touch {
     pub rubbing: f64,
     /// Largest change of a load of friction of each body, over its largest load.
     pub change: Vec<f64>,
+    /// κ b″ of the contacts that rub where they were taken \[N/m\]; how much the curvature of each body's contacts has changed
+    /// since, a part of itself; and whether x is there, with no slip yet.
+    firmness: Vec<f64>,
+    pub(super) shifted: Vec<f64>,
+    pub(super) at_start: bool,
     /// Bodies that are left alone: pairs of two of them do not count.
     quiet: Vec<bool>,
     /// Vertices of bodies that may move; x1 of all others is their x.
@@ -143,6 +150,23 @@ fn idle(quiet: &[bool], bodies: [u32; 2]) -> bool {
         [Some(a), Some(b)] => a && b,
         [Some(a), None] | [None, Some(a)] => a,
         [None, None] => false,
+    }
+}
+
+/// Calls `visit` for every contact of two lists in their order, with its place in each of them.
+fn matched(old: &[Contact], new: &[Contact], mut visit: impl FnMut(Option<usize>, Option<usize>, &Contact)) {
+    let key = |c: &Contact| (c.body_pair(), c.kind, c.pair);
+    let (mut i, mut j) = (0, 0);
+    while i < old.len() || j < new.len() {
+        let order = match (old.get(i), new.get(j)) {
+            (Some(a), Some(b)) => key(a).cmp(&key(b)),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            _ => std::cmp::Ordering::Greater,
+        };
+        let (a, b) = (order.is_le(), order.is_ge());
+        visit(a.then_some(i), b.then_some(j), if a { &old[i] } else { &new[j] });
+        i += usize::from(a);
+        j += usize::from(b);
     }
 }
 
@@ -294,7 +318,7 @@ impl Touch {
     /// x1 becomes x, where the contacts were taken.
     pub(super) fn arrive(&mut self) {
         std::mem::swap(&mut self.x, &mut self.x1);
-        (self.at_x, self.ahead) = (true, false);
+        (self.at_x, self.ahead, self.at_start) = (true, false, false);
     }
 
     /// How far the ends of an edge have moved against each other in the last step, over its length: the largest.
@@ -764,14 +788,39 @@ impl Touch {
         } else {
             self.rub.copy_from(&self.set);
         }
+        let firm = self.kappa.iter().zip(&self.barrier).map(|(kappa, b)| kappa * b[2]);
+        self.firmness.clear();
+        self.firmness.extend(firm);
+        self.at_start = !self.rows.on && self.rubs() && self.x == self.start;
+    }
+
+    /// Notes for each body how much the curvature of its contacts at x differs from that at the start, where slip counts from
+    /// and friction was taken: the largest part over its contacts. A barrier has the curvature κ b″, friction
+    /// μλ f₁′ ∝ 1 − |u|/εd along the slip, which falls fastest. Contacts that were hardly there count against the inertia of
+    /// their bodies, of which κ is a multiple.
+    pub(super) fn curvature_change(&mut self) {
+        self.shifted.clear();
+        self.shifted.resize(self.change.len(), 0.0);
+        let Self { rub, set, firmness, kappa, barrier, stiffness, shifted, quiet, x, start, .. } = self;
+        matched(&rub.contacts, &set.contacts, |i, j, c| {
+            if idle(quiet, c.bodies) {
+                return;
+            }
+            let before = i.map_or(0.0, |i| firmness[i]);
+            let now = j.map_or(0.0, |j| kappa[j] * barrier[j][2]);
+            let own = c.vertices.iter().map(|&v| stiffness[v as usize]).fold(0.0, f64::max);
+            let pressed = (now - before).abs() / (before + HARDLY * own);
+            let slipped = slip(&c.vertices, &c.weights, &c.normal, x, start).norm() / self.slip;
+            for b in c.bodies.into_iter().filter(|b| *b != u32::MAX).map(|b| b as usize) {
+                shifted[b] = shifted[b].max(pressed).max(slipped);
+            }
+        });
     }
 
     /// What the new loads would change in friction at the present slip, |Δμλ| f₁: the most for each body over its largest load.
     /// What slides counts with all of the change, what sticks with the part of its limit that it draws on: its force is what
     /// keeps it in place, and the limit only decides how slowly it creeps. Both lists are in the order of their contacts.
     fn compare(&mut self, loads: &[f64]) {
-        let key = |c: &Contact| (c.body_pair(), c.kind, c.pair);
-        let (old, new) = (&self.rub.contacts, &self.set.contacts);
         let (x, start) = (&self.x, &self.start);
         let law = FrictionLaw { slip_max: self.slip };
         let mut largest = vec![0.0f64; self.change.len()];
@@ -783,20 +832,10 @@ impl Touch {
                 change[b] = change[b].max(part * (now - before).abs());
             }
         };
-        let (mut i, mut j) = (0, 0);
-        while i < old.len() || j < new.len() {
-            let order = match (old.get(i), new.get(j)) {
-                (Some(a), Some(b)) => key(a).cmp(&key(b)),
-                (Some(_), None) => std::cmp::Ordering::Less,
-                _ => std::cmp::Ordering::Greater,
-            };
-            let (a, b) = (order.is_le(), order.is_ge());
-            let before = if a { self.load[i] } else { 0.0 };
-            let now = if b { loads[j] } else { 0.0 };
-            note(if a { &old[i] } else { &new[j] }, before, now, &mut self.change);
-            i += usize::from(a);
-            j += usize::from(b);
-        }
+        let (load, change) = (&self.load, &mut self.change);
+        matched(&self.rub.contacts, &self.set.contacts, |i, j, c| {
+            note(c, i.map_or(0.0, |i| load[i]), j.map_or(0.0, |j| loads[j]), change);
+        });
         for (change, largest) in self.change.iter_mut().zip(&largest) {
             *change = if *largest > 0.0 { *change / largest } else { 0.0 };
         }
