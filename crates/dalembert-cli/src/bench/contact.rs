@@ -165,8 +165,8 @@ fn pile(n: usize, shape: &Shape, walls: bool) -> Scene {
 pub(super) fn sphere_bin(b: &mut Bencher) {
     let mut first = 0.0;
     // The same steps of both.
-    for (n, runs) in [(500, 5), (5_000, 2)] {
-        let w = Window { warm: 250, steps: 100, runs };
+    for n in [500, 5_000] {
+        let w = Window { warm: 250, steps: 100, runs: 5 };
         let mut sim = build(pile(n, &Shape::Sphere { radius: 0.05 }, true));
         let each = b.contact_row("sphere_bin", n, &mut sim, w);
         if n == 500 {
