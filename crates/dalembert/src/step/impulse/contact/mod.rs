@@ -33,6 +33,7 @@ mod dormant;
 mod drift;
 mod energy;
 mod faces;
+mod factors;
 mod halves;
 mod islands;
 mod lanes;
