@@ -12,7 +12,7 @@ use super::ForwardDynamics;
 use super::groups::Trees;
 use super::small::{dot, fma, plus, plus_cross};
 use super::tree::{NONE, Tree};
-use super::work::{TreeWork, Wrench};
+use super::work::TreeWork;
 use crate::math::Vec3;
 use wide::f64x4;
 
@@ -168,14 +168,6 @@ impl Tree {
         if a == NONE { 0 } else { self.row[a as usize + 1] - self.row[a as usize] }
     }
 
-    /// x ← M⁻¹ x of whole trees, whose dofs alone `x` has, with the factor at hand.
-    pub(crate) fn solve_one_in(&self, trees: &Trees, work: &mut TreeWork, x: &mut [f64]) {
-        match self.forward {
-            ForwardDynamics::Articulated => self.sweep_one(trees.nodes.clone(), trees.dofs.start, work, x),
-            ForwardDynamics::Factored => work.factor.solve_in(self, trees.dofs.clone(), 1, x),
-        }
-    }
-
     /// t += Z p of the point whose way, as [`half_answer`](Self::half_answer) gave it, begins with a dof; `t` begins with
     /// dof `first`.
     pub(crate) fn add_half(&self, mut dof: u32, way: &[Half], p: &[f64; 3], first: usize, t: &mut [f64]) {
@@ -195,26 +187,6 @@ impl Tree {
             }
             ForwardDynamics::Factored => work.factor.solve_second_half(self, trees.dofs.clone(), x),
         }
-    }
-
-    fn sweep_one(&self, nodes: Range<usize>, first: usize, work: &mut TreeWork, x: &mut [f64]) {
-        work.wrench[nodes.clone()].fill(Wrench::default());
-        for i in nodes.clone().rev() {
-            let (node, frame, mut p) = (&self.nodes[i], &work.frames[i], work.wrench[i]);
-            for k in (0..node.kind.freedoms()).rev() {
-                let d = node.v as usize + k;
-                let pivot = &work.pivots[d];
-                let u = x[d - first] - node.axis_dot(frame, k, &p.torque, &p.force);
-                x[d - first] = u;
-                let share = u * pivot.inv_d;
-                p.torque = plus(&p.torque, share, &pivot.U.torque);
-                p.force = plus(&p.force, share, &pivot.U.force);
-            }
-            let above = &mut work.wrench[node.parent as usize];
-            above.force += p.force;
-            above.torque += plus_cross(&p.torque, &frame.r, &p.force);
-        }
-        self.sweep_outwards(nodes, first, work, x);
     }
 
     /// The second sweep: x ← (x − U·a)/D, node by node.
@@ -344,12 +316,8 @@ mod tests {
                         for k in 0..3 {
                             let mut y = Jb[k * n..(k + 1) * n].to_vec();
                             let all = Trees { nodes: 1..tree.nodes.len(), dofs: 0..n };
-                            let mut one = y.clone();
                             tree.solve_at_hand(1, &mut scratch, &mut y);
-                            tree.solve_one_in(&all, &mut scratch, &mut one);
                             let size = y.iter().fold(1e-3f64, |m, y| m.max(y.abs()));
-                            let off = y.iter().zip(&one).fold(0.0f64, |m, (y, o)| m.max((y - o).abs()));
-                            assert!(off < 1e-10 * size, "{name} {b}: {off:e}");
                             let (mut half, mut p) = (vec![0.0; n], [0.0; 3]);
                             p[k] = 1.0;
                             tree.add_half(db, &zb, &p, 0, &mut half);
@@ -396,7 +364,7 @@ mod tests {
                 for d in 0..n {
                     let mut y = vec![0.0; n];
                     y[d] = 1.0;
-                    tree.solve_one_in(&all, &mut work, &mut y);
+                    tree.solve_at_hand(1, &mut work, &mut y);
                     let size = y.iter().fold(1e-3f64, |m, y| m.max(y.abs()));
                     for e in 0..n {
                         let found: f64 = halves[d].iter().zip(&halves[e]).map(|(a, b)| a * b).sum();

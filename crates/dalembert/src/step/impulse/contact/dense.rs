@@ -104,9 +104,10 @@ pub(super) struct Dense {
     /// How far a velocity is from what its law allows at p.
     pub(super) left: f64,
     swift: Swift,
-    /// Nothing but links touches; then what impulses and angular impulses of contacts changed by.
+    /// Nothing but links touches; then what impulses and angular impulses of contacts changed by, and those of rows.
     links: bool,
     pub(super) changes: Vec<[Vec3; 2]>,
+    pub(super) row_changes: Vec<f64>,
 }
 
 /// y += a x. By fours, since most lists here are shorter than what a compiler thinks worth its while.
@@ -170,7 +171,9 @@ impl ContactWork {
             let mut parts = Parts { field, contacts: &mut contacts[range.clone()], spins, rows: bound_rows };
             let moved = dense.search(&mut parts, &mut x, &self.change, before, tolerance);
             if !dense.changes.is_empty() {
-                self.add_changes(range, model, &dense.changes, &mut x);
+                let rows = std::mem::take(&mut self.rows_at_hand);
+                self.add_changes(range, model, &dense.changes, &rows, &dense.row_changes, &mut x);
+                self.rows_at_hand = rows;
             }
             self.field.x = x;
             moved
@@ -254,7 +257,7 @@ impl Dense {
         if let Unit::Row(_) = unit { 1 } else { 3 }
     }
 
-    /// Impulses take new values, and velocities go with them; among links those of rows only, the rest is in `changes`.
+    /// Impulses take new values, and velocities go with them; among links it is written down what changed.
     fn take(&mut self, parts: &mut Parts, x: &mut [f64], new: &[f64]) {
         if self.links {
             self.changes.resize(parts.contacts.len(), [Vec3::zeros(); 2]);
@@ -266,6 +269,7 @@ impl Dense {
             match unit {
                 Unit::Cone(k) if self.links => self.changes[k][0] = change,
                 Unit::Spin(k) if self.links => self.changes[k][1] = change,
+                Unit::Row(_) if self.links => self.row_changes.push(change.x),
                 _ => parts.push(x, unit, &change),
             }
             parts.set(unit, p);
@@ -284,6 +288,7 @@ impl Dense {
         self.assemble(parts, x, rates);
         self.tolerance = tolerance;
         self.changes.clear();
+        self.row_changes.clear();
         let first = before.unwrap_or_else(|| self.unrest(parts, &self.p, &self.u));
         if first <= tolerance {
             return first;

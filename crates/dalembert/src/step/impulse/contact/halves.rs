@@ -18,9 +18,10 @@ use std::ops::Range;
 
 use super::lanes::Lanes;
 use super::robots::Room;
-use super::sweep::Side;
+use super::rows::BoundRow;
+use super::sweep::{Field, Side};
 use super::{ContactWork, NONE};
-use crate::bodies::articulated::{Half, Hop, Tree, TreeWork, half_product};
+use crate::bodies::articulated::{Half, Tree, half_product};
 use crate::math::{Vec3, dot};
 use crate::model::{Model, Part, TouchModel};
 
@@ -61,7 +62,7 @@ pub(super) struct Halves {
     z: Vec<Half>,
     arms: Vec<Arm>,
     t: Vec<f64>,
-    /// Z of a group, dof by dof, eight columns at a time; where the dofs of a way begin in it; z of the dofs of a row.
+    /// Z of a group, dof by dof, eight columns at a time; where the dofs of a way begin in it; z of a dof.
     spread: Vec<[f64; 8]>,
     places: Vec<usize>,
     way: Vec<f64>,
@@ -132,32 +133,15 @@ impl Halves {
         }
     }
 
-    /// How a unit impulse of a row over the dofs of a group moves its points, from their spread Z.
-    fn beside(
-        &mut self,
-        row: &[f64],
-        tree: &Tree,
-        (work, hops): (&TreeWork, &[Hop]),
-        first: usize,
-        wide: usize,
-        out: &mut [f64],
-    ) {
-        let out = &mut out.as_chunks_mut::<8>().0[..wide];
+    /// How a unit impulse of a row moves the points of a group, from its z and their spread Z.
+    fn beside(&self, z: &[f64], wide: usize, out: &mut [f64]) {
+        let (out, _) = out.as_chunks_mut::<8>();
         out.fill([0.0; 8]);
-        let Self { spread, places, way, .. } = self;
-        for (d, a) in row.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-            way.clear();
-            tree.half_of_dof(first + d, work, hops, way);
-            note_places(tree, first + d, first, wide, way.len(), places);
-            let a = Lanes::splat(*a);
-            for (eight, to) in out.iter_mut().enumerate() {
-                let mut sums = [Lanes::ZERO; 2];
-                for (z, place) in way.iter().zip(&*places) {
-                    let (z, row) = (Lanes::splat(*z), halved(&spread[place + eight]));
-                    sums = [z.mul_add(row[0], sums[0]), z.mul_add(row[1], sums[1])];
-                }
-                let [x, y] = halved(to);
-                *to = whole([a.mul_add(sums[0], x), a.mul_add(sums[1], y)]);
+        for (z, spread) in z.iter().zip(self.spread.chunks_exact(wide)).filter(|(z, _)| **z != 0.0) {
+            let z = Lanes::splat(*z);
+            for (to, row) in out.iter_mut().zip(spread) {
+                let ([a, b], [x, y]) = (halved(row), halved(to));
+                *to = whole([z.mul_add(a, x), z.mul_add(b, y)]);
             }
         }
     }
@@ -169,6 +153,14 @@ fn note_places(tree: &Tree, mut d: usize, first: usize, wide: usize, len: usize,
     for _ in 0..len {
         places.push((d - first) * wide);
         d = tree.above(d);
+    }
+}
+
+/// t += z p of a row.
+fn add_half(row: &BoundRow, p: f64, field: &Field, t: &mut [f64]) {
+    let p = Lanes::splat(p);
+    for (t, z) in t.as_chunks_mut::<4>().0.iter_mut().zip(row.z(field)) {
+        *t = p.mul_add(Lanes::from(*z), Lanes::from(*t)).to_array();
     }
 }
 
@@ -271,7 +263,6 @@ impl ContactWork {
         }
         group.known = Known::Blocks;
         let tree = &model.robots[group.robot].machine.tree;
-        let Room { work, hops, .. } = &self.robots.rooms[group.robot];
         let (m, dofs, halves) = (group.columns, &group.trees.dofs, &mut self.robots.halves);
         let wide = m / 8;
         halves.spread(group.arms.clone(), tree, dofs, wide);
@@ -282,8 +273,7 @@ impl ContactWork {
                 row.beside = self.field.numbers.take(m) as u32;
             }
             let (from, to) = self.field.numbers.list.split_at_mut(row.beside as usize);
-            let from = &from[row.at as usize..][..dofs.len()];
-            halves.beside(from, tree, (&work.tree, hops), dofs.start, wide, &mut to[..m]);
+            halves.beside(&from[row.half as usize..][..dofs.len()], wide, &mut to[..m]);
         }
     }
 
@@ -307,8 +297,62 @@ impl ContactWork {
         let (n, m) = (group.trees.dofs.len(), group.columns);
         let numbers = &mut self.field.numbers.list[group.J..group.Y + n * m];
         numbers.copy_within(..n * m, n * m);
-        let work = &mut self.robots.rooms[group.robot].work;
-        model.robots[group.robot].machine.respond_in(&group.trees, m, &mut numbers[n * m..], work);
+        let (work, machine) = (&mut self.robots.rooms[group.robot].work, &model.robots[group.robot].machine);
+        machine.respond_in(&group.trees, m, &mut numbers[n * m..], work);
+        for row in &self.bound_rows[group.rows.clone()] {
+            let (half, at) = (row.half as usize, (row.at + row.len) as usize);
+            self.field.numbers.list.copy_within(half..half + n, at);
+            machine.tree.second_half(&group.trees, &mut work.tree, &mut self.field.numbers.list[at..at + n]);
+        }
+    }
+
+    /// z of the rows of a group of a simple robot.
+    pub(super) fn answer_rows(&mut self, g: usize, model: &Model) {
+        let touched = self.clusters[self.joint_islands() + g].touched;
+        let group = &self.robots.groups[g];
+        let (tree, dofs) = (&model.robots[group.robot].machine.tree, &group.trees.dofs);
+        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        if !touched && !group.rows.is_empty() {
+            tree.hops(&group.trees, &work.tree, hops);
+        }
+        let way = &mut self.robots.halves.way;
+        for row in &mut self.bound_rows[group.rows.clone()] {
+            let numbers = &mut self.field.numbers;
+            let wide = dofs.len().next_multiple_of(4);
+            if row.half == NONE {
+                row.half = numbers.take(wide) as u32;
+            }
+            let (a, z) = numbers.list.split_at_mut(row.half as usize);
+            let z = &mut z[..wide];
+            z.fill(0.0);
+            let a = a[row.at as usize..][..dofs.len()].iter().enumerate();
+            for (d, a) in a.filter(|(_, a)| **a != 0.0) {
+                way.clear();
+                tree.half_of_dof(dofs.start + d, &work.tree, hops, way);
+                let mut at = dofs.start + d;
+                for w in &*way {
+                    z[at - dofs.start] += a * w;
+                    at = tree.above(at);
+                }
+            }
+            row.take_own(&self.field);
+        }
+    }
+
+    /// x += M⁻¹aᵀ of an impulse of each row of a group of a simple robot.
+    pub(super) fn push_rows(&mut self, g: usize, model: &Model, mut impulse: impl FnMut(&BoundRow) -> f64) {
+        let first = self.clusters[self.joint_islands() + g].first as usize;
+        let group = &self.robots.groups[g];
+        let n = group.trees.dofs.len();
+        let t = &mut self.robots.halves.t;
+        t.clear();
+        t.resize(n.next_multiple_of(4), 0.0);
+        for row in &self.bound_rows[group.rows.clone()] {
+            add_half(row, impulse(row), &self.field, t);
+        }
+        let tree = &model.robots[group.robot].machine.tree;
+        tree.second_half(&group.trees, &mut self.robots.rooms[group.robot].work.tree, &mut t[..n]);
+        self.field.x[first..first + n].iter_mut().zip(t).for_each(|(x, t)| *x += *t);
     }
 
     /// Each group that the contacts of a range touch, once or more often.
@@ -356,16 +400,26 @@ impl ContactWork {
         }
     }
 
-    /// x += M⁻¹Jᵀ of signed impulses, one for each column of a group.
-    pub(super) fn add_answers(&mut self, g: usize, model: &Model, signed: &[f64], x: &mut [f64]) {
+    /// x += M⁻¹Jᵀ of signed impulses, one for each column of a group, and of those of some rows: the ones of this group count.
+    pub(super) fn add_answers(
+        &mut self,
+        g: usize,
+        model: &Model,
+        signed: &[f64],
+        rows: &[u32],
+        impulses: &[f64],
+        x: &mut [f64],
+    ) {
         let first = self.clusters[self.joint_islands() + g].first as usize;
         let group = &self.robots.groups[g];
         let (n, m) = (group.trees.dofs.len(), group.columns);
         if m == 0 {
             return;
         }
-        let x = &mut x[first..first + n];
+        let rows = rows.iter().map(|k| *k as usize).zip(impulses).filter(|(k, _)| group.rows.contains(k));
         if group.known == Known::Answers {
+            rows.for_each(|(k, p)| self.bound_rows[k].push(&self.field, x, *p));
+            let x = &mut x[first..first + n];
             let Y = &self.field.numbers.list[group.Y..group.Y + n * m];
             x.iter_mut().zip(Y.chunks_exact(m)).for_each(|(x, Y)| *x += dot(Y, signed));
             return;
@@ -373,21 +427,24 @@ impl ContactWork {
         let tree = &model.robots[group.robot].machine.tree;
         let Halves { z, arms, t, .. } = &mut self.robots.halves;
         t.clear();
-        t.resize(n, 0.0);
+        t.resize(n.next_multiple_of(4), 0.0);
+        rows.for_each(|(k, p)| add_half(&self.bound_rows[k], *p, &self.field, t));
         for arm in &arms[group.arms.clone()] {
             let p = [0, 1, 2].map(|k| arm.sign * signed[arm.column + k]);
             tree.add_half(arm.dof, &z[arm.from..arm.to], &p, group.trees.dofs.start, t);
         }
-        tree.second_half(&group.trees, &mut self.robots.rooms[group.robot].work.tree, t);
-        x.iter_mut().zip(&*t).for_each(|(x, t)| *x += t);
+        tree.second_half(&group.trees, &mut self.robots.rooms[group.robot].work.tree, &mut t[..n]);
+        x[first..first + n].iter_mut().zip(&*t).for_each(|(x, t)| *x += t);
     }
 
-    /// x += M⁻¹Jᵀ of impulses and angular impulses of the contacts of an island of links.
+    /// x += M⁻¹Jᵀ of impulses and angular impulses of the contacts of an island of links, and of impulses of its rows.
     pub(super) fn add_changes(
         &mut self,
         range: Range<usize>,
         model: &Model,
         changes: &[[Vec3; 2]],
+        rows: &[u32],
+        row_changes: &[f64],
         x: &mut [f64],
     ) {
         let mut signed = std::mem::take(&mut self.robots.signed);
@@ -413,7 +470,7 @@ impl ContactWork {
                     }
                 }
             }
-            self.add_answers(g, model, &signed, x);
+            self.add_answers(g, model, &signed, rows, row_changes, x);
         }
         (self.robots.signed, self.robots.halves_groups) = (signed, groups);
     }

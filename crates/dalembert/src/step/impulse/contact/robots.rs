@@ -21,8 +21,6 @@ use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
 use crate::step::{StepError, StepReport};
 use std::ops::Range;
 
-/// Up to so many columns are solved one after the other, more of them side by side.
-const FEW: usize = 3;
 /// Rounds in which servos find out whether they reach the bounds of their forces.
 const SERVO_ROUNDS: u32 = 8;
 
@@ -420,12 +418,9 @@ impl ContactWork {
             if !self.robots.groups[g].rows.is_empty() {
                 if !first {
                     self.answer_rows(g, model);
-                    let rows = &self.bound_rows[self.robots.groups[g].rows.clone()];
-                    let mut x = std::mem::take(&mut self.field.x);
-                    rows.iter().for_each(|r| r.push(&self.field, &mut x, r.impulse));
-                    self.field.x = x;
+                    self.push_rows(g, model, |row| row.impulse);
                 }
-                self.settle_rows(g);
+                self.settle_rows(g, model);
             }
         }
     }
@@ -450,7 +445,7 @@ impl ContactWork {
             }
         }
         let mut x = std::mem::take(&mut self.field.x);
-        self.add_answers(g, model, &signed, &mut x);
+        self.add_answers(g, model, &signed, &[], &[], &mut x);
         (self.field.x, self.robots.signed) = (x, signed);
     }
 
@@ -512,7 +507,13 @@ impl ContactWork {
             let Some(g) = own else { return };
             let cluster = &self.clusters[islands + room.groups.start + g];
             order.push((g as u32, order.len() as u32));
-            rows.push(BoundRow::new(&r, cluster, at as u32, h));
+            let mut row = BoundRow::new(&r, cluster, at as u32, h);
+            let numbers = numbers.list[at..at + row.len as usize].iter().enumerate();
+            let mut some = numbers.filter(|(_, a)| **a != 0.0);
+            if let (Some((d, a)), None) = (some.next(), some.next()) {
+                (row.only, row.slope) = (row.first + d as u32, *a);
+            }
+            rows.push(row);
         });
         // By groups, otherwise in the order of the machine.
         order.sort_unstable();
@@ -539,38 +540,7 @@ impl ContactWork {
         }
     }
 
-    /// Answers of the rows of a group by M alone.
-    fn answer_rows(&mut self, g: usize, model: &Model) {
-        let group = &self.robots.groups[g];
-        let (n, m) = (group.trees.dofs.len(), group.rows.len());
-        if m == 0 {
-            return;
-        }
-        let Y = &mut self.robots.D;
-        Y.clear();
-        Y.resize(n * m, 0.0);
-        let rows = &mut self.bound_rows[group.rows.clone()];
-        for (i, row) in rows.iter().enumerate() {
-            let from = &self.field.numbers.list[row.at as usize..][..n];
-            from.iter().enumerate().for_each(|(d, a)| Y[d * m + i] = *a);
-        }
-        let machine = &model.robots[group.robot].machine;
-        let work = &mut self.robots.rooms[group.robot].work;
-        if m <= FEW {
-            let one = &mut self.robots.d;
-            for i in 0..m {
-                one.clear();
-                one.extend((0..n).map(|d| Y[d * m + i]));
-                machine.tree.solve_one_in(&group.trees, &mut work.tree, one);
-                (0..n).for_each(|d| Y[d * m + i] = one[d]);
-            }
-        } else {
-            machine.respond_in(&group.trees, m, Y, work);
-        }
-        rows.iter_mut().enumerate().for_each(|(i, row)| row.take_answers(&mut self.field, Y, i, m));
-    }
-
-    /// The same for a robot that is not simple: rows without bounds hold meanwhile.
+    /// Answers of the rows of a robot that is not simple: those without bounds hold meanwhile.
     fn answer_whole_rows(&mut self, g: usize, model: &Model, h: f64) {
         let group = &self.robots.groups[g];
         let (n, m) = (group.trees.dofs.len(), group.rows.len());
@@ -589,7 +559,7 @@ impl ContactWork {
     }
 
     /// Impulses of the rows of a group for the velocities as they are, contacts fixed.
-    fn settle_rows(&mut self, g: usize) {
+    fn settle_rows(&mut self, g: usize, model: &Model) {
         let RobotRoom { D, d, bounds, lambda, boxed, rooms, groups, .. } = &mut self.robots;
         let group = &groups[g];
         let rows = &mut self.bound_rows[group.rows.clone()];
@@ -613,16 +583,17 @@ impl ContactWork {
             bounds.push(Bounds { low: rows[i].low, high: rows[i].high, scale: D[i * m + i] });
         }
         let solved = solve_boxed(D, d, bounds, lambda, boxed);
-        let mut x = std::mem::take(&mut self.field.x);
-        for (row, new) in rows.iter_mut().zip(&*lambda) {
-            row.push(&self.field, &mut x, new - row.impulse);
-            row.impulse = *new;
-        }
-        self.field.x = x;
         let report = &mut rooms[group.robot].report;
         report.rows += m as u32;
         report.iterations = report.iterations.max(solved.rounds);
         report.weak_rows = report.weak_rows.max(solved.weak);
+        for (row, new) in rows.iter_mut().zip(lambda) {
+            (row.impulse, *new) = (*new, *new - row.impulse);
+        }
+        let changes = std::mem::take(&mut self.robots.lambda);
+        let mut change = changes.iter();
+        self.push_rows(g, model, |_| change.next().map_or(0.0, |c| *c));
+        self.robots.lambda = changes;
     }
 
     /// A robot by its own solver.
@@ -690,7 +661,7 @@ impl ContactWork {
                 for g in groups {
                     let touched = self.clusters[islands + g].touched;
                     if touched && !self.fresh && !self.robots.groups[g].rows.is_empty() {
-                        self.settle_rows(g);
+                        self.settle_rows(g, model);
                     }
                 }
                 let room = &mut self.robots.rooms[k];
