@@ -63,6 +63,23 @@ struct Placed {
     column: usize,
 }
 
+impl Placed {
+    /// `sign` times some numbers of a row of a cluster, from its column on, into a row of unknowns, from the first of its
+    /// unit on. What follows in the row of unknowns up to the next four is written later.
+    #[inline(always)]
+    fn copy(&self, len: usize, sign: f64, from: &[f64], to: &mut [f64]) {
+        let (from, to) = (&from[self.column..], &mut to[self.at..]);
+        if (self.at | self.column) % 4 == 0 {
+            let fours = to.as_chunks_mut::<4>().0.iter_mut().zip(from.as_chunks::<4>().0);
+            for (to, from) in fours.take(len.div_ceil(4)) {
+                *to = (Lanes::splat(sign) * Lanes::from(*from)).to_array();
+            }
+        } else {
+            to.iter_mut().zip(&from[..len]).for_each(|(to, from)| *to = sign * from);
+        }
+    }
+}
+
 /// Buffers.
 #[derive(Debug, Default)]
 pub(super) struct Dense {
@@ -392,8 +409,6 @@ impl Dense {
         }
         // All of it is written before it is read.
         self.W.resize(wide * wide + 4, 0.0);
-        self.W.chunks_exact_mut(wide).take(n).for_each(|row| row[n..].fill(0.0));
-        self.W[n * wide..].fill(0.0);
         for list in [&mut self.s, &mut self.pressed, &mut self.rho] {
             list.clear();
             list.resize(self.units.len(), 0.0);
@@ -404,6 +419,8 @@ impl Dense {
         } else {
             self.probe(parts, x.len());
         }
+        self.W.chunks_exact_mut(wide).take(n).for_each(|row| row[n..].fill(0.0));
+        self.W[n * wide..].fill(0.0);
         for &(unit, i) in &self.units {
             let p = parts.impulse(unit);
             (0..Self::dim(unit)).for_each(|r| self.p[i + r] = p[r]);
@@ -534,9 +551,7 @@ impl Dense {
                 let from = &parts.field.numbers.list[from..from + stride as usize];
                 let to = &mut self.W[(at + r) * wide..(at + r + 1) * wide];
                 for (run, len) in &self.runs {
-                    let sign = sign * run.sign;
-                    let to = &mut to[run.at..run.at + len];
-                    to.iter_mut().zip(&from[run.column..]).for_each(|(to, from)| *to = sign * from);
+                    run.copy(*len, sign * run.sign, from, to);
                 }
             }
         }
@@ -547,8 +562,7 @@ impl Dense {
             let from = &parts.field.numbers.list[row.beside as usize..];
             let (above, own) = self.W.split_at_mut(i * wide);
             for (run, len) in &self.runs {
-                let to = &mut own[run.at..run.at + len];
-                to.iter_mut().zip(&from[run.column..]).for_each(|(to, from)| *to = run.sign * from);
+                run.copy(*len, run.sign, from, own);
             }
             for &(other, j) in self.units[self.columns.len()..=a].iter() {
                 if let Unit::Row(other) = other {

@@ -62,7 +62,7 @@ pub(super) struct Halves {
     z: Vec<Half>,
     arms: Vec<Arm>,
     t: Vec<f64>,
-    /// Z of a group, dof by dof, eight columns at a time; where the dofs of a way begin in it; z of a dof.
+    /// Z of a group, dof by dof, eight columns at a time; where the dofs of all ways begin in it; z of a dof.
     spread: Vec<[f64; 8]>,
     places: Vec<usize>,
     way: Vec<f64>,
@@ -79,37 +79,40 @@ impl Halves {
         half_product(&self.z[a.from..a.to], &self.z[b.from..b.to], shared)
     }
 
-    /// Z of some arms, those of a tree that touches itself added up: `wide` eights for each of the dofs of a group.
+    /// Z of some arms, those of a tree that touches itself added up: `wide` eights for each of the dofs of a group. Notes where
+    /// the dofs of all ways begin in it.
     fn spread(&mut self, arms: Range<usize>, tree: &Tree, dofs: &Range<usize>, wide: usize) {
-        self.spread.clear();
-        self.spread.resize(dofs.len() * wide, [0.0; 8]);
-        let spread = self.spread.as_flattened_mut();
-        for arm in &self.arms[arms] {
-            let mut d = arm.dof as usize;
-            for z in &self.z[arm.from..arm.to] {
-                let to = &mut spread[8 * (d - dofs.start) * wide + arm.column..][..3];
-                (0..3).for_each(|k| to[k] += arm.sign * z[k]);
+        let Self { z, arms: all, spread, places, .. } = self;
+        spread.clear();
+        spread.resize(dofs.len() * wide, [0.0; 8]);
+        places.resize(z.len(), 0);
+        let spread = spread.as_flattened_mut();
+        for arm in &all[arms] {
+            let (mut d, sign) = (arm.dof as usize, arm.sign);
+            for (z, place) in z[arm.from..arm.to].iter().zip(&mut places[arm.from..arm.to]) {
+                *place = (d - dofs.start) * wide;
+                let to = &mut spread[8 * *place + arm.column..][..3];
+                (0..3).for_each(|k| to[k] += sign * z[k]);
                 d = tree.above(d);
             }
         }
     }
 
     /// W, `wide` eights a row, from the spread Z of some arms: the lower half, then the other.
-    fn blocks(&mut self, arms: Range<usize>, tree: &Tree, dofs: &Range<usize>, wide: usize, W: &mut [f64]) {
+    fn blocks(&mut self, arms: Range<usize>, wide: usize, W: &mut [f64]) {
         let Self { z, arms: all, spread, places, .. } = self;
         let (rows, _) = W.as_chunks_mut::<8>();
         let mut end = 0;
         for arm in &all[arms] {
-            let way = &z[arm.from..arm.to];
-            note_places(tree, arm.dof as usize, dofs.start, wide, way.len(), places);
+            let (way, places) = (&z[arm.from..arm.to], &places[arm.from..arm.to]);
             // The second point of a tree that touches itself adds to what the first has made.
             let more = end == arm.column + 3;
             end = arm.column + 3;
             for eight in 0..end.div_ceil(8) {
                 let mut sums = [[Lanes::ZERO; 2]; 3];
-                for (z, place) in way.iter().zip(&*places) {
+                for ([x, y, z, _], place) in way.iter().zip(places) {
                     let row = halved(&spread[place + eight]);
-                    for (sum, z) in sums.iter_mut().zip(z) {
+                    for (sum, z) in sums.iter_mut().zip([x, y, z]) {
                         let z = Lanes::splat(*z);
                         *sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
                     }
@@ -123,11 +126,12 @@ impl Halves {
             }
         }
         // Squares of eight on the diagonal are whole.
-        for i in 1..end.div_ceil(8) {
-            for j in 0..i {
-                let own: [[f64; 8]; 8] = std::array::from_fn(|r| rows[(8 * i + r) * wide + j]);
-                for r in 0..8 {
-                    rows[(8 * j + r) * wide + i] = own.map(|row| row[r]);
+        let (rows, _) = W.as_chunks_mut::<4>();
+        for i in 2..2 * end.div_ceil(8) {
+            for j in 0..i - i % 2 {
+                let own = [0, 1, 2, 3].map(|r| Lanes::from(rows[(4 * i + r) * 2 * wide + j]));
+                for (r, turned) in Lanes::transpose(own).into_iter().enumerate() {
+                    rows[(4 * j + r) * 2 * wide + i] = turned.to_array();
                 }
             }
         }
@@ -144,15 +148,6 @@ impl Halves {
                 *to = whole([z.mul_add(a, x), z.mul_add(b, y)]);
             }
         }
-    }
-}
-
-/// Where the numbers of the dofs of a way from d on begin in a spread Z, `wide` eights for each dof from `first` on.
-fn note_places(tree: &Tree, mut d: usize, first: usize, wide: usize, len: usize, places: &mut Vec<usize>) {
-    places.clear();
-    for _ in 0..len {
-        places.push((d - first) * wide);
-        d = tree.above(d);
     }
 }
 
@@ -267,7 +262,7 @@ impl ContactWork {
         let wide = m / 8;
         halves.spread(group.arms.clone(), tree, dofs, wide);
         let W = &mut self.field.numbers.list[group.W..group.W + m * m];
-        halves.blocks(group.arms.clone(), tree, dofs, wide, W);
+        halves.blocks(group.arms.clone(), wide, W);
         for row in &mut self.bound_rows[group.rows.clone()] {
             if row.beside == NONE {
                 row.beside = self.field.numbers.take(m) as u32;
