@@ -9,7 +9,8 @@
 //!
 //! Where the impulses of the step before hold, which is most of the time for what lies or stands still, nothing but the
 //! first is needed. What impulses p do to all velocities is $M^{-1}J^Tp = L^{-1}D^{-1/2}(Zp)$, half a solve however many there are,
-//! and what their points see of the velocities comes from those of the links.
+//! and what their points see of the velocities comes from those of the links. Rows of robots with bounds have a z as well, and
+//! answer to each other and to the points by it.
 //!
 //! For W the ways are laid out as one matrix, a row for each dof and the columns of all points side by side: three rows of W are
 //! sums over the dofs of one way, of all columns at once.
@@ -21,7 +22,7 @@ use super::robots::Room;
 use super::rows::BoundRow;
 use super::sweep::{Field, Side};
 use super::{ContactWork, NONE};
-use crate::bodies::articulated::{Half, Tree, half_product};
+use crate::bodies::articulated::{Half, Pull, Tree, half_product};
 use crate::math::{Vec3, dot};
 use crate::model::{Model, Part, TouchModel};
 
@@ -62,10 +63,13 @@ pub(super) struct Halves {
     z: Vec<Half>,
     arms: Vec<Arm>,
     t: Vec<f64>,
-    /// Z of a group, dof by dof, eight columns at a time; where the dofs of all ways begin in it; z of a dof.
+    pulls: Vec<Pull>,
+    /// Z of a group, dof by dof, eight columns at a time; where the dofs of all ways begin in it.
     spread: Vec<[f64; 8]>,
     places: Vec<usize>,
+    /// z of a row where it is not zero, and where these dofs begin.
     way: Vec<f64>,
+    row_places: Vec<usize>,
 }
 
 impl Halves {
@@ -84,15 +88,17 @@ impl Halves {
     fn spread(&mut self, arms: Range<usize>, tree: &Tree, dofs: &Range<usize>, wide: usize) {
         let Self { z, arms: all, spread, places, .. } = self;
         spread.clear();
-        spread.resize(dofs.len() * wide, [0.0; 8]);
+        // Each three is written as a four: what follows the last one is never read.
+        spread.resize(dofs.len() * wide + 1, [0.0; 8]);
         places.resize(z.len(), 0);
         let spread = spread.as_flattened_mut();
         for arm in &all[arms] {
-            let (mut d, sign) = (arm.dof as usize, arm.sign);
+            let (mut d, sign) = (arm.dof as usize, Lanes::splat(arm.sign));
             for (z, place) in z[arm.from..arm.to].iter().zip(&mut places[arm.from..arm.to]) {
                 *place = (d - dofs.start) * wide;
-                let to = &mut spread[8 * *place + arm.column..][..3];
-                (0..3).for_each(|k| to[k] += sign * z[k]);
+                if let Some(to) = spread[8 * *place + arm.column..].first_chunk_mut::<4>() {
+                    *to = sign.mul_add(Lanes::from(*z), Lanes::from(*to)).to_array();
+                }
                 d = tree.above(d);
             }
         }
@@ -104,25 +110,27 @@ impl Halves {
         let (rows, _) = W.as_chunks_mut::<8>();
         let mut end = 0;
         for arm in &all[arms] {
-            let (way, places) = (&z[arm.from..arm.to], &places[arm.from..arm.to]);
             // The second point of a tree that touches itself adds to what the first has made.
             let more = end == arm.column + 3;
             end = arm.column + 3;
-            for eight in 0..end.div_ceil(8) {
-                let mut sums = [[Lanes::ZERO; 2]; 3];
-                for ([x, y, z, _], place) in way.iter().zip(places) {
-                    let row = halved(&spread[place + eight]);
-                    for (sum, z) in sums.iter_mut().zip([x, y, z]) {
-                        let z = Lanes::splat(*z);
-                        *sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
-                    }
-                }
+            let (way, places) = (&z[arm.from..arm.to], &places[arm.from..arm.to]);
+            let mut put = |eight: usize, sums: [Eight; 3]| {
                 for (r, [a, b]) in sums.into_iter().enumerate() {
                     let to = &mut rows[(arm.column + r) * wide + eight];
                     let [c, d] = if more { halved(to) } else { [Lanes::ZERO; 2] };
                     let sign = Lanes::splat(arm.sign);
                     *to = whole([sign.mul_add(a, c), sign.mul_add(b, d)]);
                 }
+            };
+            let eights = end.div_ceil(8);
+            for eight in (0..eights - 1).step_by(2) {
+                let [a, b] = sums::<2>(way, places, spread, eight);
+                put(eight, a);
+                put(eight + 1, b);
+            }
+            if eights % 2 == 1 {
+                let [a] = sums::<1>(way, places, spread, eights - 1);
+                put(eights - 1, a);
             }
         }
         // Squares of eight on the diagonal are whole.
@@ -138,17 +146,47 @@ impl Halves {
     }
 
     /// How a unit impulse of a row moves the points of a group, from its z and their spread Z.
-    fn beside(&self, z: &[f64], wide: usize, out: &mut [f64]) {
-        let (out, _) = out.as_chunks_mut::<8>();
-        out.fill([0.0; 8]);
-        for (z, spread) in z.iter().zip(self.spread.chunks_exact(wide)).filter(|(z, _)| **z != 0.0) {
-            let z = Lanes::splat(*z);
-            for (to, row) in out.iter_mut().zip(spread) {
-                let ([a, b], [x, y]) = (halved(row), halved(to));
-                *to = whole([z.mul_add(a, x), z.mul_add(b, y)]);
+    fn beside(&mut self, z: &[f64], wide: usize, out: &mut [f64]) {
+        let Self { spread, row_places, way, .. } = self;
+        way.clear();
+        row_places.clear();
+        for (d, z) in z.iter().enumerate().filter(|(_, z)| **z != 0.0) {
+            way.push(*z);
+            row_places.push(d * wide);
+        }
+        for (eight, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let mut sum = [Lanes::ZERO; 2];
+            for (z, place) in way.iter().zip(&*row_places) {
+                let (z, row) = (Lanes::splat(*z), halved(&spread[place + eight]));
+                sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
+            }
+            *out = whole(sum);
+        }
+    }
+}
+
+/// Eight numbers side by side.
+type Eight = [Lanes; 2];
+
+/// Sums over the dofs of a way of its three rows, for N eights of columns of a spread Z.
+#[inline(always)]
+fn sums<const N: usize>(
+    way: &[Half],
+    places: &[usize],
+    spread: &[[f64; 8]],
+    eight: usize,
+) -> [[Eight; 3]; N] {
+    let mut sums = [[[Lanes::ZERO; 2]; 3]; N];
+    for ([x, y, z, _], place) in way.iter().zip(places) {
+        let three = [x, y, z].map(|z| Lanes::splat(*z));
+        for (sums, row) in sums.iter_mut().zip(&spread[place + eight..][..N]) {
+            let row = halved(row);
+            for (sum, z) in sums.iter_mut().zip(three) {
+                *sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
             }
         }
     }
+    sums
 }
 
 /// t += z p of a row.
@@ -292,12 +330,15 @@ impl ContactWork {
         let (n, m) = (group.trees.dofs.len(), group.columns);
         let numbers = &mut self.field.numbers.list[group.J..group.Y + n * m];
         numbers.copy_within(..n * m, n * m);
-        let (work, machine) = (&mut self.robots.rooms[group.robot].work, &model.robots[group.robot].machine);
+        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        let machine = &model.robots[group.robot].machine;
         machine.respond_in(&group.trees, m, &mut numbers[n * m..], work);
         for row in &self.bound_rows[group.rows.clone()] {
             let (half, at) = (row.half as usize, (row.at + row.len) as usize);
             self.field.numbers.list.copy_within(half..half + n, at);
-            machine.tree.second_half(&group.trees, &mut work.tree, &mut self.field.numbers.list[at..at + n]);
+            let pulls = &mut self.robots.halves.pulls;
+            let answers = &mut self.field.numbers.list[at..at + n];
+            machine.tree.second_half(&group.trees, &mut work.tree, hops, pulls, answers);
         }
     }
 
@@ -311,26 +352,45 @@ impl ContactWork {
             tree.hops(&group.trees, &work.tree, hops);
         }
         let way = &mut self.robots.halves.way;
-        for row in &mut self.bound_rows[group.rows.clone()] {
-            let numbers = &mut self.field.numbers;
-            let wide = dofs.len().next_multiple_of(4);
+        let (numbers, m) = (&mut self.field.numbers, group.rows.len());
+        let wide = dofs.len().next_multiple_of(4);
+        let rows = &mut self.bound_rows[group.rows.clone()];
+        for row in &mut *rows {
             if row.half == NONE {
                 row.half = numbers.take(wide) as u32;
             }
             let (a, z) = numbers.list.split_at_mut(row.half as usize);
             let z = &mut z[..wide];
             z.fill(0.0);
-            let a = a[row.at as usize..][..dofs.len()].iter().enumerate();
-            for (d, a) in a.filter(|(_, a)| **a != 0.0) {
+            let mut add = |d: usize, a: f64| {
                 way.clear();
-                tree.half_of_dof(dofs.start + d, &work.tree, hops, way);
-                let mut at = dofs.start + d;
+                tree.half_of_dof(d, &work.tree, hops, way);
+                let mut at = d;
                 for w in &*way {
                     z[at - dofs.start] += a * w;
                     at = tree.above(at);
                 }
+            };
+            if row.only != NONE {
+                add(dofs.start + (row.only - row.first) as usize, row.slope);
+            } else {
+                let a = a[row.at as usize..][..dofs.len()].iter().enumerate();
+                a.filter(|(_, a)| **a != 0.0).for_each(|(d, a)| add(dofs.start + d, *a));
             }
-            row.take_own(&self.field);
+        }
+        if m > 0 && rows[0].block == NONE {
+            let block = numbers.take(m * m) as u32;
+            rows.iter_mut()
+                .enumerate()
+                .for_each(|(i, row)| (row.block, row.place) = (block, [i as u32, m as u32]));
+        }
+        for i in 0..m {
+            for j in 0..=i {
+                let (block, answer) = (rows[i].block as usize, rows[i].times(&self.field, &rows[j]));
+                self.field.numbers.list[block + i * m + j] = answer;
+                self.field.numbers.list[block + j * m + i] = answer;
+            }
+            rows[i].take_own(&self.field);
         }
     }
 
@@ -339,14 +399,15 @@ impl ContactWork {
         let first = self.clusters[self.joint_islands() + g].first as usize;
         let group = &self.robots.groups[g];
         let n = group.trees.dofs.len();
-        let t = &mut self.robots.halves.t;
+        let Halves { t, pulls, .. } = &mut self.robots.halves;
         t.clear();
         t.resize(n.next_multiple_of(4), 0.0);
         for row in &self.bound_rows[group.rows.clone()] {
             add_half(row, impulse(row), &self.field, t);
         }
         let tree = &model.robots[group.robot].machine.tree;
-        tree.second_half(&group.trees, &mut self.robots.rooms[group.robot].work.tree, &mut t[..n]);
+        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        tree.second_half(&group.trees, &mut work.tree, hops, pulls, &mut t[..n]);
         self.field.x[first..first + n].iter_mut().zip(t).for_each(|(x, t)| *x += *t);
     }
 
@@ -420,7 +481,7 @@ impl ContactWork {
             return;
         }
         let tree = &model.robots[group.robot].machine.tree;
-        let Halves { z, arms, t, .. } = &mut self.robots.halves;
+        let Halves { z, arms, t, pulls, .. } = &mut self.robots.halves;
         t.clear();
         t.resize(n.next_multiple_of(4), 0.0);
         rows.for_each(|(k, p)| add_half(&self.bound_rows[k], *p, &self.field, t));
@@ -428,7 +489,8 @@ impl ContactWork {
             let p = [0, 1, 2].map(|k| arm.sign * signed[arm.column + k]);
             tree.add_half(arm.dof, &z[arm.from..arm.to], &p, group.trees.dofs.start, t);
         }
-        tree.second_half(&group.trees, &mut self.robots.rooms[group.robot].work.tree, &mut t[..n]);
+        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        tree.second_half(&group.trees, &mut work.tree, hops, pulls, &mut t[..n]);
         x[first..first + n].iter_mut().zip(&*t).for_each(|(x, t)| *x += t);
     }
 

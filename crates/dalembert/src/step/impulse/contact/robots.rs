@@ -495,23 +495,24 @@ impl ContactWork {
         machine.bounded_rows(&room.work, |r, entries| {
             let mut at = 0;
             let mut own = None;
+            let (mut last, mut count) = (None, 0);
             for (d, a) in entries {
                 let g = *own.get_or_insert_with(|| {
                     let g = groups.partition_point(|g| g.trees.dofs.end <= d);
                     at = numbers.take_zeros(2 * groups[g].trees.dofs.len());
                     g
                 });
-                numbers.list[at + d - groups[g].trees.dofs.start] = a;
+                let d = d - groups[g].trees.dofs.start;
+                numbers.list[at + d] = a;
+                (last, count) = (Some((d as u32, a)), count + 1);
             }
             // A row that moves nothing asks for nothing.
             let Some(g) = own else { return };
             let cluster = &self.clusters[islands + room.groups.start + g];
             order.push((g as u32, order.len() as u32));
             let mut row = BoundRow::new(&r, cluster, at as u32, h);
-            let numbers = numbers.list[at..at + row.len as usize].iter().enumerate();
-            let mut some = numbers.filter(|(_, a)| **a != 0.0);
-            if let (Some((d, a)), None) = (some.next(), some.next()) {
-                (row.only, row.slope) = (row.first + d as u32, *a);
+            if let (Some((d, a)), 1) = (last, count) {
+                (row.only, row.slope) = (row.first + d, a);
             }
             rows.push(row);
         });

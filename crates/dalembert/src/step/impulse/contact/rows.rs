@@ -24,6 +24,10 @@ pub(super) struct BoundRow {
     /// Where z of a row of a simple robot begins, a number for each velocity and zeros to the next multiple of four; `NONE` of
     /// others.
     pub(super) half: u32,
+    /// Where the answers of all rows of its group to each other begin, its place among them and how many there are; `NONE` of
+    /// others.
+    pub(super) block: u32,
+    pub(super) place: [u32; 2],
     /// Its only velocity and the number of the row there; `NONE` if it has several.
     pub(super) only: u32,
     pub(super) slope: f64,
@@ -49,6 +53,8 @@ impl BoundRow {
             len: cluster.len,
             at,
             half: NONE,
+            block: NONE,
+            place: [0; 2],
             only: NONE,
             slope: 0.0,
             low: h * r.low,
@@ -80,13 +86,19 @@ impl BoundRow {
         field.numbers.list[self.half as usize..][..n].as_chunks().0
     }
 
+    /// z of two rows, multiplied.
+    pub(super) fn times(&self, field: &Field, other: &Self) -> f64 {
+        let products = self.z(field).iter().zip(other.z(field));
+        let sum = products.fold(Lanes::ZERO, |sum, (a, b)| Lanes::from(*a).mul_add(Lanes::from(*b), sum));
+        let [a, b, c, d] = sum.to_array();
+        (a + b) + (c + d)
+    }
+
     /// How an impulse of another row of its cluster moves its rate.
     pub(super) fn answer_of(&self, field: &Field, other: &Self) -> f64 {
-        if self.half != NONE {
-            let products = self.z(field).iter().zip(other.z(field));
-            let sum = products.fold(Lanes::ZERO, |sum, (a, b)| Lanes::from(*a).mul_add(Lanes::from(*b), sum));
-            let [a, b, c, d] = sum.to_array();
-            return (a + b) + (c + d);
+        if self.block != NONE {
+            let [i, m] = self.place;
+            return field.numbers.list[(self.block + i * m + other.place[0]) as usize];
         }
         let n = self.len as usize;
         let (a, y) = (self.at as usize, other.at as usize + n);
