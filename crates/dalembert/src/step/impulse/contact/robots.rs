@@ -69,6 +69,8 @@ pub(super) struct Group {
 pub(super) struct RobotRoom {
     pub(super) rooms: Vec<Room>,
     pub(super) groups: Vec<Group>,
+    /// Velocities of all robots that their links have, if that is known.
+    links_at: Vec<f64>,
     packed: Vec<f64>,
     /// Signed impulses of all columns of a group.
     pub(super) signed: Vec<f64>,
@@ -148,6 +150,12 @@ impl RobotRoom {
 
     /// Velocities of all links for velocities x of everything.
     pub(super) fn load_velocities(&mut self, model: &Model, x: &[f64]) {
+        let Some(first) = self.rooms.first().map(|room| room.first) else { return };
+        if self.links_at == x[first..] {
+            return;
+        }
+        self.links_at.clear();
+        self.links_at.extend_from_slice(&x[first..]);
         for (part, room) in model.robots.iter().zip(&mut self.rooms) {
             let tree = &part.machine.tree;
             tree.velocities_in(1..tree.node_count(), &x[room.range()], &mut room.work.tree);
@@ -156,6 +164,7 @@ impl RobotRoom {
 
     /// The same for one group.
     fn load_group(&mut self, g: usize, model: &Model, x: &[f64]) {
+        self.links_at.clear();
         let group = &self.groups[g];
         let room = &mut self.rooms[group.robot];
         let tree = &model.robots[group.robot].machine.tree;
@@ -186,6 +195,7 @@ impl Room {
 impl ContactWork {
     /// States and poses of all robots.
     pub(super) fn load_robots(&mut self, model: &Model, state: &State) {
+        self.robots.links_at.clear();
         for (part, room) in model.robots.iter().zip(&mut self.robots.rooms) {
             room.state.unpack(state.time, &state.robots[part.place.clone()]);
             room.report = MachineReport::default();
@@ -343,6 +353,7 @@ impl ContactWork {
     pub(super) fn answer_robots(&mut self, touch: &TouchModel, model: &Model, h: f64, round: u32) -> bool {
         let islands = self.joint_islands();
         let mut again = false;
+        self.robots.links_at.clear();
         std::mem::swap(&mut self.bound_rows, &mut self.robots.last_rows);
         self.bound_rows.clear();
         for k in 0..self.robots.rooms.len() {
