@@ -25,6 +25,7 @@ use std::ops::Range;
 
 use super::direct::{CLIMB, SOFT, STIFF};
 use super::lanes::Lanes;
+use super::rest::Four;
 use super::sweep::Contact;
 use super::swift::Swift;
 use super::units::{Parts, Unit};
@@ -97,6 +98,8 @@ pub(super) struct Dense {
     pub(super) u: Vec<f64>,
     trial_u: Vec<f64>,
     kept: Vec<f64>,
+    /// All contacts, if none has spin friction.
+    fours: Vec<Four>,
     /// ρ of each unit.
     rho: Vec<f64>,
     /// μ|u_t| of contacts; how far each presses.
@@ -412,6 +415,11 @@ impl Dense {
             list.clear();
             list.resize(self.units.len(), 0.0);
         }
+        self.fours.clear();
+        if parts.contacts.iter().all(|c| c.spin == NONE) {
+            let fours = parts.contacts.chunks(4).enumerate();
+            self.fours.extend(fours.map(|(i, four)| Four::new(four, 12 * i)));
+        }
         self.links = parts.only_links();
         if self.links {
             self.gather(parts);
@@ -588,7 +596,12 @@ impl Dense {
     /// How far velocities are from what the laws allow, the farthest.
     pub(super) fn unrest(&self, parts: &Parts, p: &[f64], u: &[f64]) -> f64 {
         let (mut worst, mut pressed) = (0.0f64, 0.0);
-        for (i, &(unit, _)) in self.units.iter().enumerate() {
+        for left in self.fours.iter().flat_map(|four| four.unrest_squared(p, u)) {
+            worst = if left.is_nan() { f64::INFINITY } else { worst.max(left) };
+        }
+        worst = worst.sqrt();
+        let done = if self.fours.is_empty() { 0 } else { parts.contacts.len() };
+        for (i, &(unit, _)) in self.units.iter().enumerate().skip(done) {
             let own = self.of(p, i);
             if let Unit::Cone(k) = unit {
                 pressed = parts.contacts[k].normal.dot(&own).max(0.0);

@@ -41,6 +41,7 @@ mod mix;
 mod particles;
 mod passing;
 mod pile;
+mod rest;
 mod robots;
 mod rows;
 mod sleep;
