@@ -6,13 +6,11 @@
 //! each node when the joints behind it give way: $u = s\cdot(N, F)$ of each dof, then $(N, F) \leftarrow (N, F) - U u/D$, and
 //! $z = u/\sqrt D$. By a factor it is the back substitution on the way.
 
-use std::ops::Range;
-
 use super::ForwardDynamics;
 use super::groups::Trees;
 use super::small::{dot, fma, plus, plus_cross};
 use super::tree::{NONE, Tree};
-use super::work::{TreeWork, Wrench};
+use super::work::TreeWork;
 use crate::math::Vec3;
 use wide::f64x4;
 
@@ -59,7 +57,9 @@ impl Tree {
         match self.forward {
             ForwardDynamics::Articulated => {
                 let r = x - work.frames[self.links[link].node as usize].p;
-                walk_articulated(last, &r, turn, hops, out);
+                let start = out.len();
+                out.resize(start + self.way_len(last), [0.0; 4]);
+                walk_articulated(last, &r, turn, hops, &mut out[start..]);
             }
             ForwardDynamics::Factored => self.walk_factored(last, x, turn, work, hops, out),
         }
@@ -165,87 +165,76 @@ impl Tree {
                 return 0;
             }
         }
-        if a == NONE { 0 } else { self.row[a as usize + 1] - self.row[a as usize] }
+        self.way_len(a)
     }
 
-    /// x ← M⁻¹ x of whole trees, whose dofs alone `x` has, with the factor at hand.
-    pub(crate) fn solve_one_in(&self, trees: &Trees, work: &mut TreeWork, x: &mut [f64]) {
-        match self.forward {
-            ForwardDynamics::Articulated => self.sweep_one(trees.nodes.clone(), trees.dofs.start, work, x),
-            ForwardDynamics::Factored => work.factor.solve_in(self, trees.dofs.clone(), 1, x),
-        }
+    /// How many dofs the way of a dof to the world has.
+    fn way_len(&self, d: u32) -> usize {
+        if d == NONE { 0 } else { self.row[d as usize + 1] - self.row[d as usize] }
     }
 
     /// t += Z p of the point whose way, as [`half_answer`](Self::half_answer) gave it, begins with a dof; `t` begins with
     /// dof `first`.
     pub(crate) fn add_half(&self, mut dof: u32, way: &[Half], p: &[f64; 3], first: usize, t: &mut [f64]) {
         for z in way {
-            t[dof as usize - first] += z[0] * p[0] + z[1] * p[1] + z[2] * p[2];
+            let t = &mut t[dof as usize - first];
+            *t = fma(z[2], p[2], fma(z[1], p[1], fma(z[0], p[0], *t)));
             dof = self.dof_parent[dof as usize];
         }
     }
 
-    /// x ← M⁻¹Jᵀp of whole trees from the sum of all Z p: $M^{-1} = L^{-1}D^{-1/2}\,(L^{-1}D^{-1/2})^T$.
-    pub(crate) fn second_half(&self, trees: &Trees, work: &mut TreeWork, x: &mut [f64]) {
+    /// x ← M⁻¹Jᵀp of whole trees from the sum of all Z p: $M^{-1} = L^{-1}D^{-1/2}\,(L^{-1}D^{-1/2})^T$. After
+    /// [`hops`](Self::hops); `pulls` is room.
+    pub(crate) fn second_half(
+        &self,
+        trees: &Trees,
+        work: &mut TreeWork,
+        hops: &[Hop],
+        pulls: &mut Vec<Pull>,
+        x: &mut [f64],
+    ) {
         match self.forward {
             ForwardDynamics::Articulated => {
-                let first = trees.dofs.start;
-                x.iter_mut().zip(&work.pivots[trees.dofs.clone()]).for_each(|(x, p)| *x /= p.inv_d.sqrt());
-                self.sweep_outwards(trees.nodes.clone(), first, work, x);
+                sweep_outwards(&hops[trees.dofs.clone()], trees.dofs.start, pulls, x)
             }
             ForwardDynamics::Factored => work.factor.solve_second_half(self, trees.dofs.clone(), x),
         }
     }
+}
 
-    fn sweep_one(&self, nodes: Range<usize>, first: usize, work: &mut TreeWork, x: &mut [f64]) {
-        work.wrench[nodes.clone()].fill(Wrench::default());
-        for i in nodes.clone().rev() {
-            let (node, frame, mut p) = (&self.nodes[i], &work.frames[i], work.wrench[i]);
-            for k in (0..node.kind.freedoms()).rev() {
-                let d = node.v as usize + k;
-                let pivot = &work.pivots[d];
-                let u = x[d - first] - node.axis_dot(frame, k, &p.torque, &p.force);
-                x[d - first] = u;
-                let share = u * pivot.inv_d;
-                p.torque = plus(&p.torque, share, &pivot.U.torque);
-                p.force = plus(&p.force, share, &pivot.U.force);
-            }
-            let above = &mut work.wrench[node.parent as usize];
-            above.force += p.force;
-            above.torque += plus_cross(&p.torque, &frame.r, &p.force);
-        }
-        self.sweep_outwards(nodes, first, work, x);
-    }
+/// Accelerations behind a dof: of its turn and of the origin of its node.
+pub(crate) type Pull = [Vec3; 2];
 
-    /// The second sweep: x ← (x − U·a)/D, node by node.
-    fn sweep_outwards(&self, nodes: Range<usize>, first: usize, work: &mut TreeWork, x: &mut [f64]) {
-        let motion = &mut work.motion;
-        (motion[0].dw, motion[0].a) = (Vec3::zeros(), Vec3::zeros());
-        for i in nodes {
-            let (node, frame) = (&self.nodes[i], &work.frames[i]);
-            let above = &motion[node.parent as usize];
-            let (mut dw, mut a) = (above.dw, plus_cross(&above.a, &above.dw, &frame.r));
-            for k in 0..node.kind.freedoms() {
-                let d = node.v as usize + k;
-                let pivot = &work.pivots[d];
-                let (torque, force) = (&pivot.U.torque, &pivot.U.force);
-                let y = (x[d - first] - torque.dot(&dw) - force.dot(&a)) * pivot.inv_d;
-                x[d - first] = y;
-                node.add_axis(frame, k, y, &mut dw, &mut a);
-            }
-            (motion[i].dw, motion[i].a) = (dw, a);
+/// The second sweep: x ← D^{-1/2} x − U·a/D, dof by dof.
+fn sweep_outwards(hops: &[Hop], first: usize, pulls: &mut Vec<Pull>, x: &mut [f64]) {
+    pulls.clear();
+    for (hop, x) in hops.iter().zip(x) {
+        let [mut dw, mut a] = match hop.above {
+            NONE => [Vec3::zeros(); 2],
+            above => pulls[above as usize - first],
+        };
+        if let Some(r) = hop.r {
+            a = plus_cross(&a, &dw, &Vec3::from(r));
         }
+        let [turn, shift, torque, force] = [hop.turn, hop.shift, hop.torque, hop.force].map(Vec3::from);
+        let y = fma(hop.root, *x, dot(&torque, &dw) + dot(&force, &a));
+        *x = y;
+        dw = plus(&dw, y, &turn);
+        if hop.shifts {
+            a = plus(&a, y, &shift);
+        }
+        pulls.push([dw, a]);
     }
 }
 
-fn walk_articulated(last: u32, r: &Vec3, turn: bool, hops: &[Hop], out: &mut Vec<Half>) {
+fn walk_articulated(last: u32, r: &Vec3, turn: bool, hops: &[Hop], out: &mut [Half]) {
     let one = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
     // Rows are components, lanes the axes of the impulse.
     let n = if turn { one } else { [[0.0, -r.z, r.y, 0.0], [r.z, 0.0, -r.x, 0.0], [-r.y, r.x, 0.0, 0.0]] };
     let [mut n_x, mut n_y, mut n_z] = n.map(f64x4::from);
     let [mut f_x, mut f_y, mut f_z] = if turn { [f64x4::ZERO; 3] } else { one.map(f64x4::from) };
     let mut d = last;
-    while d != NONE {
+    for z in out {
         let hop = &hops[d as usize];
         let s = &hop.turn;
         let mut u = add(add(add(f64x4::ZERO, s[0], n_x), s[1], n_y), s[2], n_z);
@@ -259,7 +248,7 @@ fn walk_articulated(last: u32, r: &Vec3, turn: bool, hops: &[Hop], out: &mut Vec
         f_x = add(f_x, hop.force[0], u);
         f_y = add(f_y, hop.force[1], u);
         f_z = add(f_z, hop.force[2], u);
-        out.push((f64x4::splat(hop.root) * u).to_array());
+        *z = (f64x4::splat(hop.root) * u).to_array();
         if let Some([x, y, z]) = hop.r {
             n_x = add(add(n_x, y, f_z), -z, f_y);
             n_y = add(add(n_y, z, f_x), -x, f_z);
@@ -344,16 +333,12 @@ mod tests {
                         for k in 0..3 {
                             let mut y = Jb[k * n..(k + 1) * n].to_vec();
                             let all = Trees { nodes: 1..tree.nodes.len(), dofs: 0..n };
-                            let mut one = y.clone();
                             tree.solve_at_hand(1, &mut scratch, &mut y);
-                            tree.solve_one_in(&all, &mut scratch, &mut one);
                             let size = y.iter().fold(1e-3f64, |m, y| m.max(y.abs()));
-                            let off = y.iter().zip(&one).fold(0.0f64, |m, (y, o)| m.max((y - o).abs()));
-                            assert!(off < 1e-10 * size, "{name} {b}: {off:e}");
                             let (mut half, mut p) = (vec![0.0; n], [0.0; 3]);
                             p[k] = 1.0;
                             tree.add_half(db, &zb, &p, 0, &mut half);
-                            tree.second_half(&all, &mut scratch, &mut half);
+                            tree.second_half(&all, &mut scratch, &hops, &mut Vec::new(), &mut half);
                             let off = y.iter().zip(&half).fold(0.0f64, |m, (y, h)| m.max((y - h).abs()));
                             assert!(off < 1e-10 * size, "{name} {b}: {off:e}");
                             for i in 0..3 {
@@ -396,7 +381,7 @@ mod tests {
                 for d in 0..n {
                     let mut y = vec![0.0; n];
                     y[d] = 1.0;
-                    tree.solve_one_in(&all, &mut work, &mut y);
+                    tree.solve_at_hand(1, &mut work, &mut y);
                     let size = y.iter().fold(1e-3f64, |m, y| m.max(y.abs()));
                     for e in 0..n {
                         let found: f64 = halves[d].iter().zip(&halves[e]).map(|(a, b)| a * b).sum();

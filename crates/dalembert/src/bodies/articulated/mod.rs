@@ -24,7 +24,7 @@ mod work;
 
 pub use batch::TreeBatch;
 pub use branch::{BranchMatrix, BranchSquare};
-pub(crate) use chain::{Half, Hop, half_product};
+pub(crate) use chain::{Half, Hop, Pull, half_product};
 pub use from_robot::RobotTreeError;
 pub(crate) use groups::Trees;
 pub use kinematics::PointMotion;

@@ -25,6 +25,7 @@ use std::ops::Range;
 
 use super::direct::{CLIMB, SOFT, STIFF};
 use super::lanes::Lanes;
+use super::rest::Four;
 use super::sweep::Contact;
 use super::swift::Swift;
 use super::units::{Parts, Unit};
@@ -63,13 +64,31 @@ struct Placed {
     column: usize,
 }
 
+impl Placed {
+    /// `sign` times some numbers of a row of a cluster, from its column on, into a row of unknowns, from the first of its
+    /// unit on. What follows in the row of unknowns up to the next four is written later.
+    #[inline(always)]
+    fn copy(&self, len: usize, sign: f64, from: &[f64], to: &mut [f64]) {
+        let (from, to) = (&from[self.column..], &mut to[self.at..]);
+        if (self.at | self.column) % 4 == 0 {
+            let (fours, sign) = (len.div_ceil(4), Lanes::splat(sign));
+            let (from, to) = (&from.as_chunks::<4>().0[..fours], &mut to.as_chunks_mut::<4>().0[..fours]);
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = (sign * Lanes::from(*from)).to_array());
+        } else {
+            to.iter_mut().zip(&from[..len]).for_each(|(to, from)| *to = sign * from);
+        }
+    }
+}
+
 /// Buffers.
 #[derive(Debug, Default)]
 pub(super) struct Dense {
     pub(super) n: usize,
+    /// Unknowns to the next multiple of four: lists have so many numbers, zeros at their ends, and W so many rows and columns.
+    pub(super) wide: usize,
     /// What there is, and its first unknown.
     pub(super) units: Vec<(Unit, usize)>,
-    /// Symmetric.
+    /// Symmetric. Four numbers follow the last row, so that each three can be read as a four.
     pub(super) W: Vec<f64>,
     q: Vec<f64>,
     pub(super) p: Vec<f64>,
@@ -79,6 +98,8 @@ pub(super) struct Dense {
     pub(super) u: Vec<f64>,
     trial_u: Vec<f64>,
     kept: Vec<f64>,
+    /// All contacts, if none has spin friction.
+    fours: Vec<Four>,
     /// ρ of each unit.
     rho: Vec<f64>,
     /// μ|u_t| of contacts; how far each presses.
@@ -91,7 +112,7 @@ pub(super) struct Dense {
     columns: Vec<Placed>,
     /// The first of each of their runs, and its columns.
     runs: Vec<(Placed, usize)>,
-    /// CᵀW, two numbers more a row than there are unknowns; then the factor of 1 + CᵀWC, the upper half; y.
+    /// CᵀW, four numbers more a row than W; then the factor of 1 + CᵀWC, the upper half; y.
     V: Vec<f64>,
     G: Vec<f64>,
     y: Vec<f64>,
@@ -102,20 +123,38 @@ pub(super) struct Dense {
     /// How far a velocity is from what its law allows at p.
     pub(super) left: f64,
     swift: Swift,
-    /// Nothing but links touches; then what impulses and angular impulses of contacts changed by.
+    /// Nothing but links touches; then what impulses and angular impulses of contacts changed by, and those of rows.
     links: bool,
     pub(super) changes: Vec<[Vec3; 2]>,
+    pub(super) row_changes: Vec<f64>,
 }
 
 /// y += a x. By fours, since most lists here are shorter than what a compiler thinks worth its while.
 #[inline(always)]
-pub(super) fn add(y: &mut [f64], a: f64, x: &[f64]) {
+fn add(y: &mut [f64], a: f64, x: &[f64]) {
     let n = y.len().min(x.len());
     let ((y4, y), (x4, x)) = (y[..n].as_chunks_mut::<4>(), x[..n].as_chunks::<4>());
     for (y, x) in y4.iter_mut().zip(x4) {
         *y = Lanes::splat(a).mul_add(Lanes::from(*x), Lanes::from(*y)).to_array();
     }
     y.iter_mut().zip(x).for_each(|(y, x)| *y = a.mul_add(*x, *y));
+}
+
+/// y += a W x, four rows of W at a time; there are as many as y has numbers, a multiple of four.
+#[inline(always)]
+fn add_times(y: &mut [f64], a: f64, W: &[f64], x: &[f64]) {
+    let fours = y.len() / 4;
+    let ((y, _), (W, _), (x, _)) = (y.as_chunks_mut::<4>(), W.as_chunks::<4>(), x.as_chunks::<4>());
+    for (rows, x) in W.chunks_exact(4 * fours).zip(x).filter(|(_, x)| **x != [0.0; 4]) {
+        let x = x.map(|x| Lanes::splat(a * x));
+        let row = |i: usize| &rows[i * fours..(i + 1) * fours];
+        for ((((y, a), b), c), d) in y.iter_mut().zip(row(0)).zip(row(1)).zip(row(2)).zip(row(3)) {
+            let mut sum = x[0].mul_add(Lanes::from(*a), Lanes::from(*y));
+            sum = x[1].mul_add(Lanes::from(*b), sum);
+            sum = x[2].mul_add(Lanes::from(*c), sum);
+            *y = x[3].mul_add(Lanes::from(*d), sum).to_array();
+        }
+    }
 }
 
 /// Σ a b, four sums side by side.
@@ -151,7 +190,9 @@ impl ContactWork {
             let mut parts = Parts { field, contacts: &mut contacts[range.clone()], spins, rows: bound_rows };
             let moved = dense.search(&mut parts, &mut x, &self.change, before, tolerance);
             if !dense.changes.is_empty() {
-                self.add_changes(range, model, &dense.changes, &mut x);
+                let rows = std::mem::take(&mut self.rows_at_hand);
+                self.add_changes(range, model, &dense.changes, &rows, &dense.row_changes, &mut x);
+                self.rows_at_hand = rows;
             }
             self.field.x = x;
             moved
@@ -222,6 +263,7 @@ impl Dense {
             self.units.push((Unit::Row(k as usize), self.n));
             self.n += 1;
         }
+        self.wide = self.n.next_multiple_of(4).max(4);
     }
 
     /// The numbers of unit i in a list; a row has one.
@@ -234,7 +276,7 @@ impl Dense {
         if let Unit::Row(_) = unit { 1 } else { 3 }
     }
 
-    /// Impulses take new values, and velocities go with them; among links those of rows only, the rest is in `changes`.
+    /// Impulses take new values, and velocities go with them; among links it is written down what changed.
     fn take(&mut self, parts: &mut Parts, x: &mut [f64], new: &[f64]) {
         if self.links {
             self.changes.resize(parts.contacts.len(), [Vec3::zeros(); 2]);
@@ -246,6 +288,7 @@ impl Dense {
             match unit {
                 Unit::Cone(k) if self.links => self.changes[k][0] = change,
                 Unit::Spin(k) if self.links => self.changes[k][1] = change,
+                Unit::Row(_) if self.links => self.row_changes.push(change.x),
                 _ => parts.push(x, unit, &change),
             }
             parts.set(unit, p);
@@ -264,6 +307,7 @@ impl Dense {
         self.assemble(parts, x, rates);
         self.tolerance = tolerance;
         self.changes.clear();
+        self.row_changes.clear();
         let first = before.unwrap_or_else(|| self.unrest(parts, &self.p, &self.u));
         if first <= tolerance {
             return first;
@@ -352,7 +396,7 @@ impl Dense {
 
     /// W, u with targets taken off, and q = u − W p.
     fn assemble(&mut self, parts: &Parts, x: &[f64], rates: &[Vec3]) {
-        let n = self.n;
+        let (n, wide) = (self.n, self.wide);
         for list in [
             &mut self.q,
             &mut self.p,
@@ -363,13 +407,18 @@ impl Dense {
             &mut self.kept,
         ] {
             list.clear();
-            list.resize(n, 0.0);
+            list.resize(wide, 0.0);
         }
         // All of it is written before it is read.
-        self.W.resize(n * n, 0.0);
+        self.W.resize(wide * wide + 4, 0.0);
         for list in [&mut self.s, &mut self.pressed, &mut self.rho] {
             list.clear();
             list.resize(self.units.len(), 0.0);
+        }
+        self.fours.clear();
+        if parts.contacts.iter().all(|c| c.spin == NONE) {
+            let fours = parts.contacts.chunks(4).enumerate();
+            self.fours.extend(fours.map(|(i, four)| Four::new(four, 12 * i)));
         }
         self.links = parts.only_links();
         if self.links {
@@ -377,6 +426,8 @@ impl Dense {
         } else {
             self.probe(parts, x.len());
         }
+        self.W.chunks_exact_mut(wide).take(n).for_each(|row| row[n..].fill(0.0));
+        self.W[n * wide..].fill(0.0);
         for &(unit, i) in &self.units {
             let p = parts.impulse(unit);
             (0..Self::dim(unit)).for_each(|r| self.p[i + r] = p[r]);
@@ -385,12 +436,12 @@ impl Dense {
                 Unit::Cone(k) => {
                     for r in 0..3 {
                         for m in 0..3 {
-                            self.W[(i + r) * n + i + m] = parts.contacts[k].W[(r, m)];
+                            self.W[(i + r) * wide + i + m] = parts.contacts[k].W[(r, m)];
                         }
                     }
                 }
                 Unit::Spin(_) => {}
-                Unit::Row(k) => self.W[i * n + i] = parts.rows[k].W,
+                Unit::Row(k) => self.W[i * wide + i] = parts.rows[k].W,
             }
         }
         for &(unit, i) in &self.units {
@@ -399,14 +450,12 @@ impl Dense {
             (0..Self::dim(unit)).for_each(|r| self.u[i + r] = u[r]);
         }
         self.q.copy_from_slice(&self.u);
-        for (W, p) in self.W.chunks_exact(n).zip(&self.p).filter(|(_, p)| **p != 0.0) {
-            add(&mut self.q, -p, W);
-        }
+        add_times(&mut self.q, -1.0, &self.W, &self.p);
     }
 
     /// W by unit impulses.
     fn probe(&mut self, parts: &Parts, len: usize) {
-        let n = self.n;
+        let (n, wide) = (self.n, self.wide);
         self.unit.clear();
         self.unit.resize(len, 0.0);
         for &(unit, j) in &self.units {
@@ -414,22 +463,22 @@ impl Dense {
                 parts.push(&mut self.unit, unit, &Vec3::ith(k, 1.0));
                 for &(other, i) in &self.units {
                     let u = parts.velocity(&self.unit, other);
-                    (0..Self::dim(other)).for_each(|r| self.W[(i + r) * n + j + k] = u[r]);
+                    (0..Self::dim(other)).for_each(|r| self.W[(i + r) * wide + j + k] = u[r]);
                 }
                 parts.clear_push(&mut self.unit, unit);
             }
         }
         for i in 0..n {
             for j in 0..i {
-                let mean = 0.5 * (self.W[i * n + j] + self.W[j * n + i]);
-                (self.W[i * n + j], self.W[j * n + i]) = (mean, mean);
+                let mean = 0.5 * (self.W[i * wide + j] + self.W[j * wide + i]);
+                (self.W[i * wide + j], self.W[j * wide + i]) = (mean, mean);
             }
         }
     }
 
     /// W from those of the clusters, where all sides are links.
     fn gather(&mut self, parts: &Parts) {
-        let n = self.n;
+        let wide = self.wide;
         if self.gather_one_tree(parts) {
             return;
         }
@@ -440,8 +489,8 @@ impl Dense {
                     (Unit::Row(a), Unit::Row(b)) => {
                         let (a, b) = (&parts.rows[a], &parts.rows[b]);
                         if a.first == b.first && a.len == b.len {
-                            self.W[i * n + j] = a.answer_of(parts.field, b);
-                            self.W[j * n + i] = self.W[i * n + j];
+                            self.W[i * wide + j] = a.answer_of(parts.field, b);
+                            self.W[j * wide + i] = self.W[i * wide + j];
                         }
                     }
                     (Unit::Row(a), _) => {
@@ -452,8 +501,8 @@ impl Dense {
                             }
                             let u = sign * row.moves(parts.field, columns, column);
                             for k in 0..3 {
-                                self.W[i * n + j + k] += u[k];
-                                self.W[(j + k) * n + i] += u[k];
+                                self.W[i * wide + j + k] += u[k];
+                                self.W[(j + k) * wide + i] += u[k];
                             }
                         }
                     }
@@ -468,8 +517,8 @@ impl Dense {
                         }
                         for r in 0..3 {
                             for k in 0..3 {
-                                self.W[(i + r) * n + j + k] = block[(r, k)];
-                                self.W[(j + k) * n + i + r] = block[(r, k)];
+                                self.W[(i + r) * wide + j + k] = block[(r, k)];
+                                self.W[(j + k) * wide + i + r] = block[(r, k)];
                             }
                         }
                     }
@@ -480,7 +529,7 @@ impl Dense {
 
     /// The same where each contact has one side, all in one cluster; false if it is otherwise.
     fn gather_one_tree(&mut self, parts: &Parts) -> bool {
-        let n = self.n;
+        let wide = self.wide;
         self.columns.clear();
         for &(unit, at) in &self.units {
             if let Unit::Row(k) = unit {
@@ -507,11 +556,9 @@ impl Dense {
             for r in 0..3 {
                 let from = W as usize + (column + r) * stride as usize;
                 let from = &parts.field.numbers.list[from..from + stride as usize];
-                let to = &mut self.W[(at + r) * n..(at + r + 1) * n];
+                let to = &mut self.W[(at + r) * wide..(at + r + 1) * wide];
                 for (run, len) in &self.runs {
-                    let sign = sign * run.sign;
-                    let to = &mut to[run.at..run.at + len];
-                    to.iter_mut().zip(&from[run.column..]).for_each(|(to, from)| *to = sign * from);
+                    run.copy(*len, sign * run.sign, from, to);
                 }
             }
         }
@@ -520,17 +567,16 @@ impl Dense {
             let Unit::Row(k) = unit else { continue };
             let row = &parts.rows[k];
             let from = &parts.field.numbers.list[row.beside as usize..];
-            let (above, own) = self.W.split_at_mut(i * n);
+            let (above, own) = self.W.split_at_mut(i * wide);
             for (run, len) in &self.runs {
-                let to = &mut own[run.at..run.at + len];
-                to.iter_mut().zip(&from[run.column..]).for_each(|(to, from)| *to = run.sign * from);
+                run.copy(*len, run.sign, from, own);
             }
             for &(other, j) in self.units[self.columns.len()..=a].iter() {
                 if let Unit::Row(other) = other {
                     own[j] = row.answer_of(parts.field, &parts.rows[other]);
                 }
             }
-            above.chunks_exact_mut(n).zip(&*own).for_each(|(above, w)| above[i] = *w);
+            above.chunks_exact_mut(wide).zip(&*own).for_each(|(above, w)| above[i] = *w);
         }
         true
     }
@@ -538,9 +584,7 @@ impl Dense {
     /// u ← W p + q for a list of impulses.
     fn velocities(&self, p: &[f64], u: &mut [f64]) {
         u.copy_from_slice(&self.q);
-        for (W, p) in self.W.chunks_exact(self.n).zip(p).filter(|(_, p)| **p != 0.0) {
-            add(u, *p, W);
-        }
+        add_times(u, 1.0, &self.W, p);
     }
 
     pub(super) fn velocities_of_p(&mut self) {
@@ -552,7 +596,12 @@ impl Dense {
     /// How far velocities are from what the laws allow, the farthest.
     pub(super) fn unrest(&self, parts: &Parts, p: &[f64], u: &[f64]) -> f64 {
         let (mut worst, mut pressed) = (0.0f64, 0.0);
-        for (i, &(unit, _)) in self.units.iter().enumerate() {
+        for left in self.fours.iter().flat_map(|four| four.unrest_squared(p, u)) {
+            worst = if left.is_nan() { f64::INFINITY } else { worst.max(left) };
+        }
+        worst = worst.sqrt();
+        let done = if self.fours.is_empty() { 0 } else { parts.contacts.len() };
+        for (i, &(unit, _)) in self.units.iter().enumerate().skip(done) {
             let own = self.of(p, i);
             if let Unit::Cone(k) = unit {
                 pressed = parts.contacts[k].normal.dot(&own).max(0.0);
@@ -721,8 +770,7 @@ impl Dense {
 
     /// step ← Δp from e; false if the matrix is not positive definite.
     fn newton(&mut self) -> bool {
-        let (n, r) = (self.n, self.axes.len());
-        let wide = n + 2;
+        let (wide, r) = (self.wide, self.axes.len());
         let Self { axes, V, G, y, step, W, .. } = self;
         y.clear();
         // a, and what is left of e.
@@ -734,21 +782,23 @@ impl Dense {
         for (Axis { at, c }, a) in axes.iter().zip(&*y) {
             (0..3).filter(|k| c[*k] != 0.0).for_each(|k| step[at + k] -= a * c[k]);
         }
-        V.resize(r * wide, 0.0);
-        for (Axis { at, c }, V) in axes.iter().zip(V.chunks_exact_mut(wide)) {
+        // An axis may read two numbers behind the last.
+        let stride = wide + 4;
+        V.resize(r * stride, 0.0);
+        for (Axis { at, c }, V) in axes.iter().zip(V.chunks_exact_mut(stride)) {
             V.fill(0.0);
             for k in (0..3).filter(|k| c[*k] != 0.0) {
-                add(V, c[k], &W[(at + k) * n..(at + k + 1) * n]);
+                add(V, c[k], &W[(at + k) * wide..(at + k + 1) * wide]);
             }
         }
         G.resize(r * r, 0.0);
-        for (i, V) in V.chunks_exact(wide).enumerate() {
+        for (i, V) in V.chunks_exact(stride).enumerate() {
             for (g, Axis { at, c }) in G[i * r + i..(i + 1) * r].iter_mut().zip(&axes[i..]) {
                 let v = &V[*at..at + 3];
                 *g = c[0] * v[0] + c[1] * v[1] + c[2] * v[2];
             }
             G[i * r + i] += 1.0;
-            y[i] -= dot(&V[..n], step);
+            y[i] -= dot(&V[..wide], step);
         }
         if !factor(G, r) {
             return false;
@@ -802,11 +852,13 @@ mod tests {
     #[test]
     fn a_step_of_newton_solves_its_equation() {
         // Three units of three unknowns, one that sticks, one that slips, one row: (1 + D W) Δp = e.
-        let n = 7;
-        let root: Vec<f64> = (0..n * n).map(|k| (1.7 * k as f64).sin()).collect();
-        let mut dense = Dense { n, ..Dense::default() };
-        dense.W =
-            (0..n * n).map(|k| (0..n).map(|m| root[k / n * n + m] * root[k % n * n + m]).sum()).collect();
+        let (n, wide) = (7, 8);
+        let root = |i: usize, m: usize| (1.7 * (i * n + m) as f64).sin();
+        let mut dense = Dense { n, wide, ..Dense::default() };
+        dense.W = vec![0.0; wide * wide];
+        for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            dense.W[i * wide + j] = (0..n).map(|m| root(i, m) * root(j, m)).sum();
+        }
         let axis = |at, c| Axis { at, c };
         dense.axes = vec![
             axis(0, [3.0, 0.0, 0.0]),
@@ -817,9 +869,10 @@ mod tests {
             axis(6, [2.0, 0.0, 0.0]),
         ];
         let e: Vec<f64> = (0..n).map(|k| (k as f64).cos()).collect();
-        dense.step = e.clone();
+        dense.step = e.iter().copied().chain([0.0]).collect();
         assert!(dense.newton());
-        let Wd: Vec<f64> = (0..n).map(|i| (0..n).map(|j| dense.W[i * n + j] * dense.step[j]).sum()).collect();
+        let Wd: Vec<f64> =
+            (0..n).map(|i| (0..n).map(|j| dense.W[i * wide + j] * dense.step[j]).sum()).collect();
         let mut left: Vec<f64> = (0..n).map(|i| dense.step[i] - e[i]).collect();
         for Axis { at, c } in &dense.axes {
             let own: f64 = (0..3).filter(|k| c[*k] != 0.0).map(|k| c[k] * Wd[at + k]).sum();

@@ -73,7 +73,7 @@ impl ContactWork {
                 changes.clear();
                 let both = self.contacts[range.clone()].iter().zip(&impulses);
                 changes.extend(both.map(|(c, p)| [*p * c.normal, Vec3::zeros()]));
-                self.add_changes(range, model, &changes, &mut push);
+                self.add_changes(range, model, &changes, &[], &[], &mut push);
                 self.best = changes;
                 (self.push, self.impulses) = (push, impulses);
                 continue;

@@ -9,7 +9,8 @@
 //!
 //! Where the impulses of the step before hold, which is most of the time for what lies or stands still, nothing but the
 //! first is needed. What impulses p do to all velocities is $M^{-1}J^Tp = L^{-1}D^{-1/2}(Zp)$, half a solve however many there are,
-//! and what their points see of the velocities comes from those of the links.
+//! and what their points see of the velocities comes from those of the links. Rows of robots with bounds have a z as well, and
+//! answer to each other and to the points by it.
 //!
 //! For W the ways are laid out as one matrix, a row for each dof and the columns of all points side by side: three rows of W are
 //! sums over the dofs of one way, of all columns at once.
@@ -18,9 +19,10 @@ use std::ops::Range;
 
 use super::lanes::Lanes;
 use super::robots::Room;
-use super::sweep::Side;
+use super::rows::BoundRow;
+use super::sweep::{Field, Side};
 use super::{ContactWork, NONE};
-use crate::bodies::articulated::{Half, Hop, Tree, TreeWork, half_product};
+use crate::bodies::articulated::{Half, Pull, Tree, half_product};
 use crate::math::{Vec3, dot};
 use crate::model::{Model, Part, TouchModel};
 
@@ -61,10 +63,13 @@ pub(super) struct Halves {
     z: Vec<Half>,
     arms: Vec<Arm>,
     t: Vec<f64>,
-    /// Z of a group, dof by dof, eight columns at a time; where the dofs of a way begin in it; z of the dofs of a row.
+    pulls: Vec<Pull>,
+    /// Z of a group, dof by dof, eight columns at a time; where the dofs of all ways begin in it.
     spread: Vec<[f64; 8]>,
     places: Vec<usize>,
+    /// z of a row where it is not zero, and where these dofs begin.
     way: Vec<f64>,
+    row_places: Vec<usize>,
 }
 
 impl Halves {
@@ -78,97 +83,117 @@ impl Halves {
         half_product(&self.z[a.from..a.to], &self.z[b.from..b.to], shared)
     }
 
-    /// Z of some arms, those of a tree that touches itself added up: `wide` eights for each of the dofs of a group.
+    /// Z of some arms, those of a tree that touches itself added up: `wide` eights for each of the dofs of a group. Notes where
+    /// the dofs of all ways begin in it.
     fn spread(&mut self, arms: Range<usize>, tree: &Tree, dofs: &Range<usize>, wide: usize) {
-        self.spread.clear();
-        self.spread.resize(dofs.len() * wide, [0.0; 8]);
-        let spread = self.spread.as_flattened_mut();
-        for arm in &self.arms[arms] {
-            let mut d = arm.dof as usize;
-            for z in &self.z[arm.from..arm.to] {
-                let to = &mut spread[8 * (d - dofs.start) * wide + arm.column..][..3];
-                (0..3).for_each(|k| to[k] += arm.sign * z[k]);
+        let Self { z, arms: all, spread, places, .. } = self;
+        spread.clear();
+        // Each three is written as a four: what follows the last one is never read.
+        spread.resize(dofs.len() * wide + 1, [0.0; 8]);
+        places.resize(z.len(), 0);
+        let spread = spread.as_flattened_mut();
+        for arm in &all[arms] {
+            let (mut d, sign) = (arm.dof as usize, Lanes::splat(arm.sign));
+            for (z, place) in z[arm.from..arm.to].iter().zip(&mut places[arm.from..arm.to]) {
+                *place = (d - dofs.start) * wide;
+                if let Some(to) = spread[8 * *place + arm.column..].first_chunk_mut::<4>() {
+                    *to = sign.mul_add(Lanes::from(*z), Lanes::from(*to)).to_array();
+                }
                 d = tree.above(d);
             }
         }
     }
 
     /// W, `wide` eights a row, from the spread Z of some arms: the lower half, then the other.
-    fn blocks(&mut self, arms: Range<usize>, tree: &Tree, dofs: &Range<usize>, wide: usize, W: &mut [f64]) {
+    fn blocks(&mut self, arms: Range<usize>, wide: usize, W: &mut [f64]) {
         let Self { z, arms: all, spread, places, .. } = self;
         let (rows, _) = W.as_chunks_mut::<8>();
         let mut end = 0;
         for arm in &all[arms] {
-            let way = &z[arm.from..arm.to];
-            note_places(tree, arm.dof as usize, dofs.start, wide, way.len(), places);
             // The second point of a tree that touches itself adds to what the first has made.
             let more = end == arm.column + 3;
             end = arm.column + 3;
-            for eight in 0..end.div_ceil(8) {
-                let mut sums = [[Lanes::ZERO; 2]; 3];
-                for (z, place) in way.iter().zip(&*places) {
-                    let row = halved(&spread[place + eight]);
-                    for (sum, z) in sums.iter_mut().zip(z) {
-                        let z = Lanes::splat(*z);
-                        *sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
-                    }
-                }
+            let (way, places) = (&z[arm.from..arm.to], &places[arm.from..arm.to]);
+            let mut put = |eight: usize, sums: [Eight; 3]| {
                 for (r, [a, b]) in sums.into_iter().enumerate() {
                     let to = &mut rows[(arm.column + r) * wide + eight];
                     let [c, d] = if more { halved(to) } else { [Lanes::ZERO; 2] };
                     let sign = Lanes::splat(arm.sign);
                     *to = whole([sign.mul_add(a, c), sign.mul_add(b, d)]);
                 }
+            };
+            let eights = end.div_ceil(8);
+            for eight in (0..eights - 1).step_by(2) {
+                let [a, b] = sums::<2>(way, places, spread, eight);
+                put(eight, a);
+                put(eight + 1, b);
+            }
+            if eights % 2 == 1 {
+                let [a] = sums::<1>(way, places, spread, eights - 1);
+                put(eights - 1, a);
             }
         }
         // Squares of eight on the diagonal are whole.
-        for i in 1..end.div_ceil(8) {
-            for j in 0..i {
-                let own: [[f64; 8]; 8] = std::array::from_fn(|r| rows[(8 * i + r) * wide + j]);
-                for r in 0..8 {
-                    rows[(8 * j + r) * wide + i] = own.map(|row| row[r]);
+        let (rows, _) = W.as_chunks_mut::<4>();
+        for i in 2..2 * end.div_ceil(8) {
+            for j in 0..i - i % 2 {
+                let own = [0, 1, 2, 3].map(|r| Lanes::from(rows[(4 * i + r) * 2 * wide + j]));
+                for (r, turned) in Lanes::transpose(own).into_iter().enumerate() {
+                    rows[(4 * j + r) * 2 * wide + i] = turned.to_array();
                 }
             }
         }
     }
 
-    /// How a unit impulse of a row over the dofs of a group moves its points, from their spread Z.
-    fn beside(
-        &mut self,
-        row: &[f64],
-        tree: &Tree,
-        (work, hops): (&TreeWork, &[Hop]),
-        first: usize,
-        wide: usize,
-        out: &mut [f64],
-    ) {
-        let out = &mut out.as_chunks_mut::<8>().0[..wide];
-        out.fill([0.0; 8]);
-        let Self { spread, places, way, .. } = self;
-        for (d, a) in row.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-            way.clear();
-            tree.half_of_dof(first + d, work, hops, way);
-            note_places(tree, first + d, first, wide, way.len(), places);
-            let a = Lanes::splat(*a);
-            for (eight, to) in out.iter_mut().enumerate() {
-                let mut sums = [Lanes::ZERO; 2];
-                for (z, place) in way.iter().zip(&*places) {
-                    let (z, row) = (Lanes::splat(*z), halved(&spread[place + eight]));
-                    sums = [z.mul_add(row[0], sums[0]), z.mul_add(row[1], sums[1])];
-                }
-                let [x, y] = halved(to);
-                *to = whole([a.mul_add(sums[0], x), a.mul_add(sums[1], y)]);
+    /// How a unit impulse of a row moves the points of a group, from its z and their spread Z.
+    fn beside(&mut self, z: &[f64], wide: usize, out: &mut [f64]) {
+        let Self { spread, row_places, way, .. } = self;
+        way.clear();
+        row_places.clear();
+        for (d, z) in z.iter().enumerate().filter(|(_, z)| **z != 0.0) {
+            way.push(*z);
+            row_places.push(d * wide);
+        }
+        for (eight, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let mut sum = [Lanes::ZERO; 2];
+            for (z, place) in way.iter().zip(&*row_places) {
+                let (z, row) = (Lanes::splat(*z), halved(&spread[place + eight]));
+                sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
             }
+            *out = whole(sum);
         }
     }
 }
 
-/// Where the numbers of the dofs of a way from d on begin in a spread Z, `wide` eights for each dof from `first` on.
-fn note_places(tree: &Tree, mut d: usize, first: usize, wide: usize, len: usize, places: &mut Vec<usize>) {
-    places.clear();
-    for _ in 0..len {
-        places.push((d - first) * wide);
-        d = tree.above(d);
+/// Eight numbers side by side.
+type Eight = [Lanes; 2];
+
+/// Sums over the dofs of a way of its three rows, for N eights of columns of a spread Z.
+#[inline(always)]
+fn sums<const N: usize>(
+    way: &[Half],
+    places: &[usize],
+    spread: &[[f64; 8]],
+    eight: usize,
+) -> [[Eight; 3]; N] {
+    let mut sums = [[[Lanes::ZERO; 2]; 3]; N];
+    for ([x, y, z, _], place) in way.iter().zip(places) {
+        let three = [x, y, z].map(|z| Lanes::splat(*z));
+        for (sums, row) in sums.iter_mut().zip(&spread[place + eight..][..N]) {
+            let row = halved(row);
+            for (sum, z) in sums.iter_mut().zip(three) {
+                *sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
+            }
+        }
+    }
+    sums
+}
+
+/// t += z p of a row.
+fn add_half(row: &BoundRow, p: f64, field: &Field, t: &mut [f64]) {
+    let p = Lanes::splat(p);
+    for (t, z) in t.as_chunks_mut::<4>().0.iter_mut().zip(row.z(field)) {
+        *t = p.mul_add(Lanes::from(*z), Lanes::from(*t)).to_array();
     }
 }
 
@@ -271,19 +296,17 @@ impl ContactWork {
         }
         group.known = Known::Blocks;
         let tree = &model.robots[group.robot].machine.tree;
-        let Room { work, hops, .. } = &self.robots.rooms[group.robot];
         let (m, dofs, halves) = (group.columns, &group.trees.dofs, &mut self.robots.halves);
         let wide = m / 8;
         halves.spread(group.arms.clone(), tree, dofs, wide);
         let W = &mut self.field.numbers.list[group.W..group.W + m * m];
-        halves.blocks(group.arms.clone(), tree, dofs, wide, W);
+        halves.blocks(group.arms.clone(), wide, W);
         for row in &mut self.bound_rows[group.rows.clone()] {
             if row.beside == NONE {
                 row.beside = self.field.numbers.take(m) as u32;
             }
             let (from, to) = self.field.numbers.list.split_at_mut(row.beside as usize);
-            let from = &from[row.at as usize..][..dofs.len()];
-            halves.beside(from, tree, (&work.tree, hops), dofs.start, wide, &mut to[..m]);
+            halves.beside(&from[row.half as usize..][..dofs.len()], wide, &mut to[..m]);
         }
     }
 
@@ -307,8 +330,85 @@ impl ContactWork {
         let (n, m) = (group.trees.dofs.len(), group.columns);
         let numbers = &mut self.field.numbers.list[group.J..group.Y + n * m];
         numbers.copy_within(..n * m, n * m);
-        let work = &mut self.robots.rooms[group.robot].work;
-        model.robots[group.robot].machine.respond_in(&group.trees, m, &mut numbers[n * m..], work);
+        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        let machine = &model.robots[group.robot].machine;
+        machine.respond_in(&group.trees, m, &mut numbers[n * m..], work);
+        for row in &self.bound_rows[group.rows.clone()] {
+            let (half, at) = (row.half as usize, (row.at + row.len) as usize);
+            self.field.numbers.list.copy_within(half..half + n, at);
+            let pulls = &mut self.robots.halves.pulls;
+            let answers = &mut self.field.numbers.list[at..at + n];
+            machine.tree.second_half(&group.trees, &mut work.tree, hops, pulls, answers);
+        }
+    }
+
+    /// z of the rows of a group of a simple robot.
+    pub(super) fn answer_rows(&mut self, g: usize, model: &Model) {
+        let touched = self.clusters[self.joint_islands() + g].touched;
+        let group = &self.robots.groups[g];
+        let (tree, dofs) = (&model.robots[group.robot].machine.tree, &group.trees.dofs);
+        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        if !touched && !group.rows.is_empty() {
+            tree.hops(&group.trees, &work.tree, hops);
+        }
+        let way = &mut self.robots.halves.way;
+        let (numbers, m) = (&mut self.field.numbers, group.rows.len());
+        let wide = dofs.len().next_multiple_of(4);
+        let rows = &mut self.bound_rows[group.rows.clone()];
+        for row in &mut *rows {
+            if row.half == NONE {
+                row.half = numbers.take(wide) as u32;
+            }
+            let (a, z) = numbers.list.split_at_mut(row.half as usize);
+            let z = &mut z[..wide];
+            z.fill(0.0);
+            let mut add = |d: usize, a: f64| {
+                way.clear();
+                tree.half_of_dof(d, &work.tree, hops, way);
+                let mut at = d;
+                for w in &*way {
+                    z[at - dofs.start] += a * w;
+                    at = tree.above(at);
+                }
+            };
+            if row.only != NONE {
+                add(dofs.start + (row.only - row.first) as usize, row.slope);
+            } else {
+                let a = a[row.at as usize..][..dofs.len()].iter().enumerate();
+                a.filter(|(_, a)| **a != 0.0).for_each(|(d, a)| add(dofs.start + d, *a));
+            }
+        }
+        if m > 0 && rows[0].block == NONE {
+            let block = numbers.take(m * m) as u32;
+            rows.iter_mut()
+                .enumerate()
+                .for_each(|(i, row)| (row.block, row.place) = (block, [i as u32, m as u32]));
+        }
+        for i in 0..m {
+            for j in 0..=i {
+                let (block, answer) = (rows[i].block as usize, rows[i].times(&self.field, &rows[j]));
+                self.field.numbers.list[block + i * m + j] = answer;
+                self.field.numbers.list[block + j * m + i] = answer;
+            }
+            rows[i].take_own(&self.field);
+        }
+    }
+
+    /// x += M⁻¹aᵀ of an impulse of each row of a group of a simple robot.
+    pub(super) fn push_rows(&mut self, g: usize, model: &Model, mut impulse: impl FnMut(&BoundRow) -> f64) {
+        let first = self.clusters[self.joint_islands() + g].first as usize;
+        let group = &self.robots.groups[g];
+        let n = group.trees.dofs.len();
+        let Halves { t, pulls, .. } = &mut self.robots.halves;
+        t.clear();
+        t.resize(n.next_multiple_of(4), 0.0);
+        for row in &self.bound_rows[group.rows.clone()] {
+            add_half(row, impulse(row), &self.field, t);
+        }
+        let tree = &model.robots[group.robot].machine.tree;
+        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        tree.second_half(&group.trees, &mut work.tree, hops, pulls, &mut t[..n]);
+        self.field.x[first..first + n].iter_mut().zip(t).for_each(|(x, t)| *x += *t);
     }
 
     /// Each group that the contacts of a range touch, once or more often.
@@ -356,38 +456,52 @@ impl ContactWork {
         }
     }
 
-    /// x += M⁻¹Jᵀ of signed impulses, one for each column of a group.
-    pub(super) fn add_answers(&mut self, g: usize, model: &Model, signed: &[f64], x: &mut [f64]) {
+    /// x += M⁻¹Jᵀ of signed impulses, one for each column of a group, and of those of some rows: the ones of this group count.
+    pub(super) fn add_answers(
+        &mut self,
+        g: usize,
+        model: &Model,
+        signed: &[f64],
+        rows: &[u32],
+        impulses: &[f64],
+        x: &mut [f64],
+    ) {
         let first = self.clusters[self.joint_islands() + g].first as usize;
         let group = &self.robots.groups[g];
         let (n, m) = (group.trees.dofs.len(), group.columns);
         if m == 0 {
             return;
         }
-        let x = &mut x[first..first + n];
+        let rows = rows.iter().map(|k| *k as usize).zip(impulses).filter(|(k, _)| group.rows.contains(k));
         if group.known == Known::Answers {
+            rows.for_each(|(k, p)| self.bound_rows[k].push(&self.field, x, *p));
+            let x = &mut x[first..first + n];
             let Y = &self.field.numbers.list[group.Y..group.Y + n * m];
             x.iter_mut().zip(Y.chunks_exact(m)).for_each(|(x, Y)| *x += dot(Y, signed));
             return;
         }
         let tree = &model.robots[group.robot].machine.tree;
-        let Halves { z, arms, t, .. } = &mut self.robots.halves;
+        let Halves { z, arms, t, pulls, .. } = &mut self.robots.halves;
         t.clear();
-        t.resize(n, 0.0);
+        t.resize(n.next_multiple_of(4), 0.0);
+        rows.for_each(|(k, p)| add_half(&self.bound_rows[k], *p, &self.field, t));
         for arm in &arms[group.arms.clone()] {
             let p = [0, 1, 2].map(|k| arm.sign * signed[arm.column + k]);
             tree.add_half(arm.dof, &z[arm.from..arm.to], &p, group.trees.dofs.start, t);
         }
-        tree.second_half(&group.trees, &mut self.robots.rooms[group.robot].work.tree, t);
-        x.iter_mut().zip(&*t).for_each(|(x, t)| *x += t);
+        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        tree.second_half(&group.trees, &mut work.tree, hops, pulls, &mut t[..n]);
+        x[first..first + n].iter_mut().zip(&*t).for_each(|(x, t)| *x += t);
     }
 
-    /// x += M⁻¹Jᵀ of impulses and angular impulses of the contacts of an island of links.
+    /// x += M⁻¹Jᵀ of impulses and angular impulses of the contacts of an island of links, and of impulses of its rows.
     pub(super) fn add_changes(
         &mut self,
         range: Range<usize>,
         model: &Model,
         changes: &[[Vec3; 2]],
+        rows: &[u32],
+        row_changes: &[f64],
         x: &mut [f64],
     ) {
         let mut signed = std::mem::take(&mut self.robots.signed);
@@ -413,7 +527,7 @@ impl ContactWork {
                     }
                 }
             }
-            self.add_answers(g, model, &signed, x);
+            self.add_answers(g, model, &signed, rows, row_changes, x);
         }
         (self.robots.signed, self.robots.halves_groups) = (signed, groups);
     }

@@ -21,8 +21,6 @@ use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
 use crate::step::{StepError, StepReport};
 use std::ops::Range;
 
-/// Up to so many columns are solved one after the other, more of them side by side.
-const FEW: usize = 3;
 /// Rounds in which servos find out whether they reach the bounds of their forces.
 const SERVO_ROUNDS: u32 = 8;
 
@@ -71,6 +69,8 @@ pub(super) struct Group {
 pub(super) struct RobotRoom {
     pub(super) rooms: Vec<Room>,
     pub(super) groups: Vec<Group>,
+    /// Velocities of all robots that their links have, if that is known.
+    links_at: Vec<f64>,
     packed: Vec<f64>,
     /// Signed impulses of all columns of a group.
     pub(super) signed: Vec<f64>,
@@ -150,6 +150,12 @@ impl RobotRoom {
 
     /// Velocities of all links for velocities x of everything.
     pub(super) fn load_velocities(&mut self, model: &Model, x: &[f64]) {
+        let Some(first) = self.rooms.first().map(|room| room.first) else { return };
+        if self.links_at == x[first..] {
+            return;
+        }
+        self.links_at.clear();
+        self.links_at.extend_from_slice(&x[first..]);
         for (part, room) in model.robots.iter().zip(&mut self.rooms) {
             let tree = &part.machine.tree;
             tree.velocities_in(1..tree.node_count(), &x[room.range()], &mut room.work.tree);
@@ -158,6 +164,7 @@ impl RobotRoom {
 
     /// The same for one group.
     fn load_group(&mut self, g: usize, model: &Model, x: &[f64]) {
+        self.links_at.clear();
         let group = &self.groups[g];
         let room = &mut self.rooms[group.robot];
         let tree = &model.robots[group.robot].machine.tree;
@@ -188,6 +195,7 @@ impl Room {
 impl ContactWork {
     /// States and poses of all robots.
     pub(super) fn load_robots(&mut self, model: &Model, state: &State) {
+        self.robots.links_at.clear();
         for (part, room) in model.robots.iter().zip(&mut self.robots.rooms) {
             room.state.unpack(state.time, &state.robots[part.place.clone()]);
             room.report = MachineReport::default();
@@ -345,6 +353,7 @@ impl ContactWork {
     pub(super) fn answer_robots(&mut self, touch: &TouchModel, model: &Model, h: f64, round: u32) -> bool {
         let islands = self.joint_islands();
         let mut again = false;
+        self.robots.links_at.clear();
         std::mem::swap(&mut self.bound_rows, &mut self.robots.last_rows);
         self.bound_rows.clear();
         for k in 0..self.robots.rooms.len() {
@@ -420,12 +429,9 @@ impl ContactWork {
             if !self.robots.groups[g].rows.is_empty() {
                 if !first {
                     self.answer_rows(g, model);
-                    let rows = &self.bound_rows[self.robots.groups[g].rows.clone()];
-                    let mut x = std::mem::take(&mut self.field.x);
-                    rows.iter().for_each(|r| r.push(&self.field, &mut x, r.impulse));
-                    self.field.x = x;
+                    self.push_rows(g, model, |row| row.impulse);
                 }
-                self.settle_rows(g);
+                self.settle_rows(g, model);
             }
         }
     }
@@ -450,7 +456,7 @@ impl ContactWork {
             }
         }
         let mut x = std::mem::take(&mut self.field.x);
-        self.add_answers(g, model, &signed, &mut x);
+        self.add_answers(g, model, &signed, &[], &[], &mut x);
         (self.field.x, self.robots.signed) = (x, signed);
     }
 
@@ -500,19 +506,26 @@ impl ContactWork {
         machine.bounded_rows(&room.work, |r, entries| {
             let mut at = 0;
             let mut own = None;
+            let (mut last, mut count) = (None, 0);
             for (d, a) in entries {
                 let g = *own.get_or_insert_with(|| {
                     let g = groups.partition_point(|g| g.trees.dofs.end <= d);
                     at = numbers.take_zeros(2 * groups[g].trees.dofs.len());
                     g
                 });
-                numbers.list[at + d - groups[g].trees.dofs.start] = a;
+                let d = d - groups[g].trees.dofs.start;
+                numbers.list[at + d] = a;
+                (last, count) = (Some((d as u32, a)), count + 1);
             }
             // A row that moves nothing asks for nothing.
             let Some(g) = own else { return };
             let cluster = &self.clusters[islands + room.groups.start + g];
             order.push((g as u32, order.len() as u32));
-            rows.push(BoundRow::new(&r, cluster, at as u32, h));
+            let mut row = BoundRow::new(&r, cluster, at as u32, h);
+            if let (Some((d, a)), 1) = (last, count) {
+                (row.only, row.slope) = (row.first + d, a);
+            }
+            rows.push(row);
         });
         // By groups, otherwise in the order of the machine.
         order.sort_unstable();
@@ -539,38 +552,7 @@ impl ContactWork {
         }
     }
 
-    /// Answers of the rows of a group by M alone.
-    fn answer_rows(&mut self, g: usize, model: &Model) {
-        let group = &self.robots.groups[g];
-        let (n, m) = (group.trees.dofs.len(), group.rows.len());
-        if m == 0 {
-            return;
-        }
-        let Y = &mut self.robots.D;
-        Y.clear();
-        Y.resize(n * m, 0.0);
-        let rows = &mut self.bound_rows[group.rows.clone()];
-        for (i, row) in rows.iter().enumerate() {
-            let from = &self.field.numbers.list[row.at as usize..][..n];
-            from.iter().enumerate().for_each(|(d, a)| Y[d * m + i] = *a);
-        }
-        let machine = &model.robots[group.robot].machine;
-        let work = &mut self.robots.rooms[group.robot].work;
-        if m <= FEW {
-            let one = &mut self.robots.d;
-            for i in 0..m {
-                one.clear();
-                one.extend((0..n).map(|d| Y[d * m + i]));
-                machine.tree.solve_one_in(&group.trees, &mut work.tree, one);
-                (0..n).for_each(|d| Y[d * m + i] = one[d]);
-            }
-        } else {
-            machine.respond_in(&group.trees, m, Y, work);
-        }
-        rows.iter_mut().enumerate().for_each(|(i, row)| row.take_answers(&mut self.field, Y, i, m));
-    }
-
-    /// The same for a robot that is not simple: rows without bounds hold meanwhile.
+    /// Answers of the rows of a robot that is not simple: those without bounds hold meanwhile.
     fn answer_whole_rows(&mut self, g: usize, model: &Model, h: f64) {
         let group = &self.robots.groups[g];
         let (n, m) = (group.trees.dofs.len(), group.rows.len());
@@ -589,7 +571,7 @@ impl ContactWork {
     }
 
     /// Impulses of the rows of a group for the velocities as they are, contacts fixed.
-    fn settle_rows(&mut self, g: usize) {
+    fn settle_rows(&mut self, g: usize, model: &Model) {
         let RobotRoom { D, d, bounds, lambda, boxed, rooms, groups, .. } = &mut self.robots;
         let group = &groups[g];
         let rows = &mut self.bound_rows[group.rows.clone()];
@@ -613,16 +595,17 @@ impl ContactWork {
             bounds.push(Bounds { low: rows[i].low, high: rows[i].high, scale: D[i * m + i] });
         }
         let solved = solve_boxed(D, d, bounds, lambda, boxed);
-        let mut x = std::mem::take(&mut self.field.x);
-        for (row, new) in rows.iter_mut().zip(&*lambda) {
-            row.push(&self.field, &mut x, new - row.impulse);
-            row.impulse = *new;
-        }
-        self.field.x = x;
         let report = &mut rooms[group.robot].report;
         report.rows += m as u32;
         report.iterations = report.iterations.max(solved.rounds);
         report.weak_rows = report.weak_rows.max(solved.weak);
+        for (row, new) in rows.iter_mut().zip(lambda) {
+            (row.impulse, *new) = (*new, *new - row.impulse);
+        }
+        let changes = std::mem::take(&mut self.robots.lambda);
+        let mut change = changes.iter();
+        self.push_rows(g, model, |_| change.next().map_or(0.0, |c| *c));
+        self.robots.lambda = changes;
     }
 
     /// A robot by its own solver.
@@ -690,7 +673,7 @@ impl ContactWork {
                 for g in groups {
                     let touched = self.clusters[islands + g].touched;
                     if touched && !self.fresh && !self.robots.groups[g].rows.is_empty() {
-                        self.settle_rows(g);
+                        self.settle_rows(g, model);
                     }
                 }
                 let room = &mut self.robots.rooms[k];

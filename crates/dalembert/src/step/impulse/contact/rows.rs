@@ -5,6 +5,7 @@
 //! row is a unit beside the contacts: rate⁺ + (r/h) ℓ = target with its impulse ℓ = hλ between bounds, and its answers
 //! $M_A^{-1}a^T$ are those of the masses with all rows that have no bounds.
 
+use super::lanes::Lanes;
 use super::sweep::{Columns, Field, visit, visit_spin};
 use super::{ContactWork, NONE};
 use crate::bodies::articulated::machine::BoundedRow;
@@ -17,8 +18,19 @@ pub(super) struct BoundRow {
     /// First velocity of the robot, and how many it has.
     pub(super) first: u32,
     pub(super) len: u32,
-    /// Where its numbers begin in [`Field::numbers`]: the row, then its answers.
+    /// Where its numbers begin in [`Field::numbers`]: the row, then its answers, which those of simple robots have where all
+    /// answers of their trees are known.
     pub(super) at: u32,
+    /// Where z of a row of a simple robot begins, a number for each velocity and zeros to the next multiple of four; `NONE` of
+    /// others.
+    pub(super) half: u32,
+    /// Where the answers of all rows of its group to each other begin, its place among them and how many there are; `NONE` of
+    /// others.
+    pub(super) block: u32,
+    pub(super) place: [u32; 2],
+    /// Its only velocity and the number of the row there; `NONE` if it has several.
+    pub(super) only: u32,
+    pub(super) slope: f64,
     /// Bounds of its impulse \[N·s or N·m·s\].
     pub(super) low: f64,
     pub(super) high: f64,
@@ -40,6 +52,11 @@ impl BoundRow {
             first: cluster.first,
             len: cluster.len,
             at,
+            half: NONE,
+            block: NONE,
+            place: [0; 2],
+            only: NONE,
+            slope: 0.0,
             low: h * r.low,
             high: h * r.high,
             target: r.target,
@@ -54,12 +71,35 @@ impl BoundRow {
     pub(super) fn take_answers(&mut self, field: &mut Field, Y: &[f64], i: usize, m: usize) {
         let (n, at) = (self.len as usize, self.at as usize);
         (0..n).for_each(|d| field.numbers.list[at + n + d] = Y[d * m + i]);
+        self.take_own(field);
+    }
+
+    /// The answer of its own rate, once its answers are known.
+    pub(super) fn take_own(&mut self, field: &Field) {
         self.W = self.answer_of(field, self);
         self.W += self.softness + 1e-11 * self.W + 1e-300;
     }
 
+    /// z, a number for each velocity of its cluster.
+    pub(super) fn z<'a>(&self, field: &'a Field) -> &'a [[f64; 4]] {
+        let n = (self.len as usize).next_multiple_of(4);
+        field.numbers.list[self.half as usize..][..n].as_chunks().0
+    }
+
+    /// z of two rows, multiplied.
+    pub(super) fn times(&self, field: &Field, other: &Self) -> f64 {
+        let products = self.z(field).iter().zip(other.z(field));
+        let sum = products.fold(Lanes::ZERO, |sum, (a, b)| Lanes::from(*a).mul_add(Lanes::from(*b), sum));
+        let [a, b, c, d] = sum.to_array();
+        (a + b) + (c + d)
+    }
+
     /// How an impulse of another row of its cluster moves its rate.
     pub(super) fn answer_of(&self, field: &Field, other: &Self) -> f64 {
+        if self.block != NONE {
+            let [i, m] = self.place;
+            return field.numbers.list[(self.block + i * m + other.place[0]) as usize];
+        }
         let n = self.len as usize;
         let (a, y) = (self.at as usize, other.at as usize + n);
         crate::math::dot(&field.numbers.list[a..a + n], &field.numbers.list[y..y + n])
@@ -76,6 +116,9 @@ impl BoundRow {
 
     /// Its rate.
     pub(super) fn rate(&self, field: &Field, x: &[f64]) -> f64 {
+        if self.only != NONE {
+            return self.slope * x[self.only as usize];
+        }
         let (n, at, first) = (self.len as usize, self.at as usize, self.first as usize);
         crate::math::dot(&field.numbers.list[at..at + n], &x[first..first + n])
     }

@@ -29,10 +29,9 @@
 //! their cones. So what was on the rim, or left its cone by a step, slips on in the steps that follow and in the next try of the
 //! step, as long as y is within a thousandth of the rim; farther inside it sticks.
 
-use std::ops::Range;
-
-use super::dense::{Dense, add};
+use super::dense::Dense;
 use super::direct::STIFF;
+use super::factors::Factors;
 use super::lanes::Lanes;
 use super::units::{Parts, Unit};
 use crate::math::Vec3;
@@ -66,27 +65,15 @@ const POLISHED: f64 = 1e-4;
 /// tolerance is enough.
 const FAR: f64 = 10.0;
 
-/// A direction in which the impulse of a unit may change, what is asked of u there, and its softness.
+/// A contact whose impulse may change in one or two directions: its first unknown and its first way, the directions, what is
+/// asked of u there, and how many there are.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct Slip {
     at: usize,
-    /// Numbers of the unit.
-    dim: usize,
-    along: [f64; 3],
-    test: [f64; 3],
-    softness: f64,
-    /// Which of the three axes it is, if its unit sticks.
-    axis: Option<usize>,
-}
-
-impl Way {
-    /// The one number of a row of W that it takes, if it goes along one axis.
-    fn place(&self) -> Option<usize> {
-        match self.axis {
-            Some(k) => Some(self.at + k),
-            None => (self.dim == 1).then_some(self.at),
-        }
-    }
+    to: usize,
+    along: [[f64; 3]; 2],
+    test: [[f64; 3]; 2],
+    count: usize,
 }
 
 /// How steps go: W over the softness of the first, and whether some of the next ones are less and less soft and all remember
@@ -97,21 +84,27 @@ struct Pace {
     climb: bool,
 }
 
+/// Ways in which impulses may change.
+#[derive(Debug, Default)]
+struct Ways {
+    /// Contacts that stick, and rows: first unknown, first way.
+    sticks: Vec<[usize; 2]>,
+    rows: Vec<[usize; 2]>,
+    slips: Vec<Slip>,
+    /// Softness of each way, and where W times its direction is: an unknown, or a row of V behind all unknowns.
+    softness: Vec<f64>,
+    from: Vec<usize>,
+}
+
 /// Buffers.
 #[derive(Debug, Default)]
 pub(super) struct Swift {
-    ways: Vec<Way>,
-    /// A test times W.
+    ways: Ways,
+    /// W times the directions of what slips, and a row of zeros.
     V: Vec<f64>,
-    /// The matrix, then its factors, and which rows were exchanged; rows begin at multiples of four.
-    A: Vec<f64>,
-    order: Vec<usize>,
-    /// Right sides, then unknowns, and what is half solved.
+    factors: Factors,
+    /// Right sides, then unknowns.
     y: Vec<f64>,
-    half: Vec<f64>,
-    /// Ways whose numbers lie side by side in a row of W: the first, its place there, how many; and the others.
-    runs: Vec<[usize; 3]>,
-    mixed: Vec<usize>,
     start: Vec<f64>,
     from: Vec<f64>,
     from_u: Vec<f64>,
@@ -299,7 +292,6 @@ impl Dense {
     fn choose_ways(&mut self, parts: &Parts, stiff: f64, swift: &mut Swift) -> bool {
         let Swift { ways, slips, near, .. } = swift;
         let near = *near;
-        let mut sticks = false;
         ways.clear();
         for i in 0..self.units.len() {
             let (unit, at) = self.units[i];
@@ -315,31 +307,20 @@ impl Dense {
                     let normal = n.dot(&y);
                     let side = y - normal * n;
                     let size = side.norm();
-                    let mut way = |along: Vec3, test: Vec3, softness: f64| {
-                        let (along, test) = (along.into(), test.into());
-                        ways.push(Way { at, dim: 3, along, test, softness, axis: None });
-                    };
                     if mu * size <= -normal || (mu == 0.0 && normal <= 0.0) {
                         new = Vec3::zeros();
                     } else if mu == 0.0 {
                         new = n.dot(&p).max(0.0) * n;
-                        way(*n, *n, softness);
+                        ways.slip(at, [*n; 2], [*n; 2], &[softness]);
                     } else if size <= mu * normal && !(slips[i] && size >= (1.0 - near) * mu * normal) {
-                        sticks = true;
-                        for k in 0..3 {
-                            let mut one = [0.0; 3];
-                            one[k] = 1.0;
-                            ways.push(Way { at, dim: 3, along: one, test: one, softness, axis: Some(k) });
-                        }
+                        ways.stick(at, softness);
                     } else {
                         let (t, pressed) = (side / size.max(f64::MIN_POSITIVE), n.dot(&p).max(0.0));
                         let rim = n + mu * t;
                         new = pressed * rim;
-                        way(rim, *n, softness);
                         let (b, fast) = (n.cross(&t), (size - mu * pressed).max(0.0) / rho);
-                        if pressed > 0.0 {
-                            way(b, b, softness.max(fast / (mu * pressed)));
-                        }
+                        let soft = [softness, softness.max(fast / (mu * pressed))];
+                        ways.slip(at, [rim, b], [*n, b], if pressed > 0.0 { &soft } else { &soft[..1] });
                     }
                 }
                 Unit::Row(k) => {
@@ -348,249 +329,156 @@ impl Dense {
                     new.x = y.clamp(row.low, row.high);
                     if new.x == y {
                         new.x = p.x;
-                        let one = [1.0, 0.0, 0.0];
-                        ways.push(Way { at, dim: 1, along: one, test: one, softness, axis: None });
+                        ways.hold(at, softness);
                     }
                 }
                 Unit::Spin(_) => {}
             }
             (0..Self::dim(unit)).for_each(|r| self.p[at + r] = new[r]);
         }
-        sticks
+        !ways.sticks.is_empty()
     }
 
     /// p += Δp; false if the system is singular.
     fn step_ways(&mut self, swift: &mut Swift) -> bool {
-        let (n, r) = (self.n, swift.ways.len());
-        let Swift { ways, V, A, order, runs, mixed, .. } = swift;
-        runs.clear();
-        mixed.clear();
-        for (j, way) in ways.iter().enumerate() {
-            match (way.place(), runs.last_mut()) {
-                (None, _) => mixed.push(j),
-                (Some(at), Some([first, from, len])) if [*first + *len, *from + *len] == [j, at] => *len += 1,
-                (Some(at), _) => runs.push([j, at, 1]),
+        let Swift { ways, V, factors, .. } = swift;
+        self.turn_rows(ways, V);
+        self.fill_system(ways, V, factors);
+        if !factors.factor() {
+            self.fill_system(ways, V, factors);
+            if !factors.factor_with_exchanges() {
+                return false;
             }
         }
-        V.resize(n, 0.0);
-        let wide = width(r);
-        A.resize(r * wide, 0.0);
-        for (i, (way, row)) in ways.iter().zip(A.chunks_exact_mut(wide)).enumerate() {
-            let W = |k: usize| &self.W[k * n..][..n];
-            let V = match way.place() {
-                Some(at) => W(at),
-                None => {
-                    V.fill(0.0);
-                    let tests = (0..3).filter(|k| way.test[*k] != 0.0);
-                    tests.for_each(|k| add(V, way.test[k], W(way.at + k)));
-                    &V[..]
+        self.go_ways(swift)
+    }
+
+    /// V: W times each direction of what slips.
+    fn turn_rows(&self, ways: &mut Ways, V: &mut Vec<f64>) {
+        let (n, wide) = (self.n, self.wide);
+        let Ways { slips, softness, from, .. } = ways;
+        let count: usize = slips.iter().map(|s| s.count).sum();
+        V.resize((count + 1) * wide + 4, 0.0);
+        let (rows, _) = V.as_chunks_mut::<4>();
+        let mut rows = rows.chunks_exact_mut(wide / 4);
+        let mut next = n..;
+        for slip in &*slips {
+            from[slip.to..].iter_mut().zip(next.by_ref().take(slip.count)).for_each(|(to, k)| *to = k);
+            let (W, _) = self.W[slip.at * wide..(slip.at + 3) * wide].as_chunks::<4>();
+            let (x, rest) = W.split_at(wide / 4);
+            let (y, z) = rest.split_at(wide / 4);
+            for (along, row) in slip.along[..slip.count].iter().zip(&mut rows) {
+                let c = along.map(Lanes::splat);
+                for (((to, x), y), z) in row.iter_mut().zip(x).zip(y).zip(z) {
+                    let sum = c[1].mul_add(Lanes::from(*y), c[0] * Lanes::from(*x));
+                    *to = c[2].mul_add(Lanes::from(*z), sum).to_array();
                 }
-            };
-            for &[j, from, len] in &*runs {
-                row[j..j + len].copy_from_slice(&V[from..from + len]);
             }
-            for &j in &*mixed {
-                let (c, v) = (&ways[j].along, &V[ways[j].at..][..3]);
-                row[j] = c[0] * v[0] + c[1] * v[1] + c[2] * v[2];
-            }
-            row[i] += way.softness;
-            row[r..].fill(0.0);
         }
-        factor(A, r, order) && self.go_ways(swift)
+        V[count * wide..].fill(0.0);
+        // Some more, to a multiple of four.
+        from.resize(softness.len().next_multiple_of(4), n + count);
+    }
+
+    /// The matrix: what is asked for times W times the directions. Four directions are turned so that they lie side by side,
+    /// for one contact after the other.
+    fn fill_system(&self, ways: &Ways, V: &[f64], factors: &mut Factors) {
+        let (n, wide, r) = (self.n, self.wide, ways.softness.len());
+        let fours = r.div_ceil(4).max(1);
+        let A = factors.begin(r);
+        let row = |from: usize| {
+            let (list, k) = if from < n { (&self.W[..], from) } else { (V, from - n) };
+            &list[k * wide..][..wide + 4]
+        };
+        for (j, from) in ways.from.as_chunks::<4>().0.iter().enumerate() {
+            let rows = from.map(row);
+            let four = |at: usize| {
+                let number =
+                    |row: &[f64]| row[at..].first_chunk().map_or(Lanes::ZERO, |x: &[f64; 4]| Lanes::from(*x));
+                Lanes::transpose(rows.map(number))
+            };
+            let mut put = |i: usize, numbers: Lanes| {
+                A[i * fours + j] = numbers.to_array();
+            };
+            for &[at, to] in &ways.sticks {
+                let [x, y, z, _] = four(at);
+                put(to, x);
+                put(to + 1, y);
+                put(to + 2, z);
+            }
+            for slip in &ways.slips {
+                let [x, y, z, _] = four(slip.at);
+                for (k, test) in slip.test[..slip.count].iter().enumerate() {
+                    let c = test.map(Lanes::splat);
+                    put(slip.to + k, c[2].mul_add(z, c[1].mul_add(y, c[0] * x)));
+                }
+            }
+            for &[at, to] in &ways.rows {
+                put(to, Lanes::from(rows.map(|row| row[at])));
+            }
+        }
+        for (i, softness) in ways.softness.iter().enumerate() {
+            A[i * fours + i / 4][i % 4] += softness;
+        }
     }
 
     /// p += Δp with the factors at hand; false if it is not finite.
     fn go_ways(&mut self, swift: &mut Swift) -> bool {
-        let Swift { ways, A, order, y, half, .. } = swift;
-        y.clear();
-        y.extend(ways.iter().map(|w| -(0..w.dim).map(|k| w.test[k] * self.u[w.at + k]).sum::<f64>()));
-        solve(A, order, y, half);
-        for (way, y) in ways.iter().zip(&*y) {
-            (0..way.dim).for_each(|k| self.p[way.at + k] += y * way.along[k]);
+        let Swift { ways, factors, y, .. } = swift;
+        let (u, p) = (&self.u, &mut self.p);
+        y.resize(ways.softness.len(), 0.0);
+        for &[at, to] in &ways.sticks {
+            (0..3).for_each(|k| y[to + k] = -u[at + k]);
         }
+        for slip in &ways.slips {
+            let u = &u[slip.at..slip.at + 3];
+            let seen = |test: &[f64; 3]| -(test[0] * u[0] + test[1] * u[1] + test[2] * u[2]);
+            (0..slip.count).for_each(|k| y[slip.to + k] = seen(&slip.test[k]));
+        }
+        ways.rows.iter().for_each(|&[at, to]| y[to] = -u[at]);
+        factors.solve(y);
+        for &[at, to] in &ways.sticks {
+            (0..3).for_each(|k| p[at + k] += y[to + k]);
+        }
+        for slip in &ways.slips {
+            let p = &mut p[slip.at..slip.at + 3];
+            for (along, y) in slip.along[..slip.count].iter().zip(&y[slip.to..]) {
+                (0..3).for_each(|k| p[k] += y * along[k]);
+            }
+        }
+        ways.rows.iter().for_each(|&[at, to]| p[at] += y[to]);
         y.iter().all(|y| y.is_finite())
     }
 }
 
-/// Numbers of a row of n unknowns.
-fn width(n: usize) -> usize {
-    n.next_multiple_of(4).max(4)
-}
-
-/// A ← U in its upper half and below it what each row took of those above, rows exchanged where that is needed: `order` says
-/// with which. False if A is singular.
-///
-/// Four columns at a time: all rows below take these four first, one after the other, and the rest of four rows at once later;
-/// a row whose turn it is takes the rest of those of its own four before it.
-fn factor(A: &mut [f64], n: usize, order: &mut Vec<usize>) -> bool {
-    let wide = width(n);
-    order.clear();
-    for first in (0..n).step_by(4) {
-        let (block, last) = (first / 4, (first + 4).min(n));
-        for k in first..last {
-            let own = A[k * wide + k].abs();
-            let (mut pivot, mut most) = (k, own);
-            for (i, row) in A[k * wide..].chunks_exact(wide).enumerate() {
-                let size = row[k].abs();
-                if size > most {
-                    (pivot, most) = (k + i, size);
-                }
-            }
-            if !(most > 0.0) {
-                return false;
-            }
-            // The diagonal is good enough almost always, and rows stay where they are.
-            if own >= 0.1 * most {
-                pivot = k;
-            }
-            order.push(pivot);
-            let (above, below) = A.split_at_mut((k + 1) * wide);
-            let own = &mut above[k * wide..];
-            if pivot != k {
-                let at = (pivot - k - 1) * wide;
-                own.swap_with_slice(&mut below[at..at + wide]);
-            }
-            let (before, own) = above.split_at_mut(k * wide);
-            let (own, _) = own.as_chunks_mut::<4>();
-            let (done, rest) = own.split_at_mut(block + 1);
-            let before = before[first * wide..].as_chunks::<4>().0.chunks_exact(wide / 4);
-            for (share, top) in done[block].iter().zip(before) {
-                rest.iter_mut().zip(&top[block + 1..]).for_each(|(a, t)| take(a, *share, t));
-            }
-            let scale = 1.0 / done[block][k - first];
-            // What rows took before stays.
-            let mut top = done[block];
-            top[..k - first].fill(0.0);
-            for row in below.chunks_exact_mut(wide) {
-                let row = &mut row.as_chunks_mut::<4>().0[block];
-                let share = -scale * row[k - first];
-                take(row, share, &top);
-                row[k - first] = share;
-            }
-        }
-        let (above, below) = A.split_at_mut(last * wide);
-        let tops = above[first * wide..].as_chunks::<4>().0.chunks_exact(wide / 4);
-        let mut tops = tops.map(|top| &top[block + 1..]);
-        let (Some(a), Some(b), Some(c), Some(d)) = (tops.next(), tops.next(), tops.next(), tops.next())
-        else {
-            break;
-        };
-        for row in below.chunks_exact_mut(wide) {
-            let (done, rest) = row.as_chunks_mut::<4>().0.split_at_mut(block + 1);
-            let shares = done[block].map(Lanes::splat);
-            for ((((x, a), b), c), d) in rest.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                let mut sum = shares[0].mul_add(Lanes::from(*a), Lanes::from(*x));
-                sum = shares[1].mul_add(Lanes::from(*b), sum);
-                sum = shares[2].mul_add(Lanes::from(*c), sum);
-                *x = shares[3].mul_add(Lanes::from(*d), sum).to_array();
-            }
-        }
-    }
-    true
-}
-
-#[inline(always)]
-fn take(row: &mut [f64; 4], share: f64, top: &[f64; 4]) {
-    *row = Lanes::splat(share).mul_add(Lanes::from(*top), Lanes::from(*row)).to_array();
-}
-
-/// y ← A⁻¹ y, after [`factor`], and some zeros behind it.
-///
-/// Four rows at a time: what they take of all that is known, four sums side by side, then of each other.
-fn solve(A: &[f64], order: &[usize], y: &mut Vec<f64>, half: &mut Vec<f64>) {
-    let n = order.len();
-    let wide = width(n);
-    order.iter().enumerate().for_each(|(k, pivot)| y.swap(k, *pivot));
-    y.resize(wide, 0.0);
-    half.clear();
-    half.resize(wide, 0.0);
-    for first in (0..n).step_by(4) {
-        let rows = &A[first * wide..];
-        let known = sums(rows, wide, 0..first, half);
-        for (i, row) in rows.chunks_exact(wide).take(4).enumerate() {
-            let own: f64 = (0..i).map(|j| row[first + j] * half[first + j]).sum();
-            half[first + i] = y[first + i] + known[i] + own;
-        }
-    }
-    y.fill(0.0);
-    for first in (0..n).step_by(4).rev() {
-        let rows = &A[first * wide..];
-        let known = sums(rows, wide, first + 4..wide, y);
-        let count = (n - first).min(4);
-        for i in (0..count).rev() {
-            let row = &rows[i * wide + first..][..4];
-            let own: f64 = (i + 1..count).map(|j| row[j] * y[first + j]).sum();
-            y[first + i] = (half[first + i] - known[i] - own) / row[i];
-        }
-    }
-}
-
-/// Σ a x of the first four rows of A, or of as many as there are, over some columns: whole fours.
-#[inline(always)]
-fn sums(A: &[f64], wide: usize, columns: Range<usize>, x: &[f64]) -> [f64; 4] {
-    let (x, _) = x[columns.clone()].as_chunks::<4>();
-    let mut sums = [Lanes::ZERO; 4];
-    let mut rows = A.chunks_exact(wide).map(|row| row[columns.clone()].as_chunks::<4>().0);
-    if let (Some(a), Some(b), Some(c), Some(d)) = (rows.next(), rows.next(), rows.next(), rows.next()) {
-        for ((((a, b), c), d), x) in a.iter().zip(b).zip(c).zip(d).zip(x) {
-            let x = Lanes::from(*x);
-            sums[0] = Lanes::from(*a).mul_add(x, sums[0]);
-            sums[1] = Lanes::from(*b).mul_add(x, sums[1]);
-            sums[2] = Lanes::from(*c).mul_add(x, sums[2]);
-            sums[3] = Lanes::from(*d).mul_add(x, sums[3]);
-        }
-    } else {
-        for (row, sum) in A.chunks_exact(wide).zip(&mut sums) {
-            for (a, x) in row[columns.clone()].as_chunks::<4>().0.iter().zip(x) {
-                *sum = Lanes::from(*a).mul_add(Lanes::from(*x), *sum);
-            }
-        }
-    }
-    sums.map(|s| {
-        let [a, b, c, d] = s.to_array();
-        (a + b) + (c + d)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{factor, solve, width};
-
-    /// y with A y = b, or none if A is singular.
-    fn solved(n: usize, a: impl Fn(usize, usize) -> f64, b: impl Fn(usize) -> f64) -> Option<Vec<f64>> {
-        let mut rows = vec![0.0; n * width(n)];
-        for (i, row) in rows.chunks_exact_mut(width(n)).enumerate() {
-            (0..n).for_each(|j| row[j] = a(i, j));
-        }
-        let mut y: Vec<f64> = (0..n).map(b).collect();
-        let mut order = Vec::new();
-        factor(&mut rows, n, &mut order).then(|| {
-            solve(&rows, &order, &mut y, &mut Vec::new());
-            y
-        })
+impl Ways {
+    fn clear(&mut self) {
+        self.sticks.clear();
+        self.rows.clear();
+        self.slips.clear();
+        self.softness.clear();
+        self.from.clear();
     }
 
-    #[test]
-    fn elimination_solves_with_and_without_exchanges() {
-        // Rows that need an exchange at the first pivot, and a matrix that is not symmetric.
-        let (a, b) = ([[0.0, 2.0, 1.0], [3.0, 0.5, -1.0], [1.0, -1.0, 4.0]], [3.0, 2.5, -2.0]);
-        let y = solved(3, |i, j| a[i][j], |i| b[i]).unwrap();
-        for i in 0..3 {
-            let left: f64 = (0..3).map(|j| a[i][j] * y[j]).sum::<f64>() - b[i];
-            assert!(left.abs() < 1e-14, "{i} {left}");
-        }
-        assert!(solved(2, |i, j| [[1.0, 2.0], [2.0, 4.0]][i][j], |_| 1.0).is_none());
-        // All lengths of the last four; columns in another order make exchanges.
-        for n in 1..24 {
-            let a = |i: usize, j: usize| {
-                ((3 * i + 7 * j + i * j) as f64).sin() + if (i + 1) % n == j { 3.0 } else { 0.0 }
-            };
-            let b = |i: usize| (i as f64).cos();
-            let y = solved(n, a, b).unwrap();
-            for i in 0..n {
-                let left: f64 = (0..n).map(|j| a(i, j) * y[j]).sum::<f64>() - b(i);
-                assert!(left.abs() < 1e-11, "{n} {i} {left}");
-            }
-        }
+    /// A contact that sticks.
+    fn stick(&mut self, at: usize, softness: f64) {
+        self.sticks.push([at, self.softness.len()]);
+        self.softness.extend([softness; 3]);
+        self.from.extend(at..at + 3);
+    }
+
+    /// A row between its bounds.
+    fn hold(&mut self, at: usize, softness: f64) {
+        self.rows.push([at, self.softness.len()]);
+        self.softness.push(softness);
+        self.from.push(at);
+    }
+
+    /// A contact that may change in as many directions as have a softness.
+    fn slip(&mut self, at: usize, along: [Vec3; 2], test: [Vec3; 2], softness: &[f64]) {
+        let (along, test) = (along.map(|v| v.into()), test.map(|v| v.into()));
+        self.slips.push(Slip { at, to: self.softness.len(), along, test, count: softness.len() });
+        self.softness.extend_from_slice(softness);
+        self.from.extend(softness.iter().map(|_| usize::MAX));
     }
 }

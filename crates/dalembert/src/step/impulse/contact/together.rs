@@ -79,6 +79,7 @@ struct Task {
     fine: f64,
     left: f64,
     changes: Vec<[Vec3; 2]>,
+    row_changes: Vec<f64>,
 }
 
 impl Together {
@@ -290,6 +291,7 @@ impl ContactWork {
                 let mut parts = Parts { field, contacts, spins: &mut [], rows: &mut task.rows };
                 task.left = dense.search(&mut parts, x, &task.rates, Some(task.left), task.fine);
                 task.changes.clone_from(&dense.changes);
+                task.row_changes.clone_from(&dense.row_changes);
             }
         });
         let mut x = std::mem::take(&mut self.field.x);
@@ -302,7 +304,14 @@ impl ContactWork {
                     self.bound_rows[*k as usize] = *row;
                 }
                 if !task.changes.is_empty() {
-                    self.add_changes(task.range.clone(), model, &task.changes, &mut x);
+                    self.add_changes(
+                        task.range.clone(),
+                        model,
+                        &task.changes,
+                        &task.numbers,
+                        &task.row_changes,
+                        &mut x,
+                    );
                 }
                 early[task.island] = Early::Links(task.left);
             }
@@ -324,6 +333,7 @@ impl ContactWork {
         let numbers = self.rows_at_hand.clone();
         let rows = numbers.iter().map(|k| self.bound_rows[*k as usize]).collect();
         let rates = self.change.clone();
-        Task { island, range, places, numbers, rows, rates, fine, left, changes: Vec::new() }
+        let (changes, row_changes) = (Vec::new(), Vec::new());
+        Task { island, range, places, numbers, rows, rates, fine, left, changes, row_changes }
     }
 }
