@@ -70,7 +70,7 @@ impl Placed {
     #[inline(always)]
     fn copy(&self, len: usize, sign: f64, from: &[f64], to: &mut [f64]) {
         let (from, to) = (&from[self.column..], &mut to[self.at..]);
-        if (self.at | self.column) % 4 == 0 {
+        if (self.at | self.column).is_multiple_of(4) {
             let (fours, sign) = (len.div_ceil(4), Lanes::splat(sign));
             let (from, to) = (&from.as_chunks::<4>().0[..fours], &mut to.as_chunks_mut::<4>().0[..fours]);
             to.iter_mut().zip(from).for_each(|(to, from)| *to = (sign * Lanes::from(*from)).to_array());
