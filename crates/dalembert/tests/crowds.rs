@@ -112,10 +112,10 @@ fn a_heap_of_dolls_comes_to_rest_and_gains_no_energy() {
         let report = sim.step().unwrap();
         most = most.max(report.contacts);
         let (gap, overlap) = (worst_gap(&sim.model, &sim.state), -report.smallest_gap);
-        // Most runs stay below 0.15 mm; a hard landing makes 0.24 mm in one step of some that begin a nanometre beside this one.
-        assert!(gap < 3e-4, "step {k}: joints gape by {gap:e}");
-        // Arms 100 mm thick fall at 6 m/s, 50 mm per step.
-        let most = if k < 360 { 2e-2 } else { 1e-3 };
+        // Arms 100 mm thick fall at 6 m/s, 50 mm per step. A hard landing makes joints gape by up to 0.24 mm in one step of some
+        // runs that begin a nanometre beside this one.
+        let (open, most) = if k < 360 { (3e-4, 2e-2) } else { (2e-4, 1e-3) };
+        assert!(gap < open, "step {k}: joints gape by {gap:e}");
         assert!(overlap < most, "step {k}: overlap of {overlap:e}");
         let now = sim.energy().total();
         assert!(now <= energy + 1e-3 * scale, "step {k}: {energy} {now}");
