@@ -14,10 +14,12 @@
 
 use std::ops::Range;
 
-use super::small::{Sym3, column, cross, dot, fma, plus, plus_cross, turn};
+use nalgebra::{Matrix3, Vector3};
+
+use super::small::{Number, Sym3, column, cross, dot, fma, plus, plus_cross, scaled, sum, turn};
 use super::tree::{Node, NodeKind, Tree};
 use super::work::{Articulated, Composite, Frame, Motion, Pivot, TreeWork, Wrench};
-use crate::math::{Mat3, Vec3};
+use crate::math::Vec3;
 
 /// Right-hand sides that are solved side by side.
 pub(super) const LANES: usize = 8;
@@ -30,40 +32,42 @@ fn add_lanes(y: &mut [f64; LANES], s: f64, x: &[f64; LANES]) {
     }
 }
 
-impl Composite {
+impl<S: Number> Composite<S> {
     /// Force and torque about the origin that a motion of the body asks for, as in [`rnea`](super::rnea).
     #[inline(always)]
-    fn inertial_wrench(&self, motion: &Motion) -> Wrench {
+    pub(super) fn inertial_wrench(&self, motion: &Motion<S>) -> Wrench<S> {
         let (Motion { w, dw, a }, k) = (motion, &self.moment);
-        let force = plus_cross(&plus_cross(&(self.mass * a), dw, k), w, &cross(w, k));
+        let force = plus_cross(&plus_cross(&scaled(self.mass, a), dw, k), w, &cross(w, k));
         let spin = plus_cross(&self.inertia.times(dw), w, &self.inertia.times(w));
         Wrench { torque: plus_cross(&spin, k, a), force }
     }
 }
 
-impl Articulated {
+impl<S: Number> Articulated<S> {
     /// Of no mass.
-    const NONE: Self = {
-        let o = Sym3 { xx: 0.0, xy: 0.0, xz: 0.0, yy: 0.0, yz: 0.0, zz: 0.0 };
-        Self { A: o, B: Mat3::new(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), C: o }
-    };
+    #[inline(always)]
+    pub(super) fn none() -> Self {
+        let z = S::all(0.0);
+        let o = Sym3 { xx: z, xy: z, xz: z, yy: z, yz: z, zz: z };
+        Self { A: o, B: Matrix3::new(z, z, z, z, z, z, z, z, z), C: o }
+    }
 
     /// A rigid body: A = I, B = \[k\]×, C = m 1.
     #[inline(always)]
-    fn rigid(body: &Composite) -> Self {
-        let (m, k) = (body.mass, &body.moment);
+    pub(super) fn rigid(body: &Composite<S>) -> Self {
+        let (m, k, o) = (body.mass, &body.moment, S::all(0.0));
         Self {
             A: body.inertia,
-            B: Mat3::new(0.0, -k.z, k.y, k.z, 0.0, -k.x, -k.y, k.x, 0.0),
-            C: Sym3 { xx: m, xy: 0.0, xz: 0.0, yy: m, yz: 0.0, zz: m },
+            B: Matrix3::new(o, -k.z, k.y, k.z, o, -k.x, -k.y, k.x, o),
+            C: Sym3 { xx: m, xy: o, xz: o, yy: m, yz: o, zz: m },
         }
     }
 
     /// I s for a turn s.
     #[inline(always)]
-    fn times_turn(&self, s: &Vec3) -> Wrench {
+    fn times_turn(&self, s: &Vector3<S>) -> Wrench<S> {
         let B = &self.B;
-        let force = Vec3::new(
+        let force = Vector3::new(
             fma(B.m11, s.x, fma(B.m21, s.y, B.m31 * s.z)),
             fma(B.m12, s.x, fma(B.m22, s.y, B.m32 * s.z)),
             fma(B.m13, s.x, fma(B.m23, s.y, B.m33 * s.z)),
@@ -73,19 +77,19 @@ impl Articulated {
 
     /// I s for a shift s.
     #[inline(always)]
-    fn times_shift(&self, s: &Vec3) -> Wrench {
+    fn times_shift(&self, s: &Vector3<S>) -> Wrench<S> {
         Wrench { torque: turn(&self.B, s), force: self.C.times(s) }
     }
 
     /// I − U Uᵀ/D.
     #[inline(always)]
-    fn without(&self, U: &Wrench, inv_d: f64) -> Self {
+    pub(super) fn without(&self, U: &Wrench<S>, inv_d: S) -> Self {
         let (n, f) = (&U.torque, &U.force);
-        let t = -inv_d * n;
+        let t = scaled(-inv_d, n);
         let B = &self.B;
         Self {
             A: self.A.plus_outer(-inv_d, n),
-            B: Mat3::new(
+            B: Matrix3::new(
                 fma(t.x, f.x, B.m11),
                 fma(t.x, f.y, B.m12),
                 fma(t.x, f.z, B.m13),
@@ -102,14 +106,14 @@ impl Articulated {
 
     /// Adds an inertia whose reference point is at r from the own.
     #[inline(always)]
-    fn add_from(&mut self, o: &Self, r: &Vec3) {
+    pub(super) fn add_from(&mut self, o: &Self, r: &Vector3<S>) {
         let C = &o.C;
         // The columns of B' = B + [r]C.
-        let b_x = plus_cross(&column(&o.B, 0), r, &Vec3::new(C.xx, C.xy, C.xz));
-        let b_y = plus_cross(&column(&o.B, 1), r, &Vec3::new(C.xy, C.yy, C.yz));
-        let b_z = plus_cross(&column(&o.B, 2), r, &Vec3::new(C.xz, C.yz, C.zz));
+        let b_x = plus_cross(&column(&o.B, 0), r, &Vector3::new(C.xx, C.xy, C.xz));
+        let b_y = plus_cross(&column(&o.B, 1), r, &Vector3::new(C.xy, C.yy, C.yz));
+        let b_z = plus_cross(&column(&o.B, 2), r, &Vector3::new(C.xz, C.yz, C.zz));
         // [r]Bᵀ: its column j is r × (row j of B). B'[r]: its columns are b_y r_z − b_z r_y and so on.
-        let row = |k: usize| Vec3::new(o.B[(k, 0)], o.B[(k, 1)], o.B[(k, 2)]);
+        let row = |k: usize| Vector3::new(o.B[(k, 0)], o.B[(k, 1)], o.B[(k, 2)]);
         let (p, q, s) = (row(0), row(1), row(2));
         let A = &o.A;
         let xx = A.xx + fma(r.y, p.z, -(r.z * p.y)) - fma(b_y.x, r.z, -(b_z.x * r.y));
@@ -119,7 +123,8 @@ impl Articulated {
         let yz = A.yz + fma(r.z, s.x, -(r.x * s.z)) - fma(b_x.y, r.y, -(b_y.y * r.x));
         let zz = A.zz + fma(r.x, s.y, -(r.y * s.x)) - fma(b_x.z, r.y, -(b_y.z * r.x));
         self.A = self.A.plus(&Sym3 { xx, xy, xz, yy, yz, zz });
-        self.B += Mat3::from_columns(&[b_x, b_y, b_z]);
+        let B = [b_x, b_y, b_z];
+        self.B = Matrix3::from_fn(|i, j| self.B[(i, j)] + B[j][i]);
         self.C = self.C.plus(C);
     }
 }
@@ -127,7 +132,12 @@ impl Articulated {
 impl Node {
     /// U = I s of dof number k and s·U.
     #[inline(always)]
-    fn pivot(&self, inertia: &Articulated, frame: &Frame, k: usize) -> (Wrench, f64) {
+    pub(super) fn pivot<S: Number>(
+        &self,
+        inertia: &Articulated<S>,
+        frame: &Frame<S>,
+        k: usize,
+    ) -> (Wrench<S>, S) {
         let R = &frame.R;
         match self.kind {
             NodeKind::Hinge => {
@@ -152,16 +162,24 @@ impl Node {
             }
             NodeKind::Screw(pitch) => {
                 let z = column(R, 2);
-                let (a, b) = (inertia.times_turn(&z), inertia.times_shift(&(pitch * z)));
-                let U = Wrench { torque: a.torque + b.torque, force: a.force + b.force };
-                (U, dot(&z, &(U.torque + pitch * U.force)))
+                let pitch = S::all(pitch);
+                let (a, b) = (inertia.times_turn(&z), inertia.times_shift(&scaled(pitch, &z)));
+                let U = Wrench { torque: sum(&a.torque, &b.torque), force: sum(&a.force, &b.force) };
+                (U, dot(&z, &sum(&U.torque, &scaled(pitch, &U.force))))
             }
         }
     }
 
     /// Adds s x of dof number k to an acceleration.
     #[inline(always)]
-    pub(super) fn add_axis(&self, frame: &Frame, k: usize, x: f64, dw: &mut Vec3, a: &mut Vec3) {
+    pub(super) fn add_axis<S: Number>(
+        &self,
+        frame: &Frame<S>,
+        k: usize,
+        x: S,
+        dw: &mut Vector3<S>,
+        a: &mut Vector3<S>,
+    ) {
         let R = &frame.R;
         match self.kind {
             NodeKind::Hinge => *dw = plus(dw, x, &column(R, 2)),
@@ -170,7 +188,7 @@ impl Node {
             NodeKind::Shift => *a = plus(a, x, &column(R, k)),
             NodeKind::Screw(pitch) => {
                 *dw = plus(dw, x, &column(R, 2));
-                *a = plus(a, pitch * x, &column(R, 2));
+                *a = plus(a, S::all(pitch) * x, &column(R, 2));
             }
         }
     }
@@ -203,17 +221,41 @@ impl Tree {
         work: &mut TreeWork,
         dv: &mut [f64],
     ) {
-        self.outwards_with_inertia(v, work);
+        if wrenches.is_empty() {
+            work.motion[0] = Motion { w: Vec3::zeros(), dw: Vec3::zeros(), a: Vec3::zeros() };
+            self.fours.iter().for_each(|four| four.accelerate(self, v, tau, diagonal, work, dv));
+            for nodes in &self.rest {
+                self.accelerate_in(nodes.clone(), v, tau, &[], diagonal, work, dv);
+            }
+        } else {
+            self.accelerate_in(1..self.nodes.len(), v, tau, wrenches, diagonal, work, dv);
+        }
+    }
+
+    /// The same for whole trees, given by their nodes; wrenches act on any of them.
+    #[allow(clippy::too_many_arguments)]
+    #[inline(always)]
+    fn accelerate_in(
+        &self,
+        nodes: Range<usize>,
+        v: &[f64],
+        tau: &[f64],
+        wrenches: &[Wrench],
+        diagonal: &[f64],
+        work: &mut TreeWork,
+        dv: &mut [f64],
+    ) {
+        self.outwards_with_inertia(nodes.clone(), v, work);
         self.subtract_wrenches(wrenches, work);
-        self.eliminate::<true>(tau, diagonal, work);
-        self.respond(work, dv);
+        self.eliminate::<true>(nodes.clone(), tau, diagonal, work);
+        self.respond(nodes, work, dv);
     }
 
     /// Eliminates the inertia of the tree (plus `diagonal`, if it is not empty), so that
     /// [`solve_articulated`](Self::solve_articulated) can follow. After [`kinematics`](Self::kinematics).
     pub fn articulate(&self, diagonal: &[f64], work: &mut TreeWork) {
         self.rigid_inertias(work);
-        self.eliminate::<false>(&[], diagonal, work);
+        self.eliminate::<false>(1..self.nodes.len(), &[], diagonal, work);
     }
 
     /// x ← M⁻¹ x by two sweeps. After [`articulate`](Self::articulate), or after forward dynamics by this algorithm.
@@ -235,7 +277,7 @@ impl Tree {
             above.force += p.force;
             above.torque += plus_cross(&p.torque, &frame.r, &p.force);
         }
-        self.respond(work, x);
+        self.respond(1..count, work, x);
     }
 
     /// X ← M⁻¹ X for a matrix of `columns` columns, stored row by row: eight columns at a time, so that a column costs
@@ -344,17 +386,17 @@ impl Tree {
 
     /// [`outwards`](Self::outwards) without accelerations, and the inertias in world axes, which give the wrenches too.
     #[inline(always)]
-    fn outwards_with_inertia(&self, v: &[f64], work: &mut TreeWork) {
+    fn outwards_with_inertia(&self, nodes: Range<usize>, v: &[f64], work: &mut TreeWork) {
         let count = self.nodes.len();
         let (frames, motion) = (&work.frames[..count], &mut work.motion[..count]);
         let (wrench, articulated) = (&mut work.wrench[..count], &mut work.articulated[..count]);
         motion[0] = Motion { w: Vec3::zeros(), dw: Vec3::zeros(), a: -self.gravity };
-        for i in 1..count {
+        for i in nodes {
             let (node, frame) = (&self.nodes[i], &frames[i]);
             let moved = node.motion(v, None, frame, &motion[node.parent as usize]);
             motion[i] = moved;
             if node.massless {
-                (wrench[i], articulated[i]) = (Wrench::default(), Articulated::NONE);
+                (wrench[i], articulated[i]) = (Wrench::default(), Articulated::none());
             } else {
                 let body = node.composite(&frame.R);
                 (wrench[i], articulated[i]) = (body.inertial_wrench(&moved), Articulated::rigid(&body));
@@ -368,7 +410,7 @@ impl Tree {
         for i in 1..count {
             let node = &self.nodes[i];
             articulated[i] = if node.massless {
-                Articulated::NONE
+                Articulated::none()
             } else {
                 Articulated::rigid(&node.composite(&frames[i].R))
             };
@@ -377,11 +419,17 @@ impl Tree {
 
     /// Inward sweep: eliminates every dof, with right-hand side if `SOLVE`.
     #[inline(always)]
-    fn eliminate<const SOLVE: bool>(&self, tau: &[f64], diagonal: &[f64], work: &mut TreeWork) {
+    fn eliminate<const SOLVE: bool>(
+        &self,
+        nodes: Range<usize>,
+        tau: &[f64],
+        diagonal: &[f64],
+        work: &mut TreeWork,
+    ) {
         let count = self.nodes.len();
         let (frames, wrench) = (&work.frames[..count], &mut work.wrench[..count]);
         let articulated = &mut work.articulated[..count];
-        for i in (1..count).rev() {
+        for i in nodes.rev() {
             let (node, frame) = (&self.nodes[i], &frames[i]);
             let (mut inertia, mut p) = (articulated[i], wrench[i]);
             for k in (0..node.kind.freedoms()).rev() {
@@ -413,11 +461,11 @@ impl Tree {
 
     /// Outward sweep: dv = (u − U·a)/D, node by node.
     #[inline(always)]
-    fn respond(&self, work: &mut TreeWork, dv: &mut [f64]) {
+    fn respond(&self, nodes: Range<usize>, work: &mut TreeWork, dv: &mut [f64]) {
         let count = self.nodes.len();
         let (frames, motion) = (&work.frames[..count], &mut work.motion[..count]);
         (motion[0].dw, motion[0].a) = (Vec3::zeros(), Vec3::zeros());
-        for i in 1..count {
+        for i in nodes {
             let (node, frame) = (&self.nodes[i], &frames[i]);
             let above = &motion[node.parent as usize];
             let (mut dw, mut a) = (above.dw, plus_cross(&above.a, &above.dw, &frame.r));

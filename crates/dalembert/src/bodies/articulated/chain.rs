@@ -175,11 +175,14 @@ impl Tree {
 
     /// t += Z p of the point whose way, as [`half_answer`](Self::half_answer) gave it, begins with a dof; `t` begins with
     /// dof `first`.
-    pub(crate) fn add_half(&self, mut dof: u32, way: &[Half], p: &[f64; 3], first: usize, t: &mut [f64]) {
-        for z in way {
-            let t = &mut t[dof as usize - first];
-            *t = fma(z[2], p[2], fma(z[1], p[1], fma(z[0], p[0], *t)));
-            dof = self.dof_parent[dof as usize];
+    #[inline(always)]
+    pub(crate) fn add_half(&self, dof: u32, way: &[Half], p: &[f64; 3], first: usize, t: &mut [f64]) {
+        let (parents, [x, y, z]) = (&self.dof_parent[first..], *p);
+        let mut d = (dof as usize).wrapping_sub(first);
+        for [a, b, c, _] in way {
+            let (Some(t), Some(parent)) = (t.get_mut(d), parents.get(d)) else { break };
+            *t = fma(*c, z, fma(*b, y, fma(*a, x, *t)));
+            d = (*parent as usize).wrapping_sub(first);
         }
     }
 

@@ -6,7 +6,11 @@
 
 use std::ops::Range;
 
-use super::small::{column, cross, dot, plus, plus_cross, plus_turn, product, turn, turn_back};
+use nalgebra::Vector3;
+
+use super::small::{
+    Number, column, cross, dot, plus, plus_cross, plus_turn, product, scaled, sum, turn, turn_back,
+};
 use super::tree::{NONE, Node, NodeKind, Tree};
 use super::work::{Composite, Frame, Motion, TreeWork};
 use crate::math::{Mat3, Pose, Quat, Vec3};
@@ -70,28 +74,42 @@ impl Node {
     #[inline(always)]
     pub(super) fn motion(&self, v: &[f64], dv: Option<&[f64]>, f: &Frame, p: &Motion) -> Motion {
         let at = self.v as usize;
+        self.motion_of(|k| v[at + k], dv.map(|dv| move |k| dv[at + k]), f, p)
+    }
+
+    /// The same, dof by dof.
+    #[inline(always)]
+    pub(super) fn motion_of<S: Number>(
+        &self,
+        v: impl Fn(usize) -> S,
+        dv: Option<impl Fn(usize) -> S>,
+        f: &Frame<S>,
+        p: &Motion<S>,
+    ) -> Motion<S> {
         let a = plus_cross(&plus_cross(&p.a, &p.dw, &f.r), &p.w, &cross(&p.w, &f.r));
         let z = column(&f.R, 2);
-        let turning = |relative: &Vec3, rate: Option<Vec3>, a: Vec3| {
+        let along = |x: S| scaled(x, &z);
+        let turned = |x: &dyn Fn(usize) -> S| turn(&f.R, &Vector3::new(x(0), x(1), x(2)));
+        let turning = |relative: &Vector3<S>, rate: Option<Vector3<S>>, a: Vector3<S>| {
             let dw = plus_cross(&p.dw, &p.w, relative);
-            Motion { w: p.w + relative, dw: rate.map_or(dw, |rate| dw + rate), a }
+            Motion { w: sum(&p.w, relative), dw: rate.map_or(dw, |rate| sum(&dw, &rate)), a }
         };
-        let sliding = |relative: &Vec3, rate: Option<Vec3>| {
-            let a = plus_cross(&a, &p.w, &(2.0 * relative));
-            rate.map_or(a, |rate| a + rate)
+        let sliding = |relative: &Vector3<S>, rate: Option<Vector3<S>>| {
+            let a = plus_cross(&a, &p.w, &scaled(S::all(2.0), relative));
+            rate.map_or(a, |rate| sum(&a, &rate))
         };
         match self.kind {
-            NodeKind::Hinge => turning(&(v[at] * z), dv.map(|dv| dv[at] * z), a),
-            NodeKind::Slide => Motion { w: p.w, dw: p.dw, a: sliding(&(v[at] * z), dv.map(|dv| dv[at] * z)) },
+            NodeKind::Hinge => turning(&along(v(0)), dv.map(|dv| along(dv(0))), a),
+            NodeKind::Slide => {
+                Motion { w: p.w, dw: p.dw, a: sliding(&along(v(0)), dv.map(|dv| along(dv(0)))) }
+            }
             NodeKind::Screw(pitch) => {
-                let a = sliding(&(pitch * v[at] * z), dv.map(|dv| pitch * dv[at] * z));
-                turning(&(v[at] * z), dv.map(|dv| dv[at] * z), a)
+                let (pitch, rate) = (S::all(pitch), dv.map(|dv| dv(0)));
+                let a = sliding(&along(pitch * v(0)), rate.map(|rate| along(pitch * rate)));
+                turning(&along(v(0)), rate.map(along), a)
             }
-            NodeKind::Ball => turning(&turn(&f.R, &vec3(v, at)), dv.map(|dv| turn(&f.R, &vec3(dv, at))), a),
-            NodeKind::Shift => {
-                let a = sliding(&turn(&f.R, &vec3(v, at)), dv.map(|dv| turn(&f.R, &vec3(dv, at))));
-                Motion { w: p.w, dw: p.dw, a }
-            }
+            NodeKind::Ball => turning(&turned(&v), dv.map(|dv| turned(&dv)), a),
+            NodeKind::Shift => Motion { w: p.w, dw: p.dw, a: sliding(&turned(&v), dv.map(|dv| turned(&dv))) },
         }
     }
 
@@ -228,6 +246,7 @@ impl Tree {
     }
 
     /// Velocity of the point of a link that is at x in the world. After [`velocities`](Self::velocities).
+    #[inline(always)]
     pub fn point_velocity(&self, link: usize, x: &Vec3, work: &TreeWork) -> PointMotion {
         let node = self.links[link].node as usize;
         let w = work.motion[node].w;

@@ -10,6 +10,7 @@ pub mod branch;
 mod chain;
 pub mod crba;
 pub mod derivatives;
+mod fours;
 mod from_robot;
 mod groups;
 pub mod integrate;

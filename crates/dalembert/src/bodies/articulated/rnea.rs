@@ -10,7 +10,9 @@
 //! $\tau = s\cdot n + d\cdot f$.
 
 use super::kinematics::vec3;
-use super::small::{column, cross, dot, plus_cross, turn, turn_back};
+use nalgebra::Vector3;
+
+use super::small::{Number, column, cross, dot, plus_cross, scaled, sum, turn, turn_back};
 use super::tree::{Node, NodeKind, Tree};
 use super::work::{Frame, Motion, TreeWork, Wrench};
 use crate::math::Vec3;
@@ -45,12 +47,18 @@ impl Node {
 
     /// s·x of the node's dof number k for a motion or wrench in two parts.
     #[inline(always)]
-    pub(super) fn axis_dot(&self, frame: &Frame, k: usize, angular: &Vec3, linear: &Vec3) -> f64 {
+    pub(super) fn axis_dot<S: Number>(
+        &self,
+        frame: &Frame<S>,
+        k: usize,
+        angular: &Vector3<S>,
+        linear: &Vector3<S>,
+    ) -> S {
         let R = &frame.R;
         match self.kind {
             NodeKind::Hinge => dot(&column(R, 2), angular),
             NodeKind::Slide => dot(&column(R, 2), linear),
-            NodeKind::Screw(pitch) => dot(&column(R, 2), &(angular + pitch * linear)),
+            NodeKind::Screw(pitch) => dot(&column(R, 2), &sum(angular, &scaled(S::all(pitch), linear))),
             NodeKind::Ball => dot(&column(R, k), angular),
             NodeKind::Shift => dot(&column(R, k), linear),
         }

@@ -1,32 +1,91 @@
 //! Small products for the sweeps over a tree: $a b + c$ in one rounding, $R x$, $a \times b$, $R S R^T$.
 //!
 //! These run a few hundred times per joint and step, so every one is written out, with fused multiply-add where the
-//! processor has it.
+//! processor has it. A number is one number, or four side by side: what trees of one shape share (see
+//! [`fours`](super::fours)) is written once.
 
-use crate::math::{Mat3, Vec3};
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use nalgebra::{Matrix3, Scalar, Vector3};
+use wide::f64x4;
+
+use crate::math::Mat3;
+
+/// One number, or four.
+pub(super) trait Number:
+    Scalar
+    + Copy
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// The same number everywhere.
+    fn all(x: f64) -> Self;
+
+    /// a b + c, in one instruction where there is one.
+    fn fused(a: Self, b: Self, c: Self) -> Self;
+}
+
+impl Number for f64 {
+    #[inline(always)]
+    fn all(x: f64) -> Self {
+        x
+    }
+
+    #[inline(always)]
+    fn fused(a: Self, b: Self, c: Self) -> Self {
+        if cfg!(any(target_feature = "fma", target_arch = "aarch64")) { a.mul_add(b, c) } else { a * b + c }
+    }
+}
+
+impl Number for f64x4 {
+    #[inline(always)]
+    fn all(x: f64) -> Self {
+        Self::splat(x)
+    }
+
+    #[inline(always)]
+    fn fused(a: Self, b: Self, c: Self) -> Self {
+        a.mul_add(b, c)
+    }
+}
 
 /// a b + c, in one instruction where there is one.
 #[inline(always)]
-pub(super) fn fma(a: f64, b: f64, c: f64) -> f64 {
-    if cfg!(any(target_feature = "fma", target_arch = "aarch64")) { a.mul_add(b, c) } else { a * b + c }
+pub(super) fn fma<S: Number>(a: S, b: S, c: S) -> S {
+    S::fused(a, b, c)
+}
+
+/// a + b.
+#[inline(always)]
+pub(super) fn sum<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(a.x + b.x, a.y + b.y, a.z + b.z)
+}
+
+/// s a.
+#[inline(always)]
+pub(super) fn scaled<S: Number>(s: S, a: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(s * a.x, s * a.y, s * a.z)
 }
 
 /// a · b.
 #[inline(always)]
-pub(super) fn dot(a: &Vec3, b: &Vec3) -> f64 {
+pub(super) fn dot<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> S {
     fma(a.x, b.x, fma(a.y, b.y, a.z * b.z))
 }
 
 /// a × b.
 #[inline(always)]
-pub(super) fn cross(a: &Vec3, b: &Vec3) -> Vec3 {
-    Vec3::new(fma(a.y, b.z, -(a.z * b.y)), fma(a.z, b.x, -(a.x * b.z)), fma(a.x, b.y, -(a.y * b.x)))
+pub(super) fn cross<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(fma(a.y, b.z, -(a.z * b.y)), fma(a.z, b.x, -(a.x * b.z)), fma(a.x, b.y, -(a.y * b.x)))
 }
 
 /// c + a × b.
 #[inline(always)]
-pub(super) fn plus_cross(c: &Vec3, a: &Vec3, b: &Vec3) -> Vec3 {
-    Vec3::new(
+pub(super) fn plus_cross<S: Number>(c: &Vector3<S>, a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(
         fma(a.y, b.z, fma(-a.z, b.y, c.x)),
         fma(a.z, b.x, fma(-a.x, b.z, c.y)),
         fma(a.x, b.y, fma(-a.y, b.x, c.z)),
@@ -35,14 +94,14 @@ pub(super) fn plus_cross(c: &Vec3, a: &Vec3, b: &Vec3) -> Vec3 {
 
 /// c + s a.
 #[inline(always)]
-pub(super) fn plus(c: &Vec3, s: f64, a: &Vec3) -> Vec3 {
-    Vec3::new(fma(s, a.x, c.x), fma(s, a.y, c.y), fma(s, a.z, c.z))
+pub(super) fn plus<S: Number>(c: &Vector3<S>, s: S, a: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(fma(s, a.x, c.x), fma(s, a.y, c.y), fma(s, a.z, c.z))
 }
 
 /// R x.
 #[inline(always)]
-pub(super) fn turn(R: &Mat3, x: &Vec3) -> Vec3 {
-    Vec3::new(
+pub(super) fn turn<S: Number>(R: &Matrix3<S>, x: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(
         fma(R.m11, x.x, fma(R.m12, x.y, R.m13 * x.z)),
         fma(R.m21, x.x, fma(R.m22, x.y, R.m23 * x.z)),
         fma(R.m31, x.x, fma(R.m32, x.y, R.m33 * x.z)),
@@ -51,8 +110,8 @@ pub(super) fn turn(R: &Mat3, x: &Vec3) -> Vec3 {
 
 /// c + R x.
 #[inline(always)]
-pub(super) fn plus_turn(c: &Vec3, R: &Mat3, x: &Vec3) -> Vec3 {
-    Vec3::new(
+pub(super) fn plus_turn<S: Number>(c: &Vector3<S>, R: &Matrix3<S>, x: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(
         fma(R.m11, x.x, fma(R.m12, x.y, fma(R.m13, x.z, c.x))),
         fma(R.m21, x.x, fma(R.m22, x.y, fma(R.m23, x.z, c.y))),
         fma(R.m31, x.x, fma(R.m32, x.y, fma(R.m33, x.z, c.z))),
@@ -61,8 +120,8 @@ pub(super) fn plus_turn(c: &Vec3, R: &Mat3, x: &Vec3) -> Vec3 {
 
 /// Rᵀ x.
 #[inline(always)]
-pub(super) fn turn_back(R: &Mat3, x: &Vec3) -> Vec3 {
-    Vec3::new(
+pub(super) fn turn_back<S: Number>(R: &Matrix3<S>, x: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(
         fma(R.m11, x.x, fma(R.m21, x.y, R.m31 * x.z)),
         fma(R.m12, x.x, fma(R.m22, x.y, R.m32 * x.z)),
         fma(R.m13, x.x, fma(R.m23, x.y, R.m33 * x.z)),
@@ -71,26 +130,26 @@ pub(super) fn turn_back(R: &Mat3, x: &Vec3) -> Vec3 {
 
 /// A B.
 #[inline(always)]
-pub(super) fn product(A: &Mat3, B: &Mat3) -> Mat3 {
-    let column = |k: usize| turn(A, &Vec3::new(B[(0, k)], B[(1, k)], B[(2, k)]));
-    Mat3::from_columns(&[column(0), column(1), column(2)])
+pub(super) fn product<S: Number>(A: &Matrix3<S>, B: &Matrix3<S>) -> Matrix3<S> {
+    let column = |k: usize| turn(A, &Vector3::new(B[(0, k)], B[(1, k)], B[(2, k)]));
+    Matrix3::from_columns(&[column(0), column(1), column(2)])
 }
 
 /// Column k of R.
 #[inline(always)]
-pub(super) fn column(R: &Mat3, k: usize) -> Vec3 {
-    Vec3::new(R[(0, k)], R[(1, k)], R[(2, k)])
+pub(super) fn column<S: Number>(R: &Matrix3<S>, k: usize) -> Vector3<S> {
+    Vector3::new(R[(0, k)], R[(1, k)], R[(2, k)])
 }
 
 /// A symmetric 3×3 matrix: six numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Sym3 {
-    pub(super) xx: f64,
-    pub(super) xy: f64,
-    pub(super) xz: f64,
-    pub(super) yy: f64,
-    pub(super) yz: f64,
-    pub(super) zz: f64,
+pub(super) struct Sym3<S = f64> {
+    pub(super) xx: S,
+    pub(super) xy: S,
+    pub(super) xz: S,
+    pub(super) yy: S,
+    pub(super) yz: S,
+    pub(super) zz: S,
 }
 
 impl Sym3 {
@@ -102,11 +161,13 @@ impl Sym3 {
     pub(super) fn matrix(&self) -> Mat3 {
         Mat3::new(self.xx, self.xy, self.xz, self.xy, self.yy, self.yz, self.xz, self.yz, self.zz)
     }
+}
 
+impl<S: Number> Sym3<S> {
     /// S x.
     #[inline(always)]
-    pub(super) fn times(&self, x: &Vec3) -> Vec3 {
-        Vec3::new(
+    pub(super) fn times(&self, x: &Vector3<S>) -> Vector3<S> {
+        Vector3::new(
             fma(self.xx, x.x, fma(self.xy, x.y, self.xz * x.z)),
             fma(self.xy, x.x, fma(self.yy, x.y, self.yz * x.z)),
             fma(self.xz, x.x, fma(self.yz, x.y, self.zz * x.z)),
@@ -115,11 +176,11 @@ impl Sym3 {
 
     /// R S Rᵀ.
     #[inline(always)]
-    pub(super) fn turned(&self, R: &Mat3) -> Self {
+    pub(super) fn turned(&self, R: &Matrix3<S>) -> Self {
         // Rows of R S, then the upper half of (R S) Rᵀ.
-        let row = |x: f64, y: f64, z: f64| self.times(&Vec3::new(x, y, z));
+        let row = |x: S, y: S, z: S| self.times(&Vector3::new(x, y, z));
         let (a, b, c) = (row(R.m11, R.m12, R.m13), row(R.m21, R.m22, R.m23), row(R.m31, R.m32, R.m33));
-        let dot = |t: &Vec3, x: f64, y: f64, z: f64| fma(t.x, x, fma(t.y, y, t.z * z));
+        let dot = |t: &Vector3<S>, x: S, y: S, z: S| fma(t.x, x, fma(t.y, y, t.z * z));
         Self {
             xx: dot(&a, R.m11, R.m12, R.m13),
             xy: dot(&a, R.m21, R.m22, R.m23),
@@ -132,7 +193,7 @@ impl Sym3 {
 
     /// S + s u uᵀ.
     #[inline(always)]
-    pub(super) fn plus_outer(&self, s: f64, u: &Vec3) -> Self {
+    pub(super) fn plus_outer(&self, s: S, u: &Vector3<S>) -> Self {
         let (x, y, z) = (s * u.x, s * u.y, s * u.z);
         Self {
             xx: fma(x, u.x, self.xx),
@@ -160,10 +221,11 @@ impl Sym3 {
     /// S + m (|d|² 1 − d dᵀ) + terms of a first moment: the inertia about a point at −r, of a body with mass m and
     /// first moment k about the old point: I + (2 k·r + m r²) 1 − (k rᵀ + r kᵀ + m r rᵀ).
     #[inline(always)]
-    pub(super) fn shifted(&self, m: f64, k: &Vec3, r: &Vec3) -> Self {
+    pub(super) fn shifted(&self, m: S, k: &Vector3<S>, r: &Vector3<S>) -> Self {
         // With e = k + m r/2 this is I + 2 (e·r) 1 − (e rᵀ + r eᵀ).
-        let e = plus(k, 0.5 * m, r);
-        let (xx, yy, zz) = (2.0 * e.x * r.x, 2.0 * e.y * r.y, 2.0 * e.z * r.z);
+        let e = plus(k, S::all(0.5) * m, r);
+        let two = S::all(2.0);
+        let (xx, yy, zz) = (two * e.x * r.x, two * e.y * r.y, two * e.z * r.z);
         Self {
             xx: self.xx + (yy + zz),
             yy: self.yy + (xx + zz),
@@ -179,7 +241,7 @@ impl Sym3 {
 mod tests {
     use super::*;
     use crate::math::rotation::{exp, matrix};
-    use crate::math::{Random, skew};
+    use crate::math::{Random, Vec3, skew};
 
     #[test]
     fn the_small_products_are_those_of_matrices() {

@@ -18,6 +18,7 @@
 
 use std::ops::Range;
 
+use super::fours::Four;
 use super::small::{Sym3, turn, turn_back};
 use crate::bodies::mass_properties::unit_inertia_at;
 use crate::math::rotation::{matrix, renormalise, set_quaternion};
@@ -365,6 +366,9 @@ pub struct Tree {
     pub(super) has_springs: bool,
     pub(super) has_damping: bool,
     pub(super) has_compensation: bool,
+    /// Trees of one shape by fours, and the nodes of all others.
+    pub(super) fours: Vec<Four>,
+    pub(super) rest: Vec<Range<usize>>,
 }
 
 /// Axes of a joint: a right-handed frame whose third column is the direction of t. For t = z it is the identity.
@@ -463,6 +467,8 @@ impl Tree {
             has_springs: false,
             has_damping: false,
             has_compensation: links.iter().any(|link| link.gravity_compensation != 0.0 && link.mass > 0.0),
+            fours: Vec::new(),
+            rest: Vec::new(),
         };
         for i in depth_first(links)? {
             check_link(&links[i])?;
@@ -478,6 +484,7 @@ impl Tree {
         tree.has_damping = tree.damping.iter().any(|b| *b != 0.0);
         tree.check_weights(links)?;
         tree.forward = tree.cheaper();
+        (tree.fours, tree.rest) = Four::find(&tree.nodes, &tree.trees(&[]));
         Ok(tree)
     }
 

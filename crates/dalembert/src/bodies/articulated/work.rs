@@ -7,18 +7,20 @@
 use super::aba::LANES;
 use super::branch::{BranchMatrix, BranchSquare};
 use super::derivatives::DerivativeWork;
+use super::fours::FourWork;
 use super::small::Sym3;
 use super::step::StepBuffers;
 use super::tree::Tree;
 use crate::math::{Mat3, Vec3};
+use nalgebra::{Matrix3, Vector3};
 
 /// A force \[N\] and a torque \[N·m\], world axes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wrench {
+pub struct Wrench<S = f64> {
     /// Torque n \[N·m\].
-    pub torque: Vec3,
+    pub torque: Vector3<S>,
     /// Force f \[N\].
-    pub force: Vec3,
+    pub force: Vector3<S>,
 }
 
 impl Default for Wrench {
@@ -29,52 +31,52 @@ impl Default for Wrench {
 
 /// Where a node is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Frame {
+pub(super) struct Frame<S = f64> {
     /// R_WN.
-    pub(super) R: Mat3,
+    pub(super) R: Matrix3<S>,
     /// From the parent's origin to the own [m].
-    pub(super) r: Vec3,
+    pub(super) r: Vector3<S>,
     /// Origin in the world [m].
-    pub(super) p: Vec3,
+    pub(super) p: Vector3<S>,
 }
 
 /// How a node moves: angular velocity, acceleration of its turn and of its origin.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Motion {
+pub(super) struct Motion<S = f64> {
     /// ω [rad/s].
-    pub(super) w: Vec3,
+    pub(super) w: Vector3<S>,
     /// dω/dt [rad/s²].
-    pub(super) dw: Vec3,
+    pub(super) dw: Vector3<S>,
     /// Acceleration of the origin [m/s²].
-    pub(super) a: Vec3,
+    pub(super) a: Vector3<S>,
 }
 
 /// Inertia of a rigid node in world axes about its origin.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Composite {
-    pub(super) mass: f64,
+pub(super) struct Composite<S = f64> {
+    pub(super) mass: S,
     /// First moment m c [kg·m].
-    pub(super) moment: Vec3,
-    pub(super) inertia: Sym3,
+    pub(super) moment: Vector3<S>,
+    pub(super) inertia: Sym3<S>,
 }
 
 /// Articulated inertia: n = A ω̇ + B a, f = Bᵀ ω̇ + C a.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Articulated {
-    pub(super) A: Sym3,
-    pub(super) B: Mat3,
-    pub(super) C: Sym3,
+pub(super) struct Articulated<S = f64> {
+    pub(super) A: Sym3<S>,
+    pub(super) B: Matrix3<S>,
+    pub(super) C: Sym3<S>,
 }
 
 /// What is left of a dof after its elimination.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pivot {
+pub(super) struct Pivot<S = f64> {
     /// U = I s: torque and force that a unit acceleration of the dof asks for.
-    pub(super) U: Wrench,
+    pub(super) U: Wrench<S>,
     /// 1/(s·U + armature).
-    pub(super) inv_d: f64,
+    pub(super) inv_d: S,
     /// Force that is left to the dof, τ − s·p.
-    pub(super) u: f64,
+    pub(super) u: S,
 }
 
 /// Buffers for one tree at one state. Made once; nothing allocates afterwards.
@@ -104,6 +106,8 @@ pub struct TreeWork {
     pub(super) lanes: Vec<[[f64; LANES]; 6]>,
     /// Their dofs.
     pub(super) lane_u: Vec<[f64; LANES]>,
+    /// Four trees side by side.
+    pub(super) four: FourWork,
     /// Forces of gravity compensation.
     pub(super) lifts: Vec<f64>,
 }
@@ -133,6 +137,7 @@ impl TreeWork {
             step_buffers: StepBuffers::default(),
             lanes: Vec::new(),
             lane_u: Vec::new(),
+            four: FourWork::default(),
             lifts: Vec::new(),
         }
     }
