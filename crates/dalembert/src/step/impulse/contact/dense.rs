@@ -30,7 +30,7 @@ use super::sweep::Contact;
 use super::swift::Swift;
 use super::units::{Parts, Unit};
 use super::{ContactWork, NONE};
-use crate::math::{Mat3, Vec3, triple};
+use crate::math::{Mat3, Vec3, set_triple, triple};
 use crate::model::Model;
 
 /// Most unknowns.
@@ -64,18 +64,29 @@ struct Placed {
     column: usize,
 }
 
-impl Placed {
-    /// `sign` times some numbers of a row of a cluster, from its column on, into a row of unknowns, from the first of its
-    /// unit on. What follows in the row of unknowns up to the next four is written later.
+/// How a row of a cluster becomes a row of unknowns.
+#[derive(Debug, Default)]
+struct Signs {
+    /// Signs of all columns, where these are the unknowns in their order; empty otherwise.
+    fours: Vec<[f64; 4]>,
+    /// Otherwise the first of each run of columns, and how many it has.
+    runs: Vec<(Placed, usize)>,
+}
+
+impl Signs {
+    /// `sign` times a row of a cluster, into a row of unknowns. What follows there up to the next four is written later.
     #[inline(always)]
-    fn copy(&self, len: usize, sign: f64, from: &[f64], to: &mut [f64]) {
-        let (from, to) = (&from[self.column..], &mut to[self.at..]);
-        if (self.at | self.column).is_multiple_of(4) {
-            let (fours, sign) = (len.div_ceil(4), Lanes::splat(sign));
-            let (from, to) = (&from.as_chunks::<4>().0[..fours], &mut to.as_chunks_mut::<4>().0[..fours]);
-            to.iter_mut().zip(from).for_each(|(to, from)| *to = (sign * Lanes::from(*from)).to_array());
-        } else {
-            to.iter_mut().zip(&from[..len]).for_each(|(to, from)| *to = sign * from);
+    fn copy(&self, sign: f64, from: &[f64], to: &mut [f64]) {
+        if self.fours.is_empty() {
+            for (run, len) in &self.runs {
+                let (from, to, sign) = (&from[run.column..], &mut to[run.at..], sign * run.sign);
+                to.iter_mut().zip(&from[..*len]).for_each(|(to, from)| *to = sign * from);
+            }
+            return;
+        }
+        let (from, to, sign) = (from.as_chunks::<4>().0, to.as_chunks_mut::<4>().0, Lanes::splat(sign));
+        for ((to, from), own) in to.iter_mut().zip(from).zip(&self.fours) {
+            *to = (sign * Lanes::from(*own) * Lanes::from(*from)).to_array();
         }
     }
 }
@@ -110,8 +121,7 @@ pub(super) struct Dense {
     axes: Vec<Axis>,
     /// Of units whose one side is a link.
     columns: Vec<Placed>,
-    /// The first of each of their runs, and its columns.
-    runs: Vec<(Placed, usize)>,
+    signs: Signs,
     /// CᵀW, four numbers more a row than W; then the factor of 1 + CᵀWC, the upper half; y.
     V: Vec<f64>,
     G: Vec<f64>,
@@ -322,8 +332,7 @@ impl Dense {
             self.p = p;
             return self.left;
         }
-        self.best.clear();
-        self.best.extend_from_slice(&self.p);
+        self.begin_rounds();
         let mut best = self.rounds(parts, first, first, false);
         if best > tolerance && self.n <= MOST_ANEW {
             best = self.rounds(parts, first, best, true);
@@ -332,6 +341,20 @@ impl Dense {
         self.take(parts, x, &best_impulses);
         self.best = best_impulses;
         best
+    }
+
+    /// Room for rounds, and p as the best so far.
+    fn begin_rounds(&mut self) {
+        for list in [&mut self.step, &mut self.trial, &mut self.trial_u, &mut self.kept] {
+            list.clear();
+            list.resize(self.wide, 0.0);
+        }
+        for list in [&mut self.s, &mut self.pressed, &mut self.rho] {
+            list.clear();
+            list.resize(self.units.len(), 0.0);
+        }
+        self.best.clear();
+        self.best.extend_from_slice(&self.p);
     }
 
     /// Outer rounds from p, or from nothing if `anew`: then s begins at zero, where the problem is convex, and follows the
@@ -397,23 +420,11 @@ impl Dense {
     /// W, u with targets taken off, and q = u − W p.
     fn assemble(&mut self, parts: &Parts, x: &[f64], rates: &[Vec3]) {
         let (n, wide) = (self.n, self.wide);
-        for list in [
-            &mut self.q,
-            &mut self.p,
-            &mut self.step,
-            &mut self.trial,
-            &mut self.u,
-            &mut self.trial_u,
-            &mut self.kept,
-        ] {
-            list.clear();
-            list.resize(wide, 0.0);
-        }
-        // All of it is written before it is read.
+        // All of these are written before they are read.
         self.W.resize(wide * wide + 4, 0.0);
-        for list in [&mut self.s, &mut self.pressed, &mut self.rho] {
-            list.clear();
-            list.resize(self.units.len(), 0.0);
+        for list in [&mut self.p, &mut self.u] {
+            list.resize(wide, 0.0);
+            list[n..].fill(0.0);
         }
         self.fours.clear();
         if parts.contacts.iter().all(|c| c.spin == NONE) {
@@ -426,30 +437,35 @@ impl Dense {
         } else {
             self.probe(parts, x.len());
         }
-        self.W.chunks_exact_mut(wide).take(n).for_each(|row| row[n..].fill(0.0));
+        for column in n..wide {
+            self.W[column..].iter_mut().step_by(wide).take(n).for_each(|w| *w = 0.0);
+        }
         self.W[n * wide..].fill(0.0);
         for &(unit, i) in &self.units {
-            let p = parts.impulse(unit);
-            (0..Self::dim(unit)).for_each(|r| self.p[i + r] = p[r]);
-            // The own block with softness and floor.
+            // The own block has softness and floor.
             match unit {
                 Unit::Cone(k) => {
+                    let c = &parts.contacts[k];
+                    set_triple(&mut self.p[i..], 0, &c.impulse);
+                    set_triple(&mut self.u[i..], 0, &(rates[k] + parts.off(unit)));
                     for r in 0..3 {
-                        for m in 0..3 {
-                            self.W[(i + r) * wide + i + m] = parts.contacts[k].W[(r, m)];
-                        }
+                        let own = Vec3::new(c.W[(r, 0)], c.W[(r, 1)], c.W[(r, 2)]);
+                        set_triple(&mut self.W[(i + r) * wide + i..], 0, &own);
                     }
                 }
-                Unit::Spin(_) => {}
-                Unit::Row(k) => self.W[i * wide + i] = parts.rows[k].W,
+                Unit::Spin(_) => {
+                    set_triple(&mut self.p[i..], 0, &parts.impulse(unit));
+                    set_triple(&mut self.u[i..], 0, &(parts.velocity(x, unit) + parts.off(unit)));
+                }
+                Unit::Row(k) => {
+                    self.p[i] = parts.rows[k].impulse;
+                    self.u[i] = parts.velocity(x, unit).x + parts.off(unit).x;
+                    self.W[i * wide + i] = parts.rows[k].W;
+                }
             }
         }
-        for &(unit, i) in &self.units {
-            let rate = if let Unit::Cone(k) = unit { rates[k] } else { parts.velocity(x, unit) };
-            let u = rate + parts.off(unit);
-            (0..Self::dim(unit)).for_each(|r| self.u[i + r] = u[r]);
-        }
-        self.q.copy_from_slice(&self.u);
+        self.q.clear();
+        self.q.extend_from_slice(&self.u);
         add_times(&mut self.q, -1.0, &self.W, &self.p);
     }
 
@@ -527,6 +543,24 @@ impl Dense {
         }
     }
 
+    /// How rows of the cluster become rows of unknowns: columns that lie side by side here and there, with one sign, go together,
+    /// and all of them where each is in its place.
+    fn find_signs(&mut self) {
+        let Signs { fours, runs } = &mut self.signs;
+        fours.clear();
+        runs.clear();
+        if self.columns.iter().all(|c| c.at == c.column) {
+            fours.resize((3 * self.columns.len()).div_ceil(4), [1.0; 4]);
+            for c in &self.columns {
+                fours.as_flattened_mut()[c.at..c.at + 3].fill(c.sign);
+            }
+            return;
+        }
+        let beside =
+            |a: &Placed, b: &Placed| a.sign == b.sign && a.at + 3 == b.at && a.column + 3 == b.column;
+        runs.extend(self.columns.chunk_by(beside).map(|run| (run[0], 3 * run.len())));
+    }
+
     /// The same where each contact has one side, all in one cluster; false if it is otherwise.
     fn gather_one_tree(&mut self, parts: &Parts) -> bool {
         let wide = self.wide;
@@ -547,30 +581,21 @@ impl Dense {
             }
             self.columns.push(Placed { cluster, sign, at, column: column as usize });
         }
-        // Columns that lie side by side here and there, with one sign, go together.
-        let beside =
-            |a: &Placed, b: &Placed| a.sign == b.sign && a.at + 3 == b.at && a.column + 3 == b.column;
-        self.runs.clear();
-        self.runs.extend(self.columns.chunk_by(beside).map(|run| (run[0], 3 * run.len())));
+        let list = &parts.field.numbers.list;
+        self.find_signs();
         for &Placed { cluster: [_, W, stride], sign, at, column } in &self.columns {
-            for r in 0..3 {
-                let from = W as usize + (column + r) * stride as usize;
-                let from = &parts.field.numbers.list[from..from + stride as usize];
-                let to = &mut self.W[(at + r) * wide..(at + r + 1) * wide];
-                for (run, len) in &self.runs {
-                    run.copy(*len, sign * run.sign, from, to);
-                }
+            let (from, stride) = (W as usize + column * stride as usize, stride as usize);
+            let from = list[from..from + 3 * stride].chunks_exact(stride);
+            for (from, to) in from.zip(self.W[at * wide..(at + 3) * wide].chunks_exact_mut(wide)) {
+                self.signs.copy(sign, from, to);
             }
         }
         // Rows come behind all contacts.
         for (a, &(unit, i)) in self.units.iter().enumerate() {
             let Unit::Row(k) = unit else { continue };
             let row = &parts.rows[k];
-            let from = &parts.field.numbers.list[row.beside as usize..];
             let (above, own) = self.W.split_at_mut(i * wide);
-            for (run, len) in &self.runs {
-                run.copy(*len, run.sign, from, own);
-            }
+            self.signs.copy(1.0, &list[row.beside as usize..], own);
             for &(other, j) in self.units[self.columns.len()..=a].iter() {
                 if let Unit::Row(other) = other {
                     own[j] = row.answer_of(parts.field, &parts.rows[other]);

@@ -650,9 +650,12 @@ impl ContactWork {
 
 /// W of a contact, its inverse where it is sure to be asked for, and W of its spin.
 fn respond(field: &Field, spins: &mut [Spin], c: &mut Contact) {
-    c.W = field.own_response(c) + c.softness * c.normal * c.normal.transpose();
+    c.W = field.own_response(c);
+    if c.softness != 0.0 {
+        c.W += c.softness * c.normal * c.normal.transpose();
+    }
     let floor = FLOOR * c.W.trace() + 1e-300;
-    c.W += Mat3::from_diagonal_element(floor);
+    (0..3).for_each(|k| c.W[(k, k)] += floor);
     if c.beside_links() {
         c.invert();
     }

@@ -143,6 +143,11 @@ impl RobotRoom {
         first
     }
 
+    /// Where the velocities of robots begin, if there are any.
+    fn first(&self) -> Option<usize> {
+        self.rooms.first().map(|room| room.first)
+    }
+
     /// The group that a link belongs to; `NONE` if it stands in the world.
     pub(super) fn group_of(&self, robot: usize, link: usize) -> u32 {
         self.rooms[robot].of_link[link]
@@ -150,7 +155,7 @@ impl RobotRoom {
 
     /// Velocities of all links for velocities x of everything.
     pub(super) fn load_velocities(&mut self, model: &Model, x: &[f64]) {
-        let Some(first) = self.rooms.first().map(|room| room.first) else { return };
+        let Some(first) = self.first() else { return };
         if self.links_at == x[first..] {
             return;
         }
@@ -172,6 +177,7 @@ impl RobotRoom {
     }
 
     /// Velocity of a point of a link.
+    #[inline(always)]
     pub(super) fn point_velocity(&self, model: &Model, robot: usize, link: usize, x: &Vec3) -> Vec3 {
         model.robots[robot].machine.tree.point_velocity(link, x, &self.rooms[robot].work.tree).linear
     }
@@ -204,6 +210,9 @@ impl ContactWork {
             tree.velocities(&room.state.v, &mut room.work.tree);
             self.start[room.range()].copy_from_slice(&room.state.v);
             self.field.x[room.range()].copy_from_slice(&room.state.v);
+        }
+        if let Some(first) = self.robots.first() {
+            self.robots.links_at.extend_from_slice(&self.start[first..]);
         }
     }
 
@@ -353,7 +362,11 @@ impl ContactWork {
     pub(super) fn answer_robots(&mut self, touch: &TouchModel, model: &Model, h: f64, round: u32) -> bool {
         let islands = self.joint_islands();
         let mut again = false;
-        self.robots.links_at.clear();
+        // The dynamics of simple robots leave their links the velocities that the step begins with, and no others.
+        let begins = self.robots.first().is_some_and(|first| self.robots.links_at == self.start[first..]);
+        if round > 0 || !begins || self.robots.rooms.iter().any(|room| !room.simple) {
+            self.robots.links_at.clear();
+        }
         std::mem::swap(&mut self.bound_rows, &mut self.robots.last_rows);
         self.bound_rows.clear();
         for k in 0..self.robots.rooms.len() {

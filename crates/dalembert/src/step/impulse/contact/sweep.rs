@@ -331,7 +331,7 @@ impl Field {
                 Side::Link(_, columns) => W += self.block(&columns, columns.column, columns.column),
             }
         }
-        0.5 * (W + W.transpose())
+        symmetric(&W)
     }
 
     /// The same for turning.
@@ -351,15 +351,26 @@ impl Field {
                 }
             }
         }
-        0.5 * (W + W.transpose())
+        symmetric(&W)
     }
 
     /// J M⁻¹ Jᵀ of two triples of columns of one cluster of links: how an impulse at the second moves the first.
+    #[inline(always)]
     pub(super) fn block(&self, a: &Columns, row: u32, column: u32) -> Mat3 {
         let stride = a.stride as usize;
         let at = a.W as usize + row as usize * stride + column as usize;
-        Mat3::from_fn(|i, j| self.numbers.list[at + i * stride + j])
+        let list = &self.numbers.list[at..at + 2 * stride + 3];
+        let [a, b, c] = [0, stride, 2 * stride].map(|at| &list[at..at + 3]);
+        Mat3::new(a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
     }
+}
+
+/// ½(W + Wᵀ).
+#[inline(always)]
+fn symmetric(W: &Mat3) -> Mat3 {
+    let mean = |a: f64, b: f64| 0.5 * (a + b);
+    let (xy, xz, yz) = (mean(W.m12, W.m21), mean(W.m13, W.m31), mean(W.m23, W.m32));
+    Mat3::new(W.m11, xy, xz, xy, W.m22, yz, xz, yz, W.m33)
 }
 
 /// Two directions across a unit vector.
