@@ -195,7 +195,11 @@ pub(super) fn clip(a: &Patch, b: &Patch, normal: &Vec3, s: f64, margin: f64) -> 
         // The support point of a pointed or curved place is the nearest one.
         (1, _) => out.push(a.points[0] - normal * s, s, u32::from(a.ids[0]) << 16),
         (_, 1) => out.push(b.points[0], s, u32::from(b.ids[0]) << 16 | 1),
-        (2, 2) => segments(a, b, normal, &mut out),
+        (2, 2) => {
+            let ids = u32::from(a.ids[0]) << 16 | u32::from(b.ids[0]);
+            let ends = |patch: &Patch| [patch.points[0], patch.points[1]];
+            segments(ends(a), ends(b), normal, ids, |p, gap, feature| out.push(p, gap, feature));
+        }
         _ => {
             let (N_a, N_b) = (a.normal(), b.normal());
             let (c_a, c_b) = (N_a.dot(normal), N_b.dot(normal));
@@ -213,11 +217,18 @@ pub(super) fn clip(a: &Patch, b: &Patch, normal: &Vec3, s: f64, margin: f64) -> 
 /// A side of the reference patch is not clipped by what is nearer to it than this part of the size.
 const SLACK: f64 = 1e-12;
 
-/// Two edges: the overlap of parallel ones, the crossing of others.
-fn segments(a: &Patch, b: &Patch, n: &Vec3, out: &mut Points) {
+/// Two edges, given by their ends: the overlap of parallel ones, the crossing of others, whose feature is `crossing`. Points on
+/// b with their gaps and features go to `push`.
+#[inline(always)]
+pub(super) fn segments(
+    [p, p_end]: [Vec3; 2],
+    [q, q_end]: [Vec3; 2],
+    n: &Vec3,
+    crossing: u32,
+    mut push: impl FnMut(Vec3, f64, u32),
+) {
     let flat = |v: Vec3| v - n * n.dot(&v);
-    let [p, q] = [a.points[0], b.points[0]];
-    let [u3, v3] = [a.points[1] - p, b.points[1] - q];
+    let [u3, v3] = [p_end - p, q_end - q];
     let [u, v, d] = [flat(u3), flat(v3), flat(q - p)];
     let (uu, vv, uv) = (u.norm_squared(), v.norm_squared(), u.dot(&v));
     let sine = u.cross(&v).dot(n);
@@ -227,7 +238,7 @@ fn segments(a: &Patch, b: &Patch, n: &Vec3, out: &mut Points) {
         let t = d.cross(&u).dot(n) / sine;
         if (-1e-9..=1.0 + 1e-9).contains(&s) && (-1e-9..=1.0 + 1e-9).contains(&t) {
             let [on_a, on_b] = [p + s * u3, q + t * v3];
-            out.push(on_b, n.dot(&(on_a - on_b)), u32::from(a.ids[0]) << 16 | u32::from(b.ids[0]));
+            push(on_b, n.dot(&(on_a - on_b)), crossing);
         }
         return;
     }
@@ -239,10 +250,11 @@ fn segments(a: &Patch, b: &Patch, n: &Vec3, out: &mut Points) {
     let end = begin + uv / uu;
     let (low, high) = (begin.min(end).max(0.0), begin.max(end).min(1.0));
     for (k, s) in [low, high].into_iter().enumerate() {
-        if low <= high && (k == 0 || high > low) {
+        // Ends that look at each other along n meet within rounding.
+        if low <= high + 1e-9 && (k == 0 || high > low + 1e-9) {
             let t = ((s - begin) * uu / uv).clamp(0.0, 1.0);
             let [on_a, on_b] = [p + s * u3, q + t * v3];
-            out.push(on_b, n.dot(&(on_a - on_b)), 1 + k as u32);
+            push(on_b, n.dot(&(on_a - on_b)), 1 + k as u32);
         }
     }
 }

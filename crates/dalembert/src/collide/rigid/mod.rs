@@ -27,6 +27,7 @@ mod geometry;
 mod gjk;
 mod hull;
 mod impact;
+mod lines;
 mod mesh;
 mod narrow;
 mod query;

@@ -6,6 +6,7 @@ use super::clip::{Patch, Points, best_four, clip};
 use super::convex::{Convex, Core};
 use super::geometry::{Frame, Geometry};
 use super::gjk::Scratch;
+use super::lines::Line;
 use super::mesh::{Facet, Mesh};
 use super::separate::{Features, along, separate};
 use super::surfaces::{self, Room};
@@ -90,6 +91,12 @@ fn find(
         }
         return;
     }
+    match (Line::of(a, A), Line::of(b, B)) {
+        (Some(a), Some(b)) if line_line(&a, &b, margin, witness, out) => return,
+        (Some(a), None) if matches!(b, Geometry::HalfSpace) => return a.on_half_space(B, 1.0, margin, out),
+        (None, Some(b)) if matches!(a, Geometry::HalfSpace) => return b.on_half_space(A, -1.0, margin, out),
+        _ => {}
+    }
     let mut take = |mut found: Manifold, sign: f64| {
         found.normal *= sign;
         out.push(found);
@@ -151,6 +158,20 @@ fn spheres(c: &Vec3, r: f64, d: &Vec3, s: f64, margin: f64) -> Option<(Vec3, Tou
     }
     let n = if distance > 0.0 { between / distance } else { Vec3::z() };
     Some((n, Touch { point: d + n * s + 0.5 * gap * n, gap, feature: 0 }))
+}
+
+/// The contact of two balls or capsules, if there is one, into `out`; false if their middles meet.
+#[inline]
+fn line_line(a: &Line, b: &Line, margin: f64, w: &mut Witness, out: &mut Vec<Manifold>) -> bool {
+    if let Witness::Convex(Features::Free, n) = w
+        && a.apart(b, n) > margin
+    {
+        return true;
+    }
+    let Some(way) = a.way_from(b) else { return false };
+    *w = Witness::Convex(Features::Free, way.n);
+    a.touch(b, &way, margin, out);
+    true
 }
 
 fn sphere_box(c: &Vec3, r: f64, B: &Frame, half: &Vec3, margin: f64) -> Option<Manifold> {
@@ -287,12 +308,6 @@ fn on_half_space(A: &Convex, B: &Frame, margin: f64) -> Option<Manifold> {
     let n: Vec3 = B.R.column(2).into_owned();
     if n.dot(&(A.support(&-n) - B.x)) - A.radius > margin {
         return None;
-    }
-    if let Core::Point = A.core {
-        let p = A.frame.x - n * A.radius;
-        let gap = n.dot(&(p - B.x));
-        let point = p - n * gap + 0.5 * gap * n;
-        return (gap <= margin).then(|| Manifold::single(n, Touch { point, gap, feature: 0 }));
     }
     let mut patch = Patch::new();
     A.patch(&-n, &mut patch);
@@ -474,4 +489,60 @@ fn on_facet(A: &Convex, facet: &Facet, B: &Frame, margin: f64, scratch: &mut Scr
         found_points = single.manifold();
     }
     (found_points.count > 0).then_some(found_points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::{Quat, Random};
+
+    /// The same contact within rounding, from the same features.
+    fn assert_alike(found: &[Manifold], other: Option<Manifold>, k: usize) {
+        let Some(other) = other else { return assert!(found.is_empty(), "{k}: {found:?}") };
+        assert!(found.len() == 1 && found[0].count == other.count, "{k}: {found:?} {other:?}");
+        assert!((found[0].normal - other.normal).norm() < 1e-12, "{k}");
+        for (a, b) in found[0].points().iter().zip(other.points()) {
+            assert!(a.feature == b.feature && (a.gap - b.gap).abs() < 1e-12, "{k}: {a:?} {b:?}");
+            assert!((a.point - b.point).norm() < 1e-12, "{k}: {a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn balls_and_capsules_touch_as_convex_shapes_of_their_form_do() {
+        let mut random = Random::new(3);
+        let mut number = |low: f64, high: f64| random.between(low, high);
+        let mut seen = [0; 5];
+        for k in 0..6_000 {
+            let mut vector = |size: f64| Vec3::from_fn(|_, _| number(-size, size));
+            let turn = |w: Vec3| Quat::new(w).to_rotation_matrix().into_inner();
+            let R = turn(vector(3.0));
+            // Some lie side by side or nearly so.
+            let S =
+                if k % 3 == 0 { turn(vector([0.0, 1e-3, 0.1][k % 9 / 3])) * R } else { turn(vector(3.0)) };
+            let (A, B) = (Frame { x: vector(0.1), R }, Frame { x: vector(0.8), R: S });
+            let mut shape = |ball: bool| {
+                let radius = number(0.05, 0.4);
+                if ball {
+                    Geometry::Sphere { radius }
+                } else {
+                    Geometry::Capsule { radius, half_length: number(0.1, 0.8) }
+                }
+            };
+            let (a, b) = (shape(k % 5 == 0), shape(false));
+            let (mut out, mut scratch) = (Vec::new(), Scratch::default());
+            let line = |shape: &Geometry, at: &Frame| Line::of(shape, at).unwrap();
+            let (solid_a, solid_b) = (Convex::new(&a, &A).unwrap(), Convex::new(&b, &B).unwrap());
+            if line_line(&line(&a, &A), &line(&b, &B), 0.05, &mut Witness::None, &mut out) {
+                let other = convex(&solid_a, &solid_b, 0.05, &mut Witness::None, &mut scratch);
+                seen[other.map_or(0, |m| m.count as usize)] += 1;
+                assert_alike(&out, other, k);
+            }
+            out.clear();
+            line(&a, &A).on_half_space(&B, 1.0, 0.05, &mut out);
+            let other = on_half_space(&solid_a, &B, 0.05);
+            seen[3 + usize::from(other.is_some_and(|m| m.count == 2))] += 1;
+            assert_alike(&out, other, k);
+        }
+        assert!(seen.iter().all(|n| *n > 200), "{seen:?}");
+    }
 }

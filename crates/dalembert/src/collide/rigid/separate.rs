@@ -14,12 +14,11 @@
 //!
 //! Since **any** n gives a lower bound s(n), the guess with the largest s wins and a wrong guess does no harm.
 //!
-//! Balls and capsules need no search. With the centres $c_a, c_b$, unit axes u, v and $r = c_a - c_b$ the nearest points
-//! $c_a + x u$ and $c_b + y v$ of two lines have $x = u\cdot v\,y - u\cdot r$ and $y = u\cdot v\,x + v\cdot r$, and within their
-//! lengths one after the other is cut off to its own: the way between them is n.
+//! Balls and capsules need no search (see [`lines`](super::lines)).
 
-use super::convex::{Convex, Core};
+use super::convex::Convex;
 use super::gjk::{Found, Scratch, search};
+use super::lines::{Line, Way};
 use crate::math::{Mat3, Vec3, outer};
 
 /// Which features define a direction, in the frames of their owners, so that it can be asked again after they moved.
@@ -76,7 +75,9 @@ pub(super) fn separate(
     far: &mut Vec3,
 ) -> Option<Separation> {
     let radii = A.radius + B.radius;
-    if let Some((n, distance, on_b)) = between_lines(A, B) {
+    if let (Some(a), Some(b)) = (Line::core_of(A), Line::core_of(B))
+        && let Some(Way { n, distance, on_b }) = a.way_from(&b)
+    {
         let s = distance - radii;
         if !(s <= margin) {
             *far = n;
@@ -104,51 +105,6 @@ pub(super) fn separate(
         return None;
     }
     Some(Separation { n, s, features, nearest })
-}
-
-/// Cores nearer than this part of their size count as meeting: the way between them has lost its direction.
-const MEETING: f64 = 1e-6;
-
-/// Lines whose directions have a smaller sine than the root of this are side by side to rounding. All others are nearest where
-/// the formula says, or at an end, however little they are tilted.
-const SIDE_BY_SIDE: f64 = 1e-26;
-
-/// The direction from the core of b to that of a, their distance and the nearest point of b's, if both are points or lines that
-/// do not meet.
-fn between_lines(A: &Convex, B: &Convex) -> Option<(Vec3, f64, Vec3)> {
-    let half = |C: &Convex| match C.core {
-        Core::Point => Some(0.0),
-        Core::Segment(half) => Some(half),
-        _ => None,
-    };
-    let (h, k) = (half(A)?, half(B)?);
-    let (u, v): (Vec3, Vec3) = (A.frame.R.column(2).into(), B.frame.R.column(2).into());
-    let r = A.frame.x - B.frame.x;
-    let (b, d, e) = (u.dot(&v), u.dot(&r), v.dot(&r));
-    let across = u.cross(&v).norm_squared();
-    let x = if h == 0.0 {
-        0.0
-    } else if across > SIDE_BY_SIDE {
-        ((b * e - d) / across).clamp(-h, h)
-    } else {
-        // Side by side: the middle of what they share.
-        let reach = k * b.abs();
-        let (low, high) = ((-d - reach).max(-h), (-d + reach).min(h));
-        (0.5 * (low + high)).clamp(-h, h)
-    };
-    let y = (b * x + e).clamp(-k, k);
-    let x = (b * y - d).clamp(-h, h);
-    let (on_a, on_b) = (A.frame.x + x * u, B.frame.x + y * v);
-    let way = on_a - on_b;
-    let distance = way.norm();
-    if x.abs() < h && y.abs() < k && across > 1e-10 {
-        // Two lines: the direction across both is known to rounding however near they are.
-        let m = u.cross(&v) / across.sqrt();
-        let n = if m.dot(&r) < 0.0 { -m } else { m };
-        let distance = n.dot(&r);
-        return (distance > MEETING * (h + k)).then_some((n, distance, on_b));
-    }
-    (distance > MEETING * (h + k) && distance > 1e-150).then(|| (way / distance, distance, on_b))
 }
 
 /// The best of the guesses around `start`.
@@ -248,49 +204,4 @@ fn newton(A: &Convex, B: &Convex, start: Vec3, edge: Option<&Vec3>) -> Vec3 {
         }
     }
     n
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::collide::rigid::geometry::Frame;
-    use crate::math::Quat;
-
-    #[test]
-    fn no_two_points_of_balls_and_capsules_are_nearer_than_the_nearest() {
-        let mut seed = 7u64;
-        let mut next = || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0
-        };
-        let rotation = |w: Vec3| Quat::new(w).to_rotation_matrix().into_inner();
-        let mut compared = 0;
-        for k in 0..4_000 {
-            let mut turn = |like: Option<Mat3>| match like {
-                // Side by side, exactly or nearly.
-                Some(R) => rotation(Vec3::new(next(), next(), next()) * [0.0, 1e-9, 1e-4][k % 3]) * R,
-                None => rotation(3.0 * Vec3::new(next(), next(), next())),
-            };
-            let first = turn(None);
-            let second = turn((k % 4 == 0).then_some(first));
-            let mut shape = |R: Mat3| {
-                let core = if k % 7 == 0 { Core::Point } else { Core::Segment(0.1 + next().abs()) };
-                Convex { core, frame: Frame { x: Vec3::new(next(), next(), next()), R }, radius: 0.1 }
-            };
-            let (A, B) = (shape(first), shape(second));
-            let Some((n, distance, on_b)) = between_lines(&A, &B) else { continue };
-            // n separates by the distance, and two points are that near: neither can be better.
-            assert!((n.norm() - 1.0).abs() < 1e-14 && distance > 0.0);
-            let lost = 1e-14 + 1e-15 / distance;
-            assert!((along(&A, &B, &n) - distance).abs() < lost, "{k}: {} {distance}", along(&A, &B, &n));
-            let inside = |C: &Convex, p: &Vec3| {
-                let local = C.frame.R.tr_mul(&(p - C.frame.x));
-                let half = if let Core::Segment(half) = C.core { half } else { 0.0 };
-                local.x.hypot(local.y) < 1e-14 && local.z.abs() < half + 1e-14
-            };
-            assert!(inside(&B, &on_b) && inside(&A, &(on_b + n * distance)), "{k} {distance}");
-            compared += 1;
-        }
-        assert!(compared > 3_900, "{compared}");
-    }
 }
