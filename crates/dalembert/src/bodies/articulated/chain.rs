@@ -5,6 +5,10 @@
 //! only the dofs that both ways share count. By articulated bodies the walk carries the wrench (N, F) that an impulse makes at
 //! each node when the joints behind it give way: $u = s\cdot(N, F)$ of each dof, then $(N, F) \leftarrow (N, F) - U u/D$, and
 //! $z = u/\sqrt D$. By a factor it is the back substitution on the way.
+//!
+//! All ways of a tree end with the same dofs, its stem: the six of a body that floats, say. What arrives there is one wrench,
+//! and z of the stem is linear in it. So where several points touch, the six unit wrenches are walked down the stem once, and
+//! each point takes its z there as six products.
 
 use super::ForwardDynamics;
 use super::groups::Trees;
@@ -39,6 +43,36 @@ pub(crate) struct Hop {
     r: Option<[f64; 3]>,
     /// The next dof.
     above: u32,
+    /// z of the unit wrenches, torques first, at the top of the stem; true if this is the top.
+    stem: [f64; 6],
+    top: bool,
+}
+
+impl Hop {
+    /// z of the dof for wrenches, torques first, and the wrenches that go on to the next dof.
+    #[inline(always)]
+    fn pass(&self, wrench: &mut [f64x4; 6]) -> f64x4 {
+        let [mut n_x, mut n_y, mut n_z, mut f_x, mut f_y, mut f_z] = *wrench;
+        let s = &self.turn;
+        let mut u = add(add(add(f64x4::ZERO, s[0], n_x), s[1], n_y), s[2], n_z);
+        if self.shifts {
+            let s = &self.shift;
+            u = add(add(add(u, s[0], f_x), s[1], f_y), s[2], f_z);
+        }
+        n_x = add(n_x, self.torque[0], u);
+        n_y = add(n_y, self.torque[1], u);
+        n_z = add(n_z, self.torque[2], u);
+        f_x = add(f_x, self.force[0], u);
+        f_y = add(f_y, self.force[1], u);
+        f_z = add(f_z, self.force[2], u);
+        if let Some([x, y, z]) = self.r {
+            n_x = add(add(n_x, y, f_z), -z, f_y);
+            n_y = add(add(n_y, z, f_x), -x, f_z);
+            n_z = add(add(n_z, x, f_y), -y, f_x);
+        }
+        *wrench = [n_x, n_y, n_z, f_x, f_y, f_z];
+        f64x4::splat(self.root) * u
+    }
 }
 
 impl Tree {
@@ -89,8 +123,35 @@ impl Tree {
                 root: pivot.inv_d.sqrt(),
                 r: (k == 0).then(|| frame.r.into()),
                 above,
+                ..Hop::default()
             };
         }
+    }
+
+    /// Walks unit wrenches down the stems of whole trees, for ways that are walked next. After [`hops`](Self::hops).
+    pub(crate) fn walk_stems(&self, trees: &Trees, hops: &mut [Hop]) {
+        if self.forward == ForwardDynamics::Factored {
+            return;
+        }
+        for &top in self.stems.iter().filter(|top| trees.dofs.contains(&(**top as usize))) {
+            walk_stem(top, hops);
+        }
+    }
+
+    /// The last dof of each stem: of the dofs that all others of a tree stand on, if there are three or more.
+    pub(super) fn find_stems(&self) -> Vec<u32> {
+        let mut next = vec![Vec::new(); self.freedoms()];
+        for (d, above) in self.dof_parent.iter().enumerate().filter(|(_, above)| **above != NONE) {
+            next[*above as usize].push(d);
+        }
+        let roots = (0..self.freedoms()).filter(|d| self.dof_parent[*d] == NONE);
+        let tops = roots.map(|mut d| {
+            while let [only] = next[d][..] {
+                d = only;
+            }
+            d as u32
+        });
+        tops.filter(|top| self.way_len(*top) >= 3).collect()
     }
 
     fn walk_factored(
@@ -234,31 +295,53 @@ fn walk_articulated(last: u32, r: &Vec3, turn: bool, hops: &[Hop], out: &mut [Ha
     let one = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
     // Rows are components, lanes the axes of the impulse.
     let n = if turn { one } else { [[0.0, -r.z, r.y, 0.0], [r.z, 0.0, -r.x, 0.0], [-r.y, r.x, 0.0, 0.0]] };
-    let [mut n_x, mut n_y, mut n_z] = n.map(f64x4::from);
-    let [mut f_x, mut f_y, mut f_z] = if turn { [f64x4::ZERO; 3] } else { one.map(f64x4::from) };
+    let [n_x, n_y, n_z] = n.map(f64x4::from);
+    let [f_x, f_y, f_z] = if turn { [f64x4::ZERO; 3] } else { one.map(f64x4::from) };
+    let mut wrench = [n_x, n_y, n_z, f_x, f_y, f_z];
     let mut d = last;
-    for z in out {
+    for k in 0..out.len() {
         let hop = &hops[d as usize];
-        let s = &hop.turn;
-        let mut u = add(add(add(f64x4::ZERO, s[0], n_x), s[1], n_y), s[2], n_z);
-        if hop.shifts {
-            let s = &hop.shift;
-            u = add(add(add(u, s[0], f_x), s[1], f_y), s[2], f_z);
+        if hop.top {
+            return end_on_stem(d, wrench, hops, &mut out[k..]);
         }
-        n_x = add(n_x, hop.torque[0], u);
-        n_y = add(n_y, hop.torque[1], u);
-        n_z = add(n_z, hop.torque[2], u);
-        f_x = add(f_x, hop.force[0], u);
-        f_y = add(f_y, hop.force[1], u);
-        f_z = add(f_z, hop.force[2], u);
-        *z = (f64x4::splat(hop.root) * u).to_array();
-        if let Some([x, y, z]) = hop.r {
-            n_x = add(add(n_x, y, f_z), -z, f_y);
-            n_y = add(add(n_y, z, f_x), -x, f_z);
-            n_z = add(add(n_z, x, f_y), -y, f_x);
-        }
+        out[k] = hop.pass(&mut wrench).to_array();
         d = hop.above;
     }
+}
+
+/// z of the stem for wrenches at its top.
+#[inline(always)]
+fn end_on_stem(mut d: u32, wrench: [f64x4; 6], hops: &[Hop], out: &mut [Half]) {
+    for z in out {
+        let Hop { stem, above, .. } = &hops[d as usize];
+        // Two sums side by side.
+        let half = |k: usize| {
+            add(
+                add(f64x4::splat(stem[k]) * wrench[k], stem[k + 1], wrench[k + 1]),
+                stem[k + 2],
+                wrench[k + 2],
+            )
+        };
+        *z = (half(0) + half(3)).to_array();
+        d = *above;
+    }
+}
+
+/// The six unit wrenches down a stem.
+fn walk_stem(top: u32, hops: &mut [Hop]) {
+    let lane = |k: usize| [0, 1, 2, 3].map(|i| if i == k { 1.0 } else { 0.0 });
+    let unit = |k: usize| f64x4::from(lane(k));
+    let z = f64x4::ZERO;
+    let mut torques = [unit(0), unit(1), unit(2), z, z, z];
+    let mut forces = [z, z, z, unit(0), unit(1), unit(2)];
+    let mut d = top;
+    while d != NONE {
+        let hop = &mut hops[d as usize];
+        let [a, b] = [&mut torques, &mut forces].map(|w| hop.pass(w).to_array());
+        hop.stem = [a[0], a[1], a[2], b[0], b[1], b[2]];
+        d = hop.above;
+    }
+    hops[top as usize].top = true;
 }
 
 /// The same for a unit force on a dof.
@@ -309,6 +392,7 @@ mod tests {
 
     #[test]
     fn halves_make_the_answers_between_any_two_points() {
+        let mut stems = 0;
         for (name, mut tree) in trees() {
             let n = tree.freedoms();
             for forward in [ForwardDynamics::Articulated, ForwardDynamics::Factored] {
@@ -319,13 +403,18 @@ mod tests {
                 tree.kinematics(&q, &mut work);
                 tree.accelerate_by_choice(&v, &vec![0.0; n], &[], &diagonal, &mut work, &mut dv);
                 let mut hops = Vec::new();
-                tree.hops(&Trees { nodes: 1..tree.nodes.len(), dofs: 0..n }, &work, &mut hops);
+                let all = Trees { nodes: 1..tree.nodes.len(), dofs: 0..n };
+                tree.hops(&all, &work, &mut hops);
+                let plain = hops.clone();
+                tree.walk_stems(&all, &mut hops);
+                stems += hops.iter().filter(|hop| hop.top).count();
                 let point = |link: usize| tree.link_position(link, &work) + Vec3::new(0.1, -0.2, 0.3);
                 for a in 0..tree.link_count() {
                     for b in 0..tree.link_count() {
                         let turn = (a + b) % 2 == 1;
                         let (mut za, mut zb) = (Vec::new(), Vec::new());
-                        let da = tree.half_answer(a, &point(a), false, &work, &hops, &mut za);
+                        // One of the ways ends on its stem, the other goes through it.
+                        let da = tree.half_answer(a, &point(a), false, &work, &plain, &mut za);
                         let db = tree.half_answer(b, &point(b), turn, &work, &hops, &mut zb);
                         let block = half_product(&za, &zb, tree.shared_way(da, db));
                         let (Ja, Jb) = (
@@ -335,7 +424,6 @@ mod tests {
                         let mut scratch = work.clone();
                         for k in 0..3 {
                             let mut y = Jb[k * n..(k + 1) * n].to_vec();
-                            let all = Trees { nodes: 1..tree.nodes.len(), dofs: 0..n };
                             tree.solve_at_hand(1, &mut scratch, &mut y);
                             let size = y.iter().fold(1e-3f64, |m, y| m.max(y.abs()));
                             let (mut half, mut p) = (vec![0.0; n], [0.0; 3]);
@@ -354,6 +442,7 @@ mod tests {
                 }
             }
         }
+        assert!(stems > 5, "{stems}");
     }
 
     #[test]

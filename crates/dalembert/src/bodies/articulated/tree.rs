@@ -369,6 +369,8 @@ pub struct Tree {
     /// Trees of one shape by fours, and the nodes of all others.
     pub(super) fours: Vec<Four>,
     pub(super) rest: Vec<Range<usize>>,
+    /// Last dofs of the stems of all trees.
+    pub(super) stems: Vec<u32>,
 }
 
 /// Axes of a joint: a right-handed frame whose third column is the direction of t. For t = z it is the identity.
@@ -469,6 +471,7 @@ impl Tree {
             has_compensation: links.iter().any(|link| link.gravity_compensation != 0.0 && link.mass > 0.0),
             fours: Vec::new(),
             rest: Vec::new(),
+            stems: Vec::new(),
         };
         for i in depth_first(links)? {
             check_link(&links[i])?;
@@ -484,6 +487,7 @@ impl Tree {
         tree.has_damping = tree.damping.iter().any(|b| *b != 0.0);
         tree.check_weights(links)?;
         tree.forward = tree.cheaper();
+        tree.stems = tree.find_stems();
         (tree.fours, tree.rest) = Four::find(&tree.nodes, &tree.trees(&[]));
         Ok(tree)
     }

@@ -26,6 +26,9 @@ use crate::bodies::articulated::{Half, Pull, Tree, half_product};
 use crate::math::{Vec3, dot};
 use crate::model::{Model, Part, TouchModel};
 
+/// From so many contacts on a tree walks its stem once for all of them.
+const STEMMED: u32 = 4;
+
 /// How much is known of the answers of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Known {
@@ -221,6 +224,9 @@ impl ContactWork {
         let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
         let work = &work.tree;
         tree.hops(&group.trees, work, hops);
+        if cluster.to - cluster.from >= STEMMED {
+            tree.walk_stems(&group.trees, hops);
+        }
         let m = group.columns;
         let W = &mut self.field.numbers.list[group.W..group.W + m * m];
         for k in cluster.from as usize..cluster.to as usize {
