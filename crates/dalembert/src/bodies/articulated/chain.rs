@@ -350,6 +350,16 @@ fn walk_from(mut d: u32, hops: &[Hop], out: &mut Vec<f64>) {
     let mut u = 1.0;
     while d != NONE {
         let hop = &hops[d as usize];
+        if hop.top && u == 0.0 {
+            while d != NONE {
+                let Hop { stem, above, .. } = &hops[d as usize];
+                let [torque, force] =
+                    [[stem[0], stem[1], stem[2]], [stem[3], stem[4], stem[5]]].map(Vec3::from);
+                out.push(dot(&torque, &n) + dot(&force, &f));
+                d = *above;
+            }
+            return;
+        }
         let [turn, shift, torque, force] = [hop.turn, hop.shift, hop.torque, hop.force].map(Vec3::from);
         u += dot(&turn, &n);
         if hop.shifts {
@@ -458,10 +468,14 @@ mod tests {
                 let all = Trees { nodes: 1..tree.nodes.len(), dofs: 0..n };
                 let mut hops = Vec::new();
                 tree.hops(&all, &work, &mut hops);
+                let plain = hops.clone();
+                tree.walk_stems(&all, &mut hops);
                 let halves: Vec<Vec<f64>> = (0..n)
                     .map(|d| {
                         let (mut way, mut z, mut at) = (Vec::new(), vec![0.0; n], d as u32);
-                        tree.half_of_dof(d, &work, &hops, &mut way);
+                        // Some end on the stem, others go through it.
+                        let hops = if d % 2 == 0 { &plain } else { &hops };
+                        tree.half_of_dof(d, &work, hops, &mut way);
                         for x in way {
                             z[at as usize] = x;
                             at = tree.dof_parent[at as usize];

@@ -182,8 +182,8 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 impl ContactWork {
     /// Solves a small island with the rows of its robots. Returns how far a relative velocity is from what
-    /// its law allows; never more than before. After [`unrest_now`](Self::unrest_now), whose rates it takes, and what it
-    /// found if nothing has changed since.
+    /// its law allows; never more than `before`, which [`unrest_now`](Self::unrest_now) found if nothing has changed since: then
+    /// its lists are taken too. Otherwise after [`load_rates`](Self::load_rates).
     pub(super) fn solve_dense(
         &mut self,
         range: Range<usize>,
@@ -192,13 +192,16 @@ impl ContactWork {
         model: &Model,
     ) -> Option<f64> {
         let mut dense = std::mem::take(&mut self.dense);
-        dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
+        if before.is_none() {
+            dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
+        }
         let moved = (dense.n <= MOST).then(|| {
             self.know_blocks(range.clone(), model);
             let mut x = std::mem::take(&mut self.field.x);
             let Self { field, contacts, spins, bound_rows, .. } = self;
             let mut parts = Parts { field, contacts: &mut contacts[range.clone()], spins, rows: bound_rows };
-            let moved = dense.search(&mut parts, &mut x, &self.change, before, tolerance);
+            let before = before.unwrap_or_else(|| dense.begin(&parts, &x, &self.change));
+            let moved = dense.search(&mut parts, &mut x, before, tolerance);
             if !dense.changes.is_empty() {
                 let rows = std::mem::take(&mut self.rows_at_hand);
                 self.add_changes(range, model, &dense.changes, &rows, &dense.row_changes, &mut x);
@@ -242,16 +245,7 @@ impl ContactWork {
         dense.list(&self.contacts[range.clone()], &self.rows_at_hand);
         let Self { field, contacts, spins, bound_rows, change: rates, .. } = self;
         let parts = Parts { field, contacts: &mut contacts[range], spins, rows: bound_rows };
-        let (mut worst, mut pressed) = (0.0f64, 0.0);
-        for &(unit, _) in &dense.units {
-            let rate = if let Unit::Cone(k) = unit { rates[k] } else { parts.velocity(&field.x, unit) };
-            let (u, p) = (rate + parts.off(unit), parts.impulse(unit));
-            if let Unit::Cone(k) = unit {
-                pressed = parts.contacts[k].normal.dot(&p).max(0.0);
-            }
-            let left = parts.unrest(unit, &u, &p, pressed);
-            worst = if left.is_nan() { f64::INFINITY } else { worst.max(left) };
-        }
+        let worst = dense.begin(&parts, &field.x, rates);
         self.dense = dense;
         worst
     }
@@ -305,23 +299,49 @@ impl Dense {
         }
     }
 
-    /// `rates` are v_a − v_b of the contacts; `before` is how far velocities are from what the laws allow, if it is known.
-    pub(super) fn search(
-        &mut self,
-        parts: &mut Parts,
-        x: &mut [f64],
-        rates: &[Vec3],
-        before: Option<f64>,
-        tolerance: f64,
-    ) -> f64 {
-        self.assemble(parts, x, rates);
+    /// Impulses and velocities of what is listed; `rates` are v_a − v_b of the contacts. Returns how far velocities are from what
+    /// the laws allow.
+    pub(super) fn begin(&mut self, parts: &Parts, x: &[f64], rates: &[Vec3]) -> f64 {
+        let (n, wide) = (self.n, self.wide);
+        for list in [&mut self.p, &mut self.u] {
+            // The rest is written here.
+            list.resize(wide, 0.0);
+            list[n..].fill(0.0);
+        }
+        for &(unit, i) in &self.units {
+            match unit {
+                Unit::Cone(k) => {
+                    set_triple(&mut self.p[i..], 0, &parts.contacts[k].impulse);
+                    set_triple(&mut self.u[i..], 0, &(rates[k] + parts.off(unit)));
+                }
+                Unit::Spin(_) => {
+                    set_triple(&mut self.p[i..], 0, &parts.impulse(unit));
+                    set_triple(&mut self.u[i..], 0, &(parts.velocity(x, unit) + parts.off(unit)));
+                }
+                Unit::Row(k) => {
+                    self.p[i] = parts.rows[k].impulse;
+                    self.u[i] = parts.velocity(x, unit).x + parts.off(unit).x;
+                }
+            }
+        }
+        self.fours.clear();
+        if parts.contacts.iter().all(|c| c.spin == NONE) {
+            let fours = parts.contacts.chunks(4).enumerate();
+            self.fours.extend(fours.map(|(i, four)| Four::new(four, 12 * i)));
+        }
+        self.unrest(parts, &self.p, &self.u)
+    }
+
+    /// Impulses that hold the laws within the tolerance, if they can be found, from those that it [began](Self::begin) with.
+    /// `first` is how far velocities are from what the laws allow there; returns how far they are then.
+    pub(super) fn search(&mut self, parts: &mut Parts, x: &mut [f64], first: f64, tolerance: f64) -> f64 {
         self.tolerance = tolerance;
         self.changes.clear();
         self.row_changes.clear();
-        let first = before.unwrap_or_else(|| self.unrest(parts, &self.p, &self.u));
         if first <= tolerance {
             return first;
         }
+        self.assemble(parts, x.len());
         let mut swift = std::mem::take(&mut self.swift);
         swift.begin();
         let done = self.go_swiftly(parts, &mut swift, first);
@@ -417,25 +437,16 @@ impl Dense {
         best
     }
 
-    /// W, u with targets taken off, and q = u − W p.
-    fn assemble(&mut self, parts: &Parts, x: &[f64], rates: &[Vec3]) {
+    /// W and q = u − W p.
+    fn assemble(&mut self, parts: &Parts, len: usize) {
         let (n, wide) = (self.n, self.wide);
-        // All of these are written before they are read.
+        // All of it is written before it is read.
         self.W.resize(wide * wide + 4, 0.0);
-        for list in [&mut self.p, &mut self.u] {
-            list.resize(wide, 0.0);
-            list[n..].fill(0.0);
-        }
-        self.fours.clear();
-        if parts.contacts.iter().all(|c| c.spin == NONE) {
-            let fours = parts.contacts.chunks(4).enumerate();
-            self.fours.extend(fours.map(|(i, four)| Four::new(four, 12 * i)));
-        }
         self.links = parts.only_links();
         if self.links {
             self.gather(parts);
         } else {
-            self.probe(parts, x.len());
+            self.probe(parts, len);
         }
         for column in n..wide {
             self.W[column..].iter_mut().step_by(wide).take(n).for_each(|w| *w = 0.0);
@@ -446,22 +457,13 @@ impl Dense {
             match unit {
                 Unit::Cone(k) => {
                     let c = &parts.contacts[k];
-                    set_triple(&mut self.p[i..], 0, &c.impulse);
-                    set_triple(&mut self.u[i..], 0, &(rates[k] + parts.off(unit)));
                     for r in 0..3 {
                         let own = Vec3::new(c.W[(r, 0)], c.W[(r, 1)], c.W[(r, 2)]);
                         set_triple(&mut self.W[(i + r) * wide + i..], 0, &own);
                     }
                 }
-                Unit::Spin(_) => {
-                    set_triple(&mut self.p[i..], 0, &parts.impulse(unit));
-                    set_triple(&mut self.u[i..], 0, &(parts.velocity(x, unit) + parts.off(unit)));
-                }
-                Unit::Row(k) => {
-                    self.p[i] = parts.rows[k].impulse;
-                    self.u[i] = parts.velocity(x, unit).x + parts.off(unit).x;
-                    self.W[i * wide + i] = parts.rows[k].W;
-                }
+                Unit::Spin(_) => {}
+                Unit::Row(k) => self.W[i * wide + i] = parts.rows[k].W,
             }
         }
         self.q.clear();

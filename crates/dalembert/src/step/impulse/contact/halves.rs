@@ -157,13 +157,12 @@ impl Halves {
             way.push(*z);
             row_places.push(d * wide);
         }
-        for (eight, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-            let mut sum = [Lanes::ZERO; 2];
-            for (z, place) in way.iter().zip(&*row_places) {
-                let (z, row) = (Lanes::splat(*z), halved(&spread[place + eight]));
-                sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
-            }
-            *out = whole(sum);
+        let (pairs, last) = out.as_chunks_mut::<8>().0.as_chunks_mut::<2>();
+        for (k, pair) in pairs.iter_mut().enumerate() {
+            *pair = row_sums::<2>(way, row_places, spread, 2 * k).map(whole);
+        }
+        for out in last {
+            [*out] = row_sums::<1>(way, row_places, spread, 2 * pairs.len()).map(whole);
         }
     }
 }
@@ -187,6 +186,20 @@ fn sums<const N: usize>(
             for (sum, z) in sums.iter_mut().zip(three) {
                 *sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
             }
+        }
+    }
+    sums
+}
+
+/// The same of one row.
+#[inline(always)]
+fn row_sums<const N: usize>(way: &[f64], places: &[usize], spread: &[[f64; 8]], eight: usize) -> [Eight; N] {
+    let mut sums = [[Lanes::ZERO; 2]; N];
+    for (z, place) in way.iter().zip(places) {
+        let z = Lanes::splat(*z);
+        for (sum, row) in sums.iter_mut().zip(&spread[place + eight..][..N]) {
+            let row = halved(row);
+            *sum = [z.mul_add(row[0], sum[0]), z.mul_add(row[1], sum[1])];
         }
     }
     sums

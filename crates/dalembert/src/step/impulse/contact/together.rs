@@ -289,7 +289,8 @@ impl ContactWork {
                 let rows: Vec<u32> = (0..task.rows.len() as u32).collect();
                 dense.list(contacts, &rows);
                 let mut parts = Parts { field, contacts, spins: &mut [], rows: &mut task.rows };
-                task.left = dense.search(&mut parts, x, &task.rates, Some(task.left), task.fine);
+                dense.begin(&parts, x, &task.rates);
+                task.left = dense.search(&mut parts, x, task.left, task.fine);
                 task.changes.clone_from(&dense.changes);
                 task.row_changes.clone_from(&dense.row_changes);
             }
