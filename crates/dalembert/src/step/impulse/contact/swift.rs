@@ -18,7 +18,9 @@
 //! that makes a small difference. In directions that are nearly undetermined such steps come slowly to what is left, though: where a
 //! step does not halve it, the next one is less soft, by a factor of 30 each time, down to 10⁻⁸ W. It goes far, impulses that
 //! slip turn on its way, and that leaves an error of second order where all is determined: the steps that follow are soft
-//! again and take it away. The soft steps make a little of that error themselves. Where no more than this is left, one that is
+//! again and take it away. Where something is held more often than it has dofs, such a step goes along impulses that change no
+//! velocity until one of its points has to slip: it ends where the first of them comes to the rim of its cone, and that one slips
+//! in the steps that follow. The soft steps make a little of that error themselves. Where no more than this is left, one that is
 //! ten times as soft ends the search. Where all that leads nowhere, steps
 //! with one softness, 10⁻⁴ W and then 10⁻⁸ W, begin anew; who slips is then found anew in every step. One small system, not symmetric where
 //! something slips, gives Δp; steps follow until the law holds, and if they do not get there the rounds have their turn from
@@ -38,7 +40,7 @@ use crate::math::Vec3;
 
 /// Steps, and those that are less and less soft.
 const STEPS: u32 = 8;
-const CLIMBING_STEPS: u32 = 12;
+const CLIMBING_STEPS: u32 = 24;
 /// Steps that do not make the best of all before the search ends.
 const PATIENCE: u32 = 2;
 
@@ -115,6 +117,8 @@ pub(super) struct Swift {
     kept_u: Vec<f64>,
     /// Steps that began with the smallest softness led away in this search: they are not tried again.
     astray: bool,
+    /// The last step ended at the rim of a cone.
+    stopped: bool,
 }
 
 impl Swift {
@@ -152,9 +156,9 @@ impl Dense {
     /// Steps at a pace; false if they do not get there.
     fn go_along(&mut self, parts: &Parts, swift: &mut Swift, pace: Pace, before: f64) -> bool {
         let (mut best, mut patience, mut far) = (f64::INFINITY, PATIENCE, 0);
-        let (mut stiff, mut level) = (pace.stiff, pace.stiff);
+        let (mut stiff, mut level, mut stopped) = (pace.stiff, pace.stiff, false);
         for _ in 0..if pace.climb { CLIMBING_STEPS } else { STEPS } {
-            if !self.step_once(parts, swift, stiff) {
+            if !self.step_once(parts, swift, stiff, stiff > pace.stiff) {
                 return false;
             }
             self.go_on(parts, swift, before);
@@ -173,13 +177,16 @@ impl Dense {
             if !pace.climb {
                 swift.slips.fill(false);
             } else if stiff > pace.stiff || better {
+                stopped = swift.stopped || stiff == pace.stiff && stopped;
                 stiff = pace.stiff;
                 continue;
             } else if stiff == pace.stiff && self.left < NEARLY * self.tolerance {
                 stiff = pace.stiff / GENTLE;
                 continue;
             } else if level < STIFF {
-                level = (level * CLIMB).min(STIFF);
+                if !stopped {
+                    level = (level * CLIMB).min(STIFF);
+                }
                 stiff = level;
                 continue;
             }
@@ -226,8 +233,9 @@ impl Dense {
     /// A step from p, whose velocities u are known, and the projection onto the sets, with what is `left` there; false if
     /// the system is singular.
     ///
-    /// A point that seems to stick and by the step would leave its cone slips: the step is made again with that known.
-    fn step_once(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64) -> bool {
+    /// A point that seems to stick and by the step would leave its cone slips: the step is made again with that known. One that
+    /// goes `far` ends where the first of them does so.
+    fn step_once(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64, far: bool) -> bool {
         swift.from.clear();
         swift.from.extend_from_slice(&self.p);
         swift.from_u.clear();
@@ -241,10 +249,15 @@ impl Dense {
             if self.p != swift.from {
                 self.velocities_of_p();
             }
+            if far {
+                swift.kept.clear();
+                swift.kept.extend_from_slice(&self.p);
+            }
             if !self.step_ways(swift) {
                 return false;
             }
-            if !stick || !self.leave_cones(parts, swift) {
+            swift.stopped = far && self.stop_at_rims(parts, swift);
+            if swift.stopped || !stick || !self.leave_cones(parts, swift) {
                 break;
             }
         }
@@ -286,6 +299,28 @@ impl Dense {
             }
         }
         any
+    }
+
+    /// Shortens a step so that it ends where the first of the points that stick comes to the rim of its cone, and marks that
+    /// one; false if none does.
+    fn stop_at_rims(&mut self, parts: &Parts, swift: &mut Swift) -> bool {
+        let mut sticks = swift.ways.sticks.iter().peekable();
+        let mut first = (1.0, None);
+        for (i, &(unit, at)) in self.units.iter().enumerate() {
+            if let Unit::Cone(k) = unit
+                && sticks.next_if(|[from, _]| *from == at).is_some()
+            {
+                let (c, from) = (&parts.contacts[k], self.of(&swift.kept, i));
+                let t = way_to_rim(&from, &(self.of(&self.p, i) - from), &c.normal, c.friction);
+                if t < first.0 {
+                    first = (t, Some(i));
+                }
+            }
+        }
+        let (part, Some(i)) = first else { return false };
+        swift.slips[i] = true;
+        self.p.iter_mut().zip(&swift.kept).for_each(|(p, from)| *p = from + part * (*p - from));
+        true
     }
 
     /// Who parts, sticks and slips; p becomes what the steps start from. True if something sticks.
@@ -451,6 +486,26 @@ impl Dense {
     }
 }
 
+/// The smallest t ≥ 0 at which p + t d leaves the cone about n: the root of $|p_t + t d_t|^2 = \mu^2(p_n + t d_n)^2$.
+fn way_to_rim(p: &Vec3, d: &Vec3, n: &Vec3, mu: f64) -> f64 {
+    let (p_n, d_n) = (n.dot(p), n.dot(d));
+    let (p_t, d_t) = (p - p_n * n, d - d_n * n);
+    let a = d_t.norm_squared() - mu * mu * d_n * d_n;
+    let b = p_t.dot(&d_t) - mu * mu * p_n * d_n;
+    let c = p_t.norm_squared() - mu * mu * p_n * p_n;
+    let root = (b * b - a * c).max(0.0).sqrt();
+    // The one of the two forms of the root that has no difference in it.
+    if b > 0.0 && c >= 0.0 {
+        0.0
+    } else if b > 0.0 && b * b >= a * c {
+        -c / (b + root)
+    } else if b <= 0.0 && a > 0.0 {
+        (root - b) / a
+    } else {
+        f64::INFINITY
+    }
+}
+
 impl Ways {
     fn clear(&mut self) {
         self.sticks.clear();
@@ -480,5 +535,42 @@ impl Ways {
         self.slips.push(Slip { at, to: self.softness.len(), along, test, count: softness.len() });
         self.softness.extend_from_slice(softness);
         self.from.extend(softness.iter().map(|_| usize::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::Random;
+
+    #[test]
+    fn a_way_from_inside_a_cone_leaves_it_where_it_meets_the_rim() {
+        let mut random = Random::new(11);
+        let mut vector = || Vec3::from_fn(|_, _| random.between(-1.0, 1.0));
+        let (mut met, mut free) = (0, 0);
+        for k in 0..2_000 {
+            let (n, mu) = (vector().normalize(), [0.1, 0.5, 2.0][k % 3]);
+            let across = |v: &Vec3| v - n.dot(v) * n;
+            let depth = |p: &Vec3| mu * n.dot(p) - across(p).norm();
+            let side = across(&vector());
+            let share = if k % 5 == 0 { 1.0 } else { 0.9 * vector().x.abs() };
+            let p = n + share * mu * side / side.norm();
+            let d = vector();
+            let t = way_to_rim(&p, &d, &n, mu);
+            assert!(t >= 0.0, "{k}: {t}");
+            // Inside up to there, and outside behind it; without end if there is no such place.
+            let end = if t.is_finite() { t } else { 100.0 };
+            for part in [0.1, 0.5, 0.9, 0.999] {
+                assert!(depth(&(p + part * end * d)) > -1e-9 * (1.0 + end), "{k}: {t}");
+            }
+            if t.is_finite() {
+                met += 1;
+                assert!(depth(&(p + t * d)).abs() < 1e-9 * (1.0 + t) * (1.0 + t), "{k}: {t}");
+                assert!(depth(&(p + (1.0 + 1e-3) * (t + 1e-6) * d)) < 0.0, "{k}: {t}");
+            } else {
+                free += 1;
+            }
+        }
+        assert!(met > 500 && free > 100, "{met} {free}");
     }
 }
