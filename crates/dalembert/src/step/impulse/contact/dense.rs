@@ -46,7 +46,7 @@ const NEARER: f64 = 0.3;
 /// The same for a search that begins with nothing.
 const MOST_ANEW: usize = 60;
 const ROUNDS_ANEW: u32 = 40;
-const PATIENCE_ANEW: u32 = 8;
+const PATIENCE_ANEW: u32 = 16;
 
 /// An axis of D: the first unknown of its unit, and c.
 #[derive(Debug, Clone, Copy)]
@@ -391,12 +391,13 @@ impl Dense {
             self.velocities_of_p();
         }
         // From p itself the swift steps did not get there.
-        let mut tried = if anew { first / NEARER } else { first };
+        let mut tried = first;
         for k in 0..if anew { ROUNDS_ANEW } else { ROUNDS } {
             let done = self.round(parts, k == 0 && !anew);
             self.blend = if anew { 0.5 } else { 1.0 };
-            if done && self.left > tolerance && self.left < NEARER * tried {
-                // The sets may be known by now.
+            // The sets may be known by now: a search that begins with nothing finds them long before it is near the law.
+            let look = anew || self.left < NEARER * tried;
+            if done && self.left > tolerance && look {
                 let left = self.left;
                 let mut swift = std::mem::take(&mut self.swift);
                 if !self.go_swiftly(parts, &mut swift, left) {
