@@ -20,11 +20,11 @@
 //! slip turn on its way, and that leaves an error of second order where all is determined: the steps that follow are soft
 //! again and take it away. Where something is held more often than it has dofs, such a step goes along impulses that change no
 //! velocity until one of its points has to slip: it ends where the first of them comes to the rim of its cone, and that one slips
-//! in the steps that follow. The soft steps make a little of that error themselves. Where no more than this is left, one that is
-//! ten times as soft ends the search. Where all that leads nowhere, steps
-//! with one softness, 10⁻⁴ W and then 10⁻⁸ W, begin anew; who slips is then found anew in every step. One small system, not symmetric where
-//! something slips, gives Δp; steps follow until the law holds, and if they do not get there the rounds have their turn from
-//! where the steps began. A step may be followed by others with the same factors, which cost little.
+//! in the steps that follow, or where something else parts, turns far or comes to a bound. The soft steps make a little of that
+//! error themselves. Where no more than this is left, one that is ten times as soft ends the search. Where all that leads
+//! nowhere, steps with one softness, 10⁻⁴ W and then 10⁻⁸ W, begin anew; who slips is then found anew in every step. One small
+//! system, not symmetric where something slips, gives Δp; steps follow until the law holds, and if they do not get there the
+//! rounds have their turn from where the steps began. A step may be followed by others with the same factors, which cost little.
 //!
 //! A robot that is held more often than it has dofs creeps at points whose impulse is as large across as friction lets it be:
 //! slower than the tolerance, so that the signs of rounding say whether they stick. Held, they would ask for impulses outside
@@ -54,6 +54,9 @@ const GENTLE: f64 = 10.0;
 
 /// Part of the radius of the cone within which a point that slipped is on the rim still.
 const RIM: f64 = 1e-3;
+
+/// Part of the radius of its cone by which an impulse that slips may turn in a step that goes far.
+const TURN: f64 = 0.5;
 
 /// Times that points which leave their cones are let slip.
 const LET_SLIP: u32 = 4;
@@ -117,7 +120,7 @@ pub(super) struct Swift {
     kept_u: Vec<f64>,
     /// Steps that began with the smallest softness led away in this search: they are not tried again.
     astray: bool,
-    /// The last step ended at the rim of a cone.
+    /// The last step ended where something came to the rim of its set.
     stopped: bool,
 }
 
@@ -234,7 +237,7 @@ impl Dense {
     /// the system is singular.
     ///
     /// A point that seems to stick and by the step would leave its cone slips: the step is made again with that known. One that
-    /// goes `far` ends where the first of them does so.
+    /// goes `far` ends where the first of them does so, or where something else has come to the end of its way.
     fn step_once(&mut self, parts: &Parts, swift: &mut Swift, stiff: f64, far: bool) -> bool {
         swift.from.clear();
         swift.from.extend_from_slice(&self.p);
@@ -301,24 +304,56 @@ impl Dense {
         any
     }
 
-    /// Shortens a step so that it ends where the first of the points that stick comes to the rim of its cone, and marks that
-    /// one; false if none does.
+    /// Shortens a step so that it ends where the first of the points that stick comes to the rim of its cone, which is marked, where
+    /// the first that slips parts or has turned far, or where the first row comes to a bound; false if none does.
     fn stop_at_rims(&mut self, parts: &Parts, swift: &mut Swift) -> bool {
-        let mut sticks = swift.ways.sticks.iter().peekable();
+        let Ways { sticks, slips, rows, .. } = &swift.ways;
+        let (mut sticks, mut slips, mut rows) =
+            (sticks.iter().peekable(), slips.iter().peekable(), rows.iter().peekable());
         let mut first = (1.0, None);
         for (i, &(unit, at)) in self.units.iter().enumerate() {
-            if let Unit::Cone(k) = unit
-                && sticks.next_if(|[from, _]| *from == at).is_some()
-            {
-                let (c, from) = (&parts.contacts[k], self.of(&swift.kept, i));
-                let t = way_to_rim(&from, &(self.of(&self.p, i) - from), &c.normal, c.friction);
+            let from = self.of(&swift.kept, i);
+            let d = self.of(&self.p, i) - from;
+            let mut stop = |t: f64, mark: Option<usize>| {
                 if t < first.0 {
-                    first = (t, Some(i));
+                    first = (t, mark);
                 }
+            };
+            match unit {
+                Unit::Cone(k) if sticks.next_if(|[stick, _]| *stick == at).is_some() => {
+                    let c = &parts.contacts[k];
+                    stop(way_to_rim(&from, &d, &c.normal, c.friction), Some(i));
+                }
+                Unit::Cone(k) => {
+                    let Some(slip) = slips.next_if(|slip| slip.at == at) else { continue };
+                    let c = &parts.contacts[k];
+                    let (pressed, less) = (c.normal.dot(&from), -c.normal.dot(&d));
+                    if pressed > 0.0 && less > pressed {
+                        stop(pressed / less, None);
+                    }
+                    let turn = Vec3::from(slip.along[1]).dot(&d).abs();
+                    let far = TURN * c.friction * pressed;
+                    if slip.count == 2 && turn > far {
+                        stop(far / turn, None);
+                    }
+                }
+                Unit::Row(k) if rows.next_if(|[row, _]| *row == at).is_some() => {
+                    let row = &parts.rows[k];
+                    let room = if d.x > 0.0 { row.high - from.x } else { from.x - row.low };
+                    if d.x.abs() > room {
+                        stop(room / d.x.abs(), None);
+                    }
+                }
+                _ => {}
             }
         }
-        let (part, Some(i)) = first else { return false };
-        swift.slips[i] = true;
+        let (part, mark) = first;
+        if part == 1.0 {
+            return false;
+        }
+        if let Some(i) = mark {
+            swift.slips[i] = true;
+        }
         self.p.iter_mut().zip(&swift.kept).for_each(|(p, from)| *p = from + part * (*p - from));
         true
     }
