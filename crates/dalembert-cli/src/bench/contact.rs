@@ -224,7 +224,7 @@ fn heap_scene(n: usize) -> Scene {
 pub(super) fn heap(b: &mut Bencher) {
     for n in [500, 3_000] {
         let mut sim = build(heap_scene(n));
-        b.contact_row("heap", n, &mut sim, Window { warm: 0, steps: 300, runs: 2 });
+        b.contact_row("heap", n, &mut sim, Window { warm: 0, steps: 300, runs: 5 });
     }
 }
 
@@ -293,8 +293,8 @@ fn humanoids_scene(file: &str) -> Result<Scene, String> {
 /// Robots of the shared models; without them there is nothing to time.
 pub(super) fn humanoids(b: &mut Bencher) {
     for (file, n, w) in [
-        ("humanoid", 1, Window { warm: 400, steps: 400, runs: 5 }),
-        ("22_humanoids", 22, Window { warm: 400, steps: 100, runs: 3 }),
+        ("humanoid", 1, Window { warm: 400, steps: 400, runs: 15 }),
+        ("22_humanoids", 22, Window { warm: 400, steps: 100, runs: 15 }),
     ] {
         match humanoids_scene(file) {
             Ok(scene) => {
