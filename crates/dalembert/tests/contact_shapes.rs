@@ -217,19 +217,13 @@ fn balls_lie_in_the_hollows_of_an_open_terrain() {
     }
 }
 
-/// By hand: `cargo test -p dalembert --test contact_shapes -- --ignored --nocapture million`.
 #[test]
-#[ignore = "a million triangles: run by hand"]
-fn a_million_triangles() {
-    let start = std::time::Instant::now();
+fn things_fall_on_a_terrain_of_a_million_triangles() {
     let mut sim = on_terrain(708, &[]);
-    println!("built in {:?}", start.elapsed());
-    let start = std::time::Instant::now();
     for _ in 0..200 {
         sim.step().unwrap();
     }
-    println!("200 steps in {:?}", start.elapsed());
-    assert!(all_finite(&sim));
+    assert!(all_finite(&sim) && !sim.state.contacts.is_empty());
 }
 
 #[test]
