@@ -9,9 +9,9 @@
 //! Inwards they are summed, $n_p \mathrel{+}= n + r\times f$, and a dof with turn s and shift d keeps
 //! $\tau = s\cdot n + d\cdot f$.
 
-use super::kinematics::vec3;
 use nalgebra::Vector3;
 
+use super::kinematics::vec3;
 use super::small::{Number, column, cross, dot, plus_cross, scaled, sum, turn, turn_back};
 use super::tree::{Node, NodeKind, Tree};
 use super::work::{Frame, Motion, TreeWork, Wrench};

@@ -4,6 +4,8 @@
 //! parent is a shift without a turn, $n \leftarrow n + r \times f$, and no number grows with the distance from the
 //! world's origin.
 
+use nalgebra::{Matrix3, Vector3};
+
 use super::aba::LANES;
 use super::branch::{BranchMatrix, BranchSquare};
 use super::derivatives::DerivativeWork;
@@ -12,7 +14,6 @@ use super::small::Sym3;
 use super::step::StepBuffers;
 use super::tree::Tree;
 use crate::math::{Mat3, Vec3};
-use nalgebra::{Matrix3, Vector3};
 
 /// A force \[N\] and a torque \[N·m\], world axes.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -180,6 +180,7 @@ impl Dense {
             if !pace.climb {
                 swift.slips.fill(false);
             } else if stiff > pace.stiff || better {
+                // What the last far step met counts while soft steps follow: the next one goes as far.
                 stopped = swift.stopped || stiff == pace.stiff && stopped;
                 stiff = pace.stiff;
                 continue;
