@@ -93,7 +93,9 @@ pub fn scene_around(path: &Path) -> Result<String, SceneFileError> {
         );
     };
     let o = &robot.options;
-    let method = if o.integrator == RobotIntegrator::Rk4 { "lagrange" } else { "impulse" };
+    // Robots touch nothing under `lagrange`: order four is for those that could not touch anyway.
+    let fourth_order = o.integrator == RobotIntegrator::Rk4 && !robot.touches();
+    let method = if fourth_order { "lagrange" } else { "impulse" };
     let stepped = RobotIntegrator::STEPPED.iter().find(|(_, own)| *own == o.integrator);
     let integrator = stepped.map_or(String::new(), |(name, _)| format!("integrator = \"{name}\"\n"));
     let g = if o.disables("gravity") { dalembert::math::Vec3::zeros() } else { o.gravity };

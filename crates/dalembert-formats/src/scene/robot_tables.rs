@@ -58,8 +58,9 @@ static BASES: [Word; 2] = [
 
 pub(super) static ROBOT: Table = Table::new(
     "robot",
-    "An articulated robot from a URDF or MJCF file, in reduced coordinates. Under `impulse`, and under `lagrange` and \
-     `explicit` with `rk4`, `midpoint` or `symplectic_euler`. Quantities: `NAME.JOINT`, `NAME.JOINT.rate`, `NAME.BODY.x`, \
+    "An articulated robot from a URDF or MJCF file, in reduced coordinates. Under `impulse`, where it touches as its file \
+     says, under `ipc`, and without contact under `lagrange` and `explicit` with `rk4`, `midpoint` or `symplectic_euler`. A \
+     tree of the file that is one free body becomes a rigid body `NAME/BODY`. Quantities: `NAME.JOINT`, `NAME.JOINT.rate`, `NAME.BODY.x`, \
      `NAME.SITE.z`, `NAME.gap`.",
     &[
         Field::optional(

@@ -25,7 +25,7 @@ pub use layout::{Block, BlockKind, Layout};
 pub use multiplier::Multiplier;
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
-pub use robots::RobotPart;
+pub use robots::{RobotPart, WholeRobot};
 pub use state::{State, StateMismatch};
 pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchNote, TouchRule};
 pub use touch_query::{RayHit, TouchEvents};

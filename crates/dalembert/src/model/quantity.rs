@@ -21,7 +21,7 @@
 //! | `JOINT.gap`, `joints.gap` | worst violation of a joint; of all that hold exactly \[m, rad\] |
 //! | `JOINT.broken` | 1 if it has broken, else 0 |
 //! | `ROBOT.JOINT`, `ROBOT.JOINT.rate` | coordinate and velocity of a robot's joint \[rad or m\] |
-//! | `ROBOT.BODY.x`, `.y`, `.z` | origin of a robot's body, or of a site \[m\] |
+//! | `ROBOT.BODY.x`, `.y`, `.z` | origin of a robot's body, or of a site \[m\]; a free body also has the other parts of a rigid body |
 //! | `ROBOT.gap` | worst gap of the robot's loops \[m or rad\] |
 //! | `NAME.contact.x`, `.y`, `.z`, `.norm` | force of all contacts of the last step on a body, ground, set of particles or link (`ROBOT/LINK`), under `impulse`, `lagrange` and `ipc` \[N\] |
 //! | `contacts.count`, `contacts.gap` | points of contact (pairs of primitives under `ipc`) that carry a force; least gap of all points, 0 if there are none \[m\] |
@@ -30,7 +30,7 @@
 //! λ is that of the last step where a method solves for it, and the spring-damper's at the state where none does.
 
 use super::affine_joints::JointPart;
-use super::{BlockKind, Model, State};
+use super::{BlockKind, Model, RobotPart, State};
 use crate::bodies::Rigid;
 use crate::bodies::articulated::machine::Spot;
 use crate::joints::{Axis, AxisRow, Body, Role, Rows};
@@ -140,6 +140,10 @@ impl Quantity {
         };
         if let Some(what) = robot_part(model, text).or_else(|| contact_part(model, name, part)) {
             return Ok(Self { text: text.into(), what });
+        }
+        if let Some(free) = free_body(model, name) {
+            let own = Self::parse(model, &format!("{free}.{part}"))?;
+            return Ok(Self { text: text.into(), ..own });
         }
         if let Some((misspelt, reason, candidates)) = no_contact_part(model, name, part) {
             return Err(fail(misspelt, &reason, candidates));
@@ -464,6 +468,12 @@ fn robot_part(model: &Model, text: &str) -> Option<What> {
     let body = || robot.machine.robot.body(name).map(|body| robot.machine.body_spot(body));
     let spot = robot.machine.site(name).or_else(body)?;
     Some(What::RobotPlace(k, spot, axis))
+}
+
+/// The rigid body that `ROBOT.BODY` names, where a free body of a robot's file became one.
+fn free_body<'a>(model: &'a Model, name: &str) -> Option<&'a str> {
+    let own = |robot: &'a RobotPart| robot.free_body(name.strip_prefix(&robot.name)?.strip_prefix('.')?);
+    model.robots.iter().find_map(own)
 }
 
 /// `u3` or `du3` of a body with generalized coordinates.

@@ -11,7 +11,9 @@ use std::ops::Range;
 
 use super::{Model, State};
 use crate::bodies::Collide;
+use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::bodies::articulated::machine::{Machine, MachineState, MachineWork};
+use crate::bodies::articulated::robot::{Robot, RobotBodyId};
 use crate::math::{Pose, Vec3};
 
 /// A robot of the model.
@@ -25,6 +27,19 @@ pub struct RobotPart {
     pub place: Range<usize>,
     /// As what its meshes collide.
     pub collide: Collide,
+    /// Its description before trees of one free body became rigid bodies of the scene; `None` if it had none.
+    pub whole: Option<Box<WholeRobot>>,
+}
+
+/// A description of which some trees became rigid bodies of the scene, called `ROBOT/BODY`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WholeRobot {
+    /// All bodies.
+    pub robot: Robot,
+    /// For each of them, what it became.
+    pub places: Vec<BodyPlace>,
+    /// Names of the rigid bodies.
+    pub names: Vec<String>,
 }
 
 macro_rules! slices {
@@ -42,6 +57,25 @@ macro_rules! slices {
 }
 
 impl RobotPart {
+    /// All that its file describes, free bodies included.
+    pub fn description(&self) -> &Robot {
+        self.whole.as_ref().map_or(&self.machine.robot, |whole| &whole.robot)
+    }
+
+    /// What a body of [`Self::description`] became.
+    pub fn body_place(&self, body: RobotBodyId) -> BodyPlace {
+        self.whole.as_ref().map_or(BodyPlace::Robot(body), |whole| whole.places[body.0].clone())
+    }
+
+    /// Name of the rigid body whose frame is that of one of its free bodies.
+    pub fn free_body(&self, body: &str) -> Option<&str> {
+        let whole = self.whole.as_ref()?;
+        match &whole.places[whole.robot.body(body)?.0] {
+            BodyPlace::Free { free, pose } if *pose == Pose::identity() => Some(&whole.names[*free]),
+            _ => None,
+        }
+    }
+
     /// Where the list number `which` of [`MachineState`] lies.
     fn stretch(&self, which: usize) -> Range<usize> {
         let lengths = self.machine.lengths();

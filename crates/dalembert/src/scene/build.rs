@@ -12,6 +12,7 @@ use super::build_affine_joints;
 use super::build_contact;
 use super::build_coupling;
 use super::build_deformable::{self, Expanded, Rest};
+use super::build_free_bodies;
 use super::build_mechanism::{self, Bodies};
 use super::build_robot;
 use super::build_told::{self, Told, name_of};
@@ -284,10 +285,11 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     notes.list(&scene);
     numbers(&scene, &mut notes);
+    let mut whole = build_free_bodies::free_bodies(&mut scene, &mut notes);
     // Robots of `ipc` become affine links.
     let mut robots = Vec::new();
     if matches!(scene.method, Method::Ipc(_)) {
-        robots = build_robot::robots(&mut scene, &mut notes);
+        robots = build_robot::robots(&mut scene, &mut whole, &mut notes);
         build_coupling::expand_robots(&mut scene, &robots, &mut notes);
     }
     build_contact::prepare(&mut scene, &mut notes);
@@ -350,7 +352,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     for (i, _) in massless.iter().enumerate().filter(|(_, none)| **none) {
         points.masses[i] = 0.0;
     }
-    robots.extend(build_robot::robots(&mut scene, &mut notes));
+    robots.extend(build_robot::robots(&mut scene, &mut whole, &mut notes));
     points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
     let touch = touching.and_then(|joined| {
         let parts: Vec<_> = robots.iter().map(|(part, _)| part).collect();

@@ -4,19 +4,23 @@
 //! joint `ROBOT/joints/JOINT` between links, and the whole an articulation that the robot's own reduced dynamics drive. A body
 //! with several joints has links without mass or surface between them. Links of one robot do not touch each other, unless a rule
 //! `between = ["ROBOT", "ROBOT"]` says so; then neighbours, what is welded together and what the robot's file excludes still do not.
+//! Geoms of its world become a fixed body `ROBOT/world` and grounds; they, its free bodies and its links touch as its file says.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use super::build::Notes;
 use super::build_affine_joints::Joined;
 use super::build_deformable::{Expanded, Rest};
+use super::build_free_bodies::plain;
+use super::geom_shape::compound;
 use super::mechanism::{JointItem, JointType};
-use super::{AffineBody, BodyMass, ContactRule, Scene};
+use super::{AffineBody, BodyMass, ContactRule, Fix, Ground, Scene};
+use crate::bodies::Shape;
+use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::bodies::articulated::machine::{Machine, MachineState};
 use crate::bodies::articulated::robot::{
-    EqualityKind, GeomShape, JointKind, Robot, RobotBody, RobotJointId, RobotMesh,
+    EqualityKind, GeomShape, JointKind, Robot, RobotBody, RobotBodyId, RobotJointId,
 };
-use crate::bodies::{Shape, TriangleMesh};
 use crate::coupling::{Articulation, Driver, Freedom, Link, pose_between};
 use crate::joints::affine::BlockVector;
 use crate::math::{Mat3, Pose, Vec3};
@@ -46,6 +50,8 @@ pub struct ArticulationItem {
     pub welded: Vec<String>,
     /// Number of the robot that drives it; none: a caller.
     pub(super) robot: Option<usize>,
+    /// Bodies of that robot in the order of its tree.
+    pub(super) links: Vec<String>,
     /// Frames of its bodies between their joints: see [`Articulation::between`].
     pub(super) between: Vec<(usize, usize)>,
 }
@@ -54,7 +60,14 @@ impl ArticulationItem {
     /// An articulation of hinges, sliders and balls that a caller drives.
     pub fn new(name: impl Into<String>, joints: &[&str]) -> Self {
         let joints = joints.iter().map(|j| ArticulationJoint::Joint(j.to_string())).collect();
-        Self { name: name.into(), joints, welded: Vec::new(), robot: None, between: Vec::new() }
+        Self {
+            name: name.into(),
+            joints,
+            welded: Vec::new(),
+            robot: None,
+            links: Vec::new(),
+            between: Vec::new(),
+        }
     }
 
     /// Puts six freedoms of a floating body before the joints.
@@ -175,21 +188,112 @@ fn robot(
         }
         scene.affine.push(own);
     }
+    let links =
+        (1..robot.bodies.len()).map(name).chain(middle.iter().map(|frame| frame.name.clone())).collect();
     scene.affine.extend(middle);
     couplings(scene, part);
-    let own = contact_rules(scene, part, &name);
+    let world = world(scene, part, notes);
+    let own = contact_rules(scene, part, &name, &world);
     own_contacts(scene, robot, own.as_ref(), &name);
+    file_contacts(scene, part, &name, &world);
+    if list.is_empty() {
+        return;
+    }
     list.sort_by_key(|(at, _)| *at);
-    let joints = list.into_iter().map(|(_, joint)| joint).collect();
-    let name = part.name.clone();
-    scene.articulation.push(ArticulationItem { name, joints, welded: Vec::new(), robot: Some(k), between });
+    scene.articulation.push(ArticulationItem {
+        name: part.name.clone(),
+        joints: list.into_iter().map(|(_, joint)| joint).collect(),
+        welded: Vec::new(),
+        robot: Some(k),
+        links,
+        between,
+    });
 }
 
-/// A rule that names the robot means all its links. Takes out, and returns, what is said of the robot with itself.
+/// Geoms of the world of a robot's file: planes become grounds, all others one fixed body `ROBOT/world`. Returns their names.
+fn world(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) -> Vec<String> {
+    let robot = &part.machine.robot;
+    if robot.options.disables("contact") {
+        return Vec::new();
+    }
+    let mut names = Vec::new();
+    let touching = || robot.bodies[0].geoms.iter().filter(|geom| !geom.is_visual());
+    let shape = compound(robot, touching().map(|geom| (geom.pose, geom)), notes);
+    if shape != Shape::Point {
+        let name = format!("{}/world", part.name);
+        scene.affine.push(AffineBody { mass: frame_mass(), ..AffineBody::new(name.clone(), shape) });
+        scene.fix.push(Fix::points(name.clone()));
+        names.push(name);
+    }
+    let planes = touching().filter(|geom| matches!(geom.shape, GeomShape::Plane { .. }));
+    for (k, plane) in planes.enumerate() {
+        let name = match plane.name.as_str() {
+            "" => format!("{}/plane{k}", part.name),
+            own => format!("{}/{}", part.name, plain(own)),
+        };
+        let normal = plane.pose.rotation * Vec3::z();
+        scene.ground.push(Ground {
+            name: name.clone(),
+            point: plane.pose.position,
+            normal,
+            ..Ground::default()
+        });
+        names.push(name);
+    }
+    names
+}
+
+/// What touches neither links nor world by the robot's file passes through them: pairs of its world, links and free bodies, of
+/// which one at least is no link.
+fn file_contacts(scene: &mut Scene, part: &RobotPart, name: &impl Fn(usize) -> String, world: &[String]) {
+    let (robot, weld) = (part.description(), super::build_touch_robot::welds(part.description()));
+    let is_link = |i: usize| i != 0 && matches!(part.body_place(RobotBodyId(i)), BodyPlace::Robot(_));
+    let called = |i: usize| match part.body_place(RobotBodyId(i)) {
+        BodyPlace::Robot(own) => name(own.0),
+        BodyPlace::Free { free, .. } => part.whole.as_ref().map_or(String::new(), |w| w.names[free].clone()),
+    };
+    if robot.options.disables("contact") {
+        scene.contact.extend((1..robot.bodies.len()).map(|i| ContactRule::off(called(i), "*")));
+        return;
+    }
+    let touching = |i: usize| robot.bodies[i].geoms.iter().filter(|geom| !geom.is_visual());
+    let owner: Vec<usize> = robot.geoms().map(|(body, _)| body.0).collect();
+    let paired = |i: usize, j: usize| {
+        robot.contact_pairs.iter().any(|pair| {
+            let [a, b] = pair.geoms.map(|geom| owner.get(geom.0).copied());
+            [a, b] == [Some(i), Some(j)] || [b, a] == [Some(i), Some(j)]
+        })
+    };
+    let meet = |i: usize, j: usize| {
+        let kinds = touching(i).any(|a| touching(j).any(|b| a.may_touch(b)));
+        paired(i, j) || (kinds && !super::build_touch_robot::never_touch(robot, &weld, i, j))
+    };
+    // Bodies that are welded to a free body are one with it: any of them that touches makes all of it touch.
+    let mut pairs: BTreeMap<[String; 2], bool> = BTreeMap::new();
+    for i in 1..robot.bodies.len() {
+        for j in (0..i).filter(|j| !(is_link(i) && is_link(*j))) {
+            if touching(i).next().is_none()
+                || touching(j).next().is_none()
+                || (j > 0 && called(i) == called(j))
+            {
+                continue;
+            }
+            let others = if j == 0 { world.to_vec() } else { vec![called(j)] };
+            for other in others {
+                *pairs.entry([called(i), other]).or_default() |= meet(i, j);
+            }
+        }
+    }
+    let apart = pairs.into_iter().filter(|(_, touch)| !touch);
+    scene.contact.extend(apart.map(|([a, b], _)| ContactRule::off(a, b)));
+}
+
+/// A rule that names the robot means all that its file holds. Takes out, and returns, what is said of the robot with itself.
 fn contact_rules(
     scene: &mut Scene,
     part: &RobotPart,
     name: &impl Fn(usize) -> String,
+    world: &[String],
 ) -> Option<ContactRule> {
     let itself = |rule: &ContactRule| rule.between.iter().all(|side| *side == part.name);
     let own = scene.contact.iter().rfind(|rule| itself(rule)).cloned();
@@ -200,9 +304,11 @@ fn contact_rules(
                 scene.contact.push(rule);
                 continue;
             }
-            for i in 1..part.machine.robot.bodies.len() {
+            let free = part.whole.iter().flat_map(|whole| &whole.names);
+            let links = (1..part.machine.robot.bodies.len()).map(name);
+            for own in links.chain(free.chain(world).cloned()) {
                 let mut one = rule.clone();
-                one.between[side] = name(i);
+                one.between[side] = own;
                 scene.contact.push(one);
             }
         }
@@ -224,11 +330,8 @@ fn own_contacts(
             let said = scene.contact.iter().any(|rule| {
                 rule.between == pair || (rule.between[0] == pair[1] && rule.between[1] == pair[0])
             });
-            let kinds = robot.bodies[i].geoms.iter().any(|g| {
-                robot.bodies[j].geoms.iter().any(|o| {
-                    g.contact_type & o.contact_affinity != 0 || o.contact_type & g.contact_affinity != 0
-                })
-            });
+            let kinds =
+                robot.bodies[i].geoms.iter().any(|g| robot.bodies[j].geoms.iter().any(|o| g.may_touch(o)));
             let touch = kinds && !super::build_touch_robot::never_touch(robot, &weld, i, j);
             match own.filter(|_| touch) {
                 Some(_) if said => {}
@@ -249,11 +352,6 @@ fn joint_name(robot: &str, joint: &str, body: usize) -> String {
     } else {
         format!("{robot}/joints/{}", plain(joint))
     }
-}
-
-/// A name without what quantities read otherwise.
-fn plain(name: &str) -> String {
-    name.trim().replace(['.', ':', '[', ']'], "_")
 }
 
 /// Joints that follow others in proportion become gears. Other loops hold by the mass that the driver gives.
@@ -293,33 +391,6 @@ fn frame_mass() -> BodyMass {
     BodyMass::Given { mass: 0.1, center: Vec3::zeros(), inertia: 1e-4 * Mat3::identity() }
 }
 
-/// The surface of a mesh: itself if it is closed, else that of its convex hull, as `impulse` takes it.
-fn mesh_shape(mesh: &RobotMesh, notes: &mut Notes) -> Option<Shape> {
-    if mesh.vertices.is_empty() {
-        return None;
-    }
-    if let Ok(closed) = TriangleMesh::new(mesh.vertices.clone(), mesh.triangles.clone()) {
-        return Some(Shape::Mesh(Arc::new(closed)));
-    }
-    let hull = crate::mesh::convex_hull(&mesh.vertices).and_then(|triangles| {
-        // Vertices inside the hull belong to no triangle.
-        let mut used: Vec<u32> = triangles.iter().flatten().copied().collect();
-        used.sort_unstable();
-        used.dedup();
-        let place = |i: u32| used.partition_point(|u| *u < i) as u32;
-        let vertices = used.iter().map(|i| mesh.vertices[*i as usize]).collect();
-        let triangles = triangles.iter().map(|t| t.map(place)).collect();
-        TriangleMesh::new(vertices, triangles).map_err(|e| e.to_string())
-    });
-    match hull {
-        Ok(hull) => Some(Shape::Mesh(Arc::new(hull))),
-        Err(error) => {
-            notes.error("file", format!("mesh `{}` does not collide: {error}", mesh.name));
-            None
-        }
-    }
-}
-
 #[allow(clippy::too_many_arguments)]
 fn link(
     name: String,
@@ -332,29 +403,8 @@ fn link(
     work: &crate::bodies::articulated::TreeWork,
     notes: &mut Notes,
 ) -> AffineBody {
-    let mut parts = Vec::new();
-    for geom in body.geoms.iter().filter(|g| g.contact_type != 0 || g.contact_affinity != 0) {
-        let shape = match geom.shape {
-            GeomShape::Sphere { radius } => Shape::Sphere { radius },
-            GeomShape::Capsule { radius, half_length } => {
-                Shape::Capsule { radius, length: 2.0 * half_length }
-            }
-            GeomShape::Cylinder { radius, half_length } => {
-                Shape::Cylinder { radius, length: 2.0 * half_length }
-            }
-            GeomShape::Ellipsoid { semi_axes } => Shape::Ellipsoid { semi_axes },
-            GeomShape::Box { half } => Shape::Box { size: 2.0 * half },
-            GeomShape::Mesh(id) => {
-                let Some(shape) = mesh_shape(&robot.meshes[id.0], notes) else { continue };
-                shape
-            }
-            GeomShape::Plane { .. } | GeomShape::HeightField(_) => continue,
-        };
-        if shape.validate().is_ok() {
-            parts.push((geom.pose, shape));
-        }
-    }
-    let shape = if parts.is_empty() { Shape::Point } else { Shape::Compound(parts) };
+    let touching = body.geoms.iter().filter(|geom| !geom.is_visual());
+    let shape = compound(robot, touching.map(|geom| (geom.pose, geom)), notes);
     let inertial = &body.inertial;
     let mass = if inertial.mass > 0.0 && inertial.mass_properties().is_ok() && inertial.inertia.trace() > 0.0
     {
@@ -472,12 +522,7 @@ pub(super) fn articulations(
         }
         if item.robot.is_some() {
             // Link k of the tree is body k + 1, welded ones included.
-            let prefix = format!("{}/", item.name);
-            links = blocks
-                .iter()
-                .filter(|b| b.kind == BlockKind::Affine && b.name.starts_with(&prefix))
-                .filter_map(|b| find(&b.name))
-                .collect();
+            links = item.links.iter().filter_map(|name| find(name)).collect();
         }
         if joints.is_empty() {
             notes.error("joints", "needs at least one joint");

@@ -9,8 +9,8 @@ use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Tra
 use crate::bodies::articulated::robot::{EqualityKind, JointKind, Robot, RobotIntegrator};
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
-use crate::model::RobotPart;
-use crate::step::{ROBOT_INTEGRATORS, robot_scheme};
+use crate::model::{RobotPart, WholeRobot};
+use crate::step::{Method, ROBOT_INTEGRATORS, robot_scheme};
 
 /// What drives a robot besides its actuators.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -95,7 +95,11 @@ impl From<RobotItem> for super::Item {
 }
 
 /// Machines and first states of all robots; what is wrong with them is among the notes.
-pub(super) fn robots(scene: &mut Scene, notes: &mut Notes) -> Vec<(RobotPart, MachineState)> {
+pub(super) fn robots(
+    scene: &mut Scene,
+    whole: &mut [Option<Box<WholeRobot>>],
+    notes: &mut Notes,
+) -> Vec<(RobotPart, MachineState)> {
     let items = std::mem::take(&mut scene.robot);
     let mut made = Vec::with_capacity(items.len());
     let mut first = 0;
@@ -112,9 +116,19 @@ pub(super) fn robots(scene: &mut Scene, notes: &mut Notes) -> Vec<(RobotPart, Ma
             continue;
         }
         let (name, collide) = (item.name.clone(), item.collide);
-        if let Some((machine, start)) = robot(item, &scene.gravity, notes) {
+        if let Some((mut machine, start)) = robot(item, &scene.gravity, notes) {
+            if machine.robot.options.integrator == RobotIntegrator::Rk4
+                && matches!(scene.method, Method::Impulse(_) | Method::Ipc(_))
+            {
+                let method = scene.method.name();
+                let message = format!(
+                    "`integrator` = `RK4` is not used under `{method}`, whose steps are of first order; `lagrange` has it, without contact"
+                );
+                machine.notes.push(message);
+            }
             let count = MachineState::packed_len(&machine);
-            made.push((RobotPart { name, machine, place: first..first + count, collide }, start));
+            let (place, whole) = (first..first + count, whole[k].take());
+            made.push((RobotPart { name, machine, place, collide, whole }, start));
             first += count;
         }
     }
@@ -123,8 +137,6 @@ pub(super) fn robots(scene: &mut Scene, notes: &mut Notes) -> Vec<(RobotPart, Ma
 
 fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Machine, MachineState)> {
     let before = notes.found;
-    notes.finite3("position", &item.pose.position);
-    place(&mut item.robot, &item.pose, item.fixed);
     item.robot.options.gravity = *gravity;
     let mut machine = match Machine::new(item.robot) {
         Ok(machine) => machine,
@@ -242,7 +254,7 @@ fn controller(
 }
 
 /// Moves the robot's world to a pose, and fixes its roots if asked.
-fn place(robot: &mut Robot, pose: &Pose, fixed: bool) {
+pub(super) fn place(robot: &mut Robot, pose: &Pose, fixed: bool) {
     let roots: Vec<usize> = (1..robot.bodies.len()).filter(|i| robot.bodies[*i].parent.0 == 0).collect();
     if fixed {
         for joint in roots.iter().flat_map(|i| robot.bodies[*i].joints.clone()).collect::<Vec<_>>() {

@@ -1,8 +1,8 @@
 //! Under the method `impulse`: shapes of bodies, grounds and robots become colliders.
 //!
 //! Things touch if the scene has a ground or at least one rule of contact (`between = ["*", "*"]` says nothing but
-//! "touch"). Without either, bodies that no joint holds touch each other and all else, and bodies among joints pass through
-//! each other: the links of a mechanism on paper cross in one plane.
+//! "touch"). Without either, bodies that no joint holds touch each other and all else, geoms of robots touch as their files
+//! say, and bodies among joints pass through each other: the links of a mechanism on paper cross in one plane.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,7 @@ use super::build::Notes;
 use super::build_told::Told;
 use super::mechanism::{JointType, Stiffness};
 use super::{ContactRule, Scene};
+use crate::bodies::articulated::robot::{GeomShape, RobotGeom};
 use crate::bodies::{Collide, Filled, Shape};
 use crate::collide::rigid::{Collider, Geometry, WORLD};
 use crate::filters::Filters;
@@ -68,7 +69,8 @@ fn among_joints(scene: &Scene) -> Option<BTreeSet<String>> {
     let impulse = matches!(scene.method, Method::Impulse(_));
     let others = scene.robot.len() + scene.particles.iter().filter(|set| set.radius.is_some()).count();
     let enough = if impulse { solid.len() + others > 1 } else { others == 0 && solid.len() > 1 };
-    (free && enough).then_some(names)
+    let robots = impulse && scene.robot.iter().any(|item| item.robot.touches());
+    ((free && enough) || robots).then_some(names)
 }
 
 /// Number of a name in a list that grows.
@@ -247,12 +249,19 @@ pub(super) fn touch_model(
     let mut maker = Maker::new(scene);
     (maker.out.friction, maker.out.restitution) = settings;
     note_bounces(scene, settings.1, &mut maker.out.notes);
+    note_floors(scene, robots, &mut maker.out.notes);
+    // Free bodies of robots' files touch with the geoms of their files, below.
+    let described: BTreeSet<&str> =
+        robots.iter().flat_map(|r| &r.whole).flat_map(|whole| &whole.names).map(String::as_str).collect();
     let mut part_of: BTreeMap<&str, u32> = BTreeMap::new();
     for (k, block) in blocks.iter().filter(|b| b.kind == BlockKind::Rigid).enumerate() {
         notes.at("rigid", k, &block.name);
         part_of.insert(&block.name, k as u32);
         maker.out.parts.push(Part::Rigid(k as u32));
         maker.out.held.push(joined.held.contains(&block.name));
+        if described.contains(block.name.as_str()) {
+            continue;
+        }
         let mut list = Vec::new();
         let moves = !joined.held.contains(&block.name);
         let collide = scene.rigid.get(k).map(|b| b.collide).unwrap_or_default();
@@ -286,7 +295,7 @@ pub(super) fn touch_model(
     add_particles(scene, blocks, filters, &mut maker, notes);
     for (k, robot) in robots.iter().enumerate() {
         notes.at("robot", k, &robot.name);
-        super::build_touch_robot::add_robot(k as u32, robot, &mut maker, notes);
+        super::build_touch_robot::add_robot(k as u32, robot, &part_of, &mut maker, notes);
     }
     for [a, b] in &joined.apart {
         let part = |name: &str| match name {
@@ -330,6 +339,31 @@ fn add_particles(scene: &Scene, blocks: &[Block], filters: &Filters, maker: &mut
             maker.out.held.push(filters.block(i).is_some());
             let ball = Collider::new(body, Geometry::Sphere { radius });
             maker.add(&set.name, Collider { material, group: PARTICLES, mask: !PARTICLES, ..ball });
+        }
+    }
+}
+
+/// Planes nearer than this are one \[m\].
+const SAME_PLANE: f64 = 1e-3;
+
+/// Tells of grounds of the scene that lie in a floor of a robot's file.
+fn note_floors(scene: &Scene, robots: &[&RobotPart], out: &mut Vec<TouchNote>) {
+    for robot in robots.iter().filter(|robot| robot.description().touches()) {
+        for (k, ground) in scene.ground.iter().enumerate() {
+            let Some(normal) = ground.normal.try_normalize(1e-300) else { continue };
+            let same = |geom: &&RobotGeom| {
+                matches!(geom.shape, GeomShape::Plane { .. })
+                    && !geom.is_visual()
+                    && (geom.pose.rotation * Vec3::z()).dot(&normal) > 1.0 - 1e-9
+                    && (geom.pose.position - ground.point).dot(&normal).abs() < SAME_PLANE
+            };
+            if let Some(floor) = robot.description().bodies[0].geoms.iter().find(same) {
+                let message = format!(
+                    "ground `{}` lies in the floor `{}` that robot `{}` brings from its file: what touches one touches both; leave one out",
+                    ground.name, floor.name, robot.name
+                );
+                out.push(TouchNote { place: ("ground", k, ""), message });
+            }
         }
     }
 }

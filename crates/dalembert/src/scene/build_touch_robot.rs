@@ -5,23 +5,32 @@
 //! [`GeomSoftness`]), excluded and explicit pairs, whose own values stand above those of their geoms. A body does not
 //! touch its parent nor what is welded to either; what hangs on the world touches it. Meshes collide as their hulls unless
 //! the robot says `collide`. Geoms within the `margin` are seen early; the force begins at a gap of 0.
+//! A free body that became a rigid body of the scene touches with the geoms of its file, by the same rules.
 //! What is done otherwise is among the notes of the machine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::build::Notes;
 use super::build_touch::Maker;
+use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::bodies::articulated::robot::{
-    ContactPair, ContactSoftness, GeomShape, Robot, RobotGeom, RobotMesh,
+    ContactPair, ContactSoftness, GeomShape, Robot, RobotBodyId, RobotGeom, RobotMesh,
 };
 use crate::bodies::{Collide, convex_parts, hull_volume};
 use crate::collide::rigid::{Collider, Geometry, HeightField, Hull, Mesh, WORLD};
 use crate::math::Vec3;
 use crate::model::{GeomSoftness, Material, Part, RobotPart, TouchNote, TouchRule, compliance};
 
-/// Adds the colliders of one robot.
-pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes: &mut Notes) {
-    let robot = &part.machine.robot;
+/// Adds the colliders of one robot. `rigid` numbers the rigid bodies by name.
+pub(super) fn add_robot(
+    number: u32,
+    part: &RobotPart,
+    rigid: &BTreeMap<&str, u32>,
+    maker: &mut Maker,
+    notes: &mut Notes,
+) {
+    let robot = part.description();
     if robot.options.disables("contact") {
         return;
     }
@@ -39,15 +48,24 @@ pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes:
         if shapes.is_empty() {
             continue;
         }
-        let owner = match body.0 {
-            0 => WORLD,
-            b => *part_of[b].get_or_insert_with(|| {
-                maker.out.parts.push(Part::Link { robot: number, link: b as u32 - 1 });
-                maker.out.held.push(weld[b] == 0);
-                maker.out.parts.len() as u32 - 1
-            }),
+        let own = format!("{}/{}", part.name, robot.bodies[body.0].name);
+        let (owner, name, pose) = match part.body_place(body) {
+            BodyPlace::Robot(RobotBodyId(0)) => (WORLD, own, geom.pose),
+            BodyPlace::Robot(b) => {
+                let link = *part_of[body.0].get_or_insert_with(|| {
+                    maker.out.parts.push(Part::Link { robot: number, link: b.0 as u32 - 1 });
+                    maker.out.held.push(weld[body.0] == 0);
+                    maker.out.parts.len() as u32 - 1
+                });
+                (link, own, geom.pose)
+            }
+            BodyPlace::Free { free, pose } => {
+                let name = part.whole.as_ref().map_or(own, |whole| whole.names[free].clone());
+                let Some(&k) = rigid.get(name.as_str()) else { continue };
+                part_of[body.0] = Some(k);
+                (k, name, pose.then(&geom.pose))
+            }
         };
-        let name = format!("{}/{}", part.name, robot.bodies[body.0].name);
         let class = maker.class(&[&part.name, &name]);
         let over = robot.options.contact_override;
         let margin = over.map_or(geom.margin, |(margin, _)| margin);
@@ -55,7 +73,7 @@ pub(super) fn add_robot(number: u32, part: &RobotPart, maker: &mut Maker, notes:
         let first = maker.out.colliders.len() as u32;
         for shape in shapes {
             let collider = Collider { material, margin: margin.max(0.0), ..Collider::new(owner, shape) };
-            maker.add(&name, collider.at(geom.pose));
+            maker.add(&name, collider.at(pose));
         }
         colliders_of[g] = first..maker.out.colliders.len() as u32;
     }
@@ -130,7 +148,7 @@ fn exclude(robot: &Robot, weld: &[usize], part_of: &[Option<u32>], maker: &mut M
     for i in 1..robot.bodies.len() {
         for j in i + 1..robot.bodies.len() {
             let (Some(a), Some(b)) = (part_of[i], part_of[j]) else { continue };
-            if never_touch(robot, weld, i, j) {
+            if a != b && never_touch(robot, weld, i, j) {
                 maker.out.excluded.push((a.min(b), a.max(b)));
             }
         }

@@ -11,6 +11,7 @@ mod chain;
 pub mod crba;
 pub mod derivatives;
 mod fours;
+pub mod free_bodies;
 mod from_robot;
 mod groups;
 pub mod integrate;

@@ -145,6 +145,12 @@ impl Robot {
         self.actuators = driven.into_iter().map(|(id, name)| Actuator::motor(name, id)).collect();
     }
 
+    /// Whether any of its geoms can touch something.
+    pub fn touches(&self) -> bool {
+        let some = !self.contact_pairs.is_empty() || self.geoms().any(|(_, geom)| !geom.is_visual());
+        some && !self.options.disables("contact")
+    }
+
     fn follows(&self, joint: RobotJointId) -> bool {
         self.mimics.iter().any(|mimic| mimic.joint == joint)
     }
@@ -468,6 +474,11 @@ impl RobotGeom {
     /// Whether it is there only to be seen.
     pub fn is_visual(&self) -> bool {
         self.contact_type == 0 && self.contact_affinity == 0
+    }
+
+    /// Whether the type of one of two geoms fits the affinity of the other.
+    pub fn may_touch(&self, other: &Self) -> bool {
+        self.contact_type & other.contact_affinity != 0 || other.contact_type & self.contact_affinity != 0
     }
 }
 
