@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::Scene;
 use super::build::Notes;
 use crate::bodies::Collide;
-use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track};
+use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track, contact_notes};
 use crate::bodies::articulated::robot::{EqualityKind, JointKind, Robot, RobotIntegrator};
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
 use crate::model::RobotPart;
-use crate::step::{ROBOT_INTEGRATORS, robot_scheme};
+use crate::step::{Method, ROBOT_INTEGRATORS, robot_scheme};
 
 /// What drives a robot besides its actuators.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -99,6 +99,7 @@ pub(super) fn robots(scene: &mut Scene, notes: &mut Notes) -> Vec<(RobotPart, Ma
     let items = std::mem::take(&mut scene.robot);
     let mut made = Vec::with_capacity(items.len());
     let mut first = 0;
+    let touch = matches!(scene.method, Method::Impulse(_));
     for (k, item) in items.into_iter().enumerate() {
         notes.at("robot", k, &item.name);
         if robot_scheme(&scene.method).is_none() {
@@ -112,7 +113,7 @@ pub(super) fn robots(scene: &mut Scene, notes: &mut Notes) -> Vec<(RobotPart, Ma
             continue;
         }
         let (name, collide) = (item.name.clone(), item.collide);
-        if let Some((machine, start)) = robot(item, &scene.gravity, notes) {
+        if let Some((machine, start)) = robot(item, &scene.gravity, touch, notes) {
             let count = MachineState::packed_len(&machine);
             made.push((RobotPart { name, machine, place: first..first + count, collide }, start));
             first += count;
@@ -121,7 +122,12 @@ pub(super) fn robots(scene: &mut Scene, notes: &mut Notes) -> Vec<(RobotPart, Ma
     made
 }
 
-fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Machine, MachineState)> {
+fn robot(
+    mut item: RobotItem,
+    gravity: &Vec3,
+    touch: bool,
+    notes: &mut Notes,
+) -> Option<(Machine, MachineState)> {
     let before = notes.found;
     notes.finite3("position", &item.pose.position);
     place(&mut item.robot, &item.pose, item.fixed);
@@ -174,6 +180,10 @@ fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Mach
     let controller = controller(&machine, &start, item.drive, notes);
     if notes.found > before {
         return None;
+    }
+    machine.notes.iter().for_each(|note| notes.warn("", note.clone()));
+    if touch {
+        contact_notes(&machine.robot).into_iter().for_each(|note| notes.warn("", note));
     }
     machine.controller = controller;
     machine.integrator = item.integrator;
@@ -326,7 +336,7 @@ mod tests {
     use crate::bodies::articulated::robot::{Inertial, RobotBody, RobotBodyId, RobotJoint};
     use crate::math::Mat3;
     use crate::model::{Quantity, State};
-    use crate::step::{Integrator, Method};
+    use crate::step::Integrator;
 
     fn pendulum() -> Robot {
         let mut robot = Robot::new("pendulum");

@@ -37,6 +37,7 @@ mod error;
 mod items;
 mod mechanism;
 mod sanity;
+mod unused;
 pub use crate::bodies::articulated::robot;
 
 pub use arrange::{Arrangement, Edges};
@@ -45,7 +46,7 @@ pub use contact::{ContactRule, Ground};
 pub use deformable::{
     AffineBody, Bending, Cloth, Elements, Membrane, ObstacleItem, PressureItem, Rod, Sheet, SoftBody, Solid,
 };
-pub use error::{BuildError, Culprits, Place, SceneError};
+pub use error::{BuildError, Culprits, Place, SceneError, Warning};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
     MotionSet, PairForce, ParticleSet, PushSet, Reach, SpringSet, Velocities,
