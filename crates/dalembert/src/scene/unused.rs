@@ -108,9 +108,8 @@ fn rules(scene: &Scene, notes: &mut Notes) {
                     "",
                     format!("the rule between `{a}` and `{b}` has no effect under `{method}`: {why}"),
                 );
-            } else {
-                known(scene, rule, notes);
             }
+            known(scene, rule, notes);
             continue;
         }
         let nonzero = |x: Option<f64>| x.filter(|x| *x != 0.0);
@@ -255,8 +254,9 @@ fn ipc_robot(scene: &Scene, item: &RobotItem, friction: f64, notes: &mut Notes) 
         let own = |name: &String| name == "*" || name.split('/').next() == Some(&item.name);
         rule.friction.is_some() && rule.between.iter().any(own)
     };
-    let other = robot.geoms().map(|(_, g)| g).find(|g| !g.is_visual() && g.friction[0] != friction);
-    if let Some(geom) = other.filter(|_| !scene.contact.iter().any(said)) {
+    // Where the scene names a coefficient it has chosen one.
+    let rough = robot.geoms().map(|(_, g)| g).find(|g| !g.is_visual() && g.friction[0] > 0.0);
+    if let Some(geom) = rough.filter(|_| friction == 0.0 && !scene.contact.iter().any(said)) {
         let own = geom.friction[0];
         notes.warn(
             "",
