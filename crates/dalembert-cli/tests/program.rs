@@ -674,3 +674,35 @@ fn convert_says_what_a_format_cannot_carry() {
     assert_ne!(desk.run(&["convert", "--strict", "pendulum.xml", "strict.urdf"]).code, 0);
     assert!(!desk.path("strict.urdf").exists());
 }
+
+#[test]
+fn check_run_and_json_tell_the_same_warnings() {
+    let desk = Desk::new();
+    desk.write(
+        "arm.xml",
+        r#"<mujoco><worldbody><body name="rod"><joint name="h" axis="0 1 0"/><geom size="0.1" pos="0.3 0 0"/>
+           <site name="a"/></body><geom name="pulley" size="0.05" pos="0 0 8"/><site name="b" pos="0 0 9"/></worldbody>
+           <tendon><spatial name="rope"><site site="a"/><geom geom="pulley"/><site site="b"/></spatial></tendon>
+           <keyframe><key name="home" qpos="0.1"/></keyframe><deformable/></mujoco>"#,
+    );
+    let scene = "method = 'ipc'\ndt = 0.01\nduration = 0.025\n[[ground]]\npoint = [0, 0, -9]\n\
+                 [[contact]]\nbetween = ['*', '*']\nrestitution = 0.5\n[[robot]]\nname = 'arm'\nfile = 'arm.xml'\n";
+    desk.write("scene.toml", scene);
+    let messages = |answer: &Answer| -> Vec<String> {
+        let list = answer.json()["warnings"].as_array().unwrap().clone();
+        list.iter().map(|warning| warning["message"].as_str().unwrap().to_owned()).collect()
+    };
+    let checked = messages(&desk.ok(&["check", "scene.toml", "--json"]));
+    // Of the reader, of the build, of the method, of the machine, of the run.
+    for word in
+        ["`deformable`", "restitution = 0.5", "friction of its geoms", "wrapping", "whole number of steps"]
+    {
+        assert!(checked.iter().any(|message| message.contains(word)), "{word}: {checked:?}");
+    }
+    assert_eq!(messages(&desk.ok(&["run", "scene.toml", "--json"])), checked);
+    let (check, run) = (desk.ok(&["check", "scene.toml"]).err, desk.ok(&["run", "scene.toml"]).err);
+    assert_eq!(check, run);
+    for message in &checked {
+        assert_eq!(check.matches(message.as_str()).count(), 1, "{message}\n{check}");
+    }
+}

@@ -259,7 +259,14 @@ impl<'a> Loader<'a> {
     /// Puts the text of a robot, with all that it includes, in the place of its file.
     fn read_robot(&mut self, robot: &mut Node) -> Result<(), Diagnostic> {
         let Value::Table(entries) = &mut robot.value else { return Ok(()) };
-        let Some(i) = entries.iter().position(|entry| entry.key == "file") else { return Ok(()) };
+        let Some(i) = entries.iter().position(|entry| entry.key == "file") else {
+            if let Some(Value::Text(text)) = entries.iter().find(|e| e.key == "text").map(|e| &e.node.value) {
+                // Mistakes are told where the robot is made of it.
+                let read = read_robot_text("robot.xml", text, Includes::None, &ReadOptions::default());
+                self.warnings.extend(read.into_iter().flat_map(|(_, warnings)| warnings));
+            }
+            return Ok(());
+        };
         let Value::Text(path) = &entries[i].node.value else { return Ok(()) };
         let span = entries[i].node.span;
         let floating = entries.iter().any(|entry| {

@@ -175,7 +175,7 @@ fn what_is_not_honoured_is_told() {
                <body pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1" {geom}/></body></worldbody>
                <contact>{contact}</contact></mujoco>"#
         ));
-        sim.model.robots[0].machine.notes.clone()
+        sim.model.warnings.iter().map(|warning| warning.message.clone()).collect::<Vec<_>>()
     };
     let pair = |more: &str| format!(r#"<pair name="p" geom1="floor" geom2="ball" {more}/>"#);
     assert_eq!(notes("", r#"condim="4" friction="0.5 0.1" priority="2" solmix="3""#, ""), [""; 0]);

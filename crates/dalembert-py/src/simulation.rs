@@ -59,7 +59,7 @@ pub(crate) fn parts(l: &Layout) -> [usize; 6] {
 /// A model, its state and a method, stepped together.
 #[pyclass(subclass, frozen, weakref, name = "Simulation", module = "dalembert._native")]
 pub(crate) struct PySimulation {
-    model: Py<PyModel>,
+    pub(crate) model: Py<PyModel>,
     inner: Mutex<Simulation>,
     buffer: Py<PyArray1<f64>>,
     /// Bits of the time, which any thread may read during a step.

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dalembert_viewer::drawing::{self, Drawing, Frame, Groups};
 use dalembert_viewer::render::Image;
-use dalembert_viewer::{RenderOptions, Renderer, Server, ServerOptions, Status};
+use dalembert_viewer::{RenderOptions, Renderer, Server, ServerOptions, Status, warnings_line};
 use numpy::{PyArray1, PyArray3, PyArrayMethods};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -27,6 +27,7 @@ impl PyViewer {
         let drawing = simulation.with(py, |sim| drawing::describe(&sim.model, &sim.state))?;
         let options = ServerOptions { port, ..ServerOptions::default() };
         let server = Server::start(&options, &drawing).map_err(|e| PyOSError::new_err(e.to_string()))?;
+        server.notice(&warnings_line(&simulation.model.get().warnings).unwrap_or_default());
         Ok(Self { server: Mutex::new(Some(server)), drawing, frame: Mutex::default() })
     }
 

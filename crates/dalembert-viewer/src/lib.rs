@@ -60,7 +60,7 @@ pub mod server;
 mod view;
 
 pub use error::ViewerError;
-pub use player::{Film, Live, Playback, Player, Pull};
+pub use player::{Film, Live, Playback, Player, Pull, warnings_line};
 pub use render::{RenderOptions, Renderer, Theme, View};
 pub use server::{Command, Server, ServerOptions, Status};
 pub use view::{ViewOptions, view};

@@ -93,10 +93,29 @@ pub trait Player {
     fn release(&mut self, _hand: u64) {}
 }
 
+/// Most warnings that a page shows.
+const MOST_SHOWN: usize = 5;
+
+/// The line that a page shows for a list of warnings; none for none.
+pub fn warnings_line(warnings: &[String]) -> Option<String> {
+    let shown = warnings.iter().take(MOST_SHOWN).map(|text| format!("warning: {text}"));
+    let more = warnings.len().saturating_sub(MOST_SHOWN);
+    let rest = (more > 0).then(|| format!("{more} more warnings: `dalembert check` lists them"));
+    let lines: Vec<String> = shown.chain(rest).collect();
+    (!lines.is_empty()).then(|| lines.join(" · "))
+}
+
+/// What a model has to warn of, as texts.
+fn warnings_of(model: &Model) -> Vec<String> {
+    model.warnings.iter().map(ToString::to_string).collect()
+}
+
 /// A simulation that is stepped while it is looked at.
 pub struct Live {
     /// The simulation.
     pub simulation: Simulation,
+    /// What pages warn of: what the model does, unless a reader of files knows more.
+    pub warnings: Vec<String>,
     first: State,
     drawing: Drawing,
     pulls: Vec<(u64, Pull)>,
@@ -126,7 +145,8 @@ impl Live {
             drawing.scalars.push(Scalar::new("residual", "", "solver residual"));
             drawing.scalars.push(Scalar::new("worst gap", "m or rad", "joints"));
         }
-        Self { simulation, first, drawing, pulls: Vec::new(), pulled: false, cost: 0.0 }
+        let warnings = warnings_of(&simulation.model);
+        Self { simulation, warnings, first, drawing, pulls: Vec::new(), pulled: false, cost: 0.0 }
     }
 
     /// Hands that pull now.
@@ -155,6 +175,10 @@ impl Player for Live {
 
     fn time(&self) -> f64 {
         self.simulation.state.time
+    }
+
+    fn notice(&self) -> Option<String> {
+        warnings_line(&self.warnings)
     }
 
     fn step(&mut self) -> Result<bool, ViewerError> {
@@ -368,9 +392,12 @@ impl Player for Playback {
     }
 
     fn notice(&self) -> Option<String> {
-        let lost = self.recording.truncated()?;
-        let (_, count) = self.recorded()?;
-        Some(format!("the recording was cut off: {count} whole frames, {lost} bytes at its end ignored"))
+        let count = self.recording.frame_count();
+        let cut = self.recording.truncated().map(|lost| {
+            format!("the recording was cut off: {count} whole frames, {lost} bytes at its end ignored")
+        });
+        let lines: Vec<String> = cut.into_iter().chain(warnings_line(&warnings_of(&self.model))).collect();
+        (!lines.is_empty()).then(|| lines.join(" · "))
     }
 
     fn seek(&mut self, frame: usize) -> Result<(), ViewerError> {

@@ -62,16 +62,16 @@ fn a_ring_falls_over_a_post_unless_its_hole_is_filled() {
         assert!((z(&sim, 1) - 0.1).abs() < 1e-3, "{collide:?}: {}", z(&sim, 1));
         let still = sim.state.v[6..12].iter().all(|v| v.abs() < 1e-3);
         assert!(still, "{collide:?}: {:?}", &sim.state.v[6..12]);
-        assert!(sim.model.touch.as_ref().unwrap().notes.is_empty());
+        assert!(sim.model.warnings.is_empty());
     }
     let filled = ring_over_post(Collide::Automatic);
     assert!((z(&filled, 1) - 1.1).abs() < 1e-3, "{}", z(&filled, 1));
     // Told once, with the ratio 1 / (1 − 0.36).
-    let notes = &filled.model.touch.as_ref().unwrap().notes;
+    let notes = &filled.model.warnings;
     assert_eq!(notes.len(), 1, "{notes:?}");
-    let text = &notes[0].message;
+    let text = notes[0].to_string();
     assert!(text.contains("`ring`") && text.contains("1.56") && text.contains("decomposition"), "{text}");
-    assert!(ring_over_post(Collide::Hull).model.touch.as_ref().unwrap().notes.is_empty());
+    assert!(ring_over_post(Collide::Hull).model.warnings.is_empty());
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn negative_friction_is_refused_and_lively_bounces_are_told() {
     s.add(RigidBody::new("ball", Shape::Sphere { radius: 0.1 }).at([0.0, 0.0, 1.0]));
     s.add(ContactRule { restitution: Some(1.1), ..ContactRule::between("ball", "ground") });
     let mut sim = s.build().unwrap();
-    let notes = sim.model.touch.as_ref().unwrap().notes.clone();
+    let notes = sim.model.warnings.clone();
     assert!(notes.len() == 1 && notes[0].message.contains("1.1"), "{notes:?}");
     let mut highest = 0.0f64;
     for _ in 0..1200 {

@@ -159,9 +159,6 @@ impl Facts {
                 count(robot.machine.robot.actuators.len() as u64, "actuator")
             );
             let _ = writeln!(out, "  {name:width$}  {:>9}  {mass:>12}  {kind}", "–");
-            for note in &robot.machine.notes {
-                let _ = writeln!(out, "  {name:width$}  not simulated: {}", safe(note));
-            }
         }
         let _ =
             writeln!(out, "  {:width$}  {:>9}  {:>12}\n", "all", model.layout.points, number(model.mass()));

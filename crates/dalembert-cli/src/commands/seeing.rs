@@ -41,19 +41,26 @@ pub(crate) fn open(path: &Path, overrides: &Overrides) -> Result<Moving, Failure
         let built = setup::rebuild(&recording)?;
         let duration = if recording.frame_count() > 0 { recording.last_frame()?.time } else { 0.0 };
         let title = recording.header().scene_name.clone();
+        let cut = recording.truncated();
         let player = Playback::new(built.simulation.model.clone(), recording)?;
-        if let Some(notice) = player.notice() {
-            eprintln!("warning: {notice}");
+        let mut warnings = built.warnings;
+        if let (Some(lost), Some((_, count))) = (cut, player.recorded()) {
+            let message =
+                format!("the recording was cut off: {count} whole frames, {lost} bytes at its end ignored");
+            warnings.insert(0, Diagnostic::warning(message));
         }
-        return Ok(Moving { player: Box::new(player), duration, title, warnings: Vec::new() });
+        return Ok(Moving { player: Box::new(player), duration, title, warnings });
     }
     let built = setup::load(path, overrides)?;
     let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(Moving {
         duration: built.duration,
         title: if built.title.is_empty() { name } else { built.title },
+        player: Box::new(Live {
+            warnings: built.warnings.iter().map(|warning| warning.message.clone()).collect(),
+            ..Live::new(built.simulation)
+        }),
         warnings: built.warnings,
-        player: Box::new(Live::new(built.simulation)),
     })
 }
 

@@ -7,6 +7,7 @@ use dalembert::math::{Signal, Vec3};
 use dalembert::scene::{
     AngularSpringSet, Arrangement, AttractorSet, ContactRule, DragSet, Edges, Expectation, Fix, Ground,
     Masses, MotionSet, PairForce, ParticleSet, PushSet, Reach, Scene, SceneError, SpringSet, Velocities,
+    Warning,
 };
 use dalembert::solve::linear::{LinearSolver, Preconditioner};
 use dalembert::step::{
@@ -169,6 +170,7 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
         (impulse.tolerance, impulse.most_sweeps) = (t.number("tolerance"), whole("contact_sweeps"));
         impulse.sleep_after = t.maybe_number("sleep_after").unwrap_or(f64::INFINITY);
         impulse.sleep_speed = t.number("sleep_speed");
+        sleepless(&t, files, problems);
         if t.has("sweeps") && impulse.solver == RowSolver::Direct {
             let message = "`sweeps` has no effect: the solver `direct` does not sweep";
             problems.push(files.warning(t.key_span("sweeps"), message));
@@ -182,6 +184,10 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
         (implicit.rayleigh_mass, implicit.rayleigh_stiffness) =
             (t.number("rayleigh_mass"), t.number("rayleigh_stiffness"));
         implicit.solver = linear_solver(&t, files, problems);
+        if t.has("tolerance") && implicit.most_newton() == 1 {
+            let message = "`tolerance` has no effect: with one Newton iteration per step nothing is repeated";
+            problems.push(files.warning(t.key_span("tolerance"), message));
+        }
     }
     let mut ipc = Ipc::default();
     if let Some(t) = root.table("ipc") {
@@ -197,7 +203,12 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
         ipc.rigid_stiffness = t.number("rigid_stiffness");
         ipc.sleep_after = t.maybe_number("sleep_after").unwrap_or(f64::INFINITY);
         ipc.sleep_speed = t.number("sleep_speed");
+        sleepless(&t, files, problems);
         let tolerance = t.number("linear_tolerance");
+        if t.has("linear_tolerance") && t.text("solver") == "direct" {
+            let message = "`linear_tolerance` has no effect: the solver `direct` does not use it";
+            problems.push(files.warning(t.key_span("linear_tolerance"), message));
+        }
         ipc.solver = match t.text("solver") {
             "direct" => LinearSolver::Direct,
             "cg" => LinearSolver::Cg {
@@ -215,6 +226,14 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
         Method::Implicit(implicit),
         Method::Ipc(ipc),
     ]
+}
+
+/// Warns about a speed of falling asleep where nothing does.
+fn sleepless(t: &View<'_>, files: &Files, problems: &mut Problems) {
+    if t.has("sleep_speed") && !t.has("sleep_after") {
+        let message = "`sleep_speed` has no effect without `sleep_after`: nothing falls asleep";
+        problems.push(files.warning(t.key_span("sleep_speed"), message));
+    }
 }
 
 /// The linear solver that a table names; warns about settings that it does not use.
@@ -467,6 +486,15 @@ pub(super) fn diagnostic(root: &View<'_>, files: &Files, error: &SceneError) -> 
             out.with_suggestion(word, known.iter().map(String::as_str))
         }
         _ => out,
+    }
+}
+
+/// What the engine warns of, at its line.
+pub(super) fn warning(root: &View<'_>, files: &Files, warning: &Warning) -> Diagnostic {
+    let Warning { place, message } = warning.clone();
+    match span(root, &SceneError { place, message, misspelt: None }) {
+        Some(span) => files.warning(span, warning.to_string()),
+        None => Diagnostic::warning(warning.to_string()),
     }
 }
 

@@ -3,23 +3,17 @@
 use std::sync::Arc;
 
 use dalembert::bodies::{Collide, PendulumChain, Shape, Shell, TriangleMesh};
-use dalembert::check::mass_ratio;
 use dalembert::joints::{Softness, Track};
 use dalembert::math::rotation::{exp, frame_with_axis, matrix, quaternion, renormalise};
 use dalembert::math::{Mat3, Pose, Quat, Vec3};
 use dalembert::mesh::Fineness;
-use dalembert::model::Model;
 use dalembert::scene::{
     Anchors, Bead, BodyMass, Gear, GeneralizedBody, JointItem, JointType, Motor, RigidBody, Stiffness,
 };
 
 use super::convert::{name, texts, vec3s};
 use crate::describe::View;
-use crate::error::{Diagnostic, Files, Problems, quote};
-use crate::tree::Value;
-
-/// A larger ratio of masses leaves fewer than seven digits to the light one.
-const MOST_RATIO: f64 = 1e9;
+use crate::error::{Files, Problems};
 
 /// A body; `None` if its shape is no shape, which is among the problems then.
 pub(super) fn rigid(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<RigidBody> {
@@ -67,20 +61,6 @@ pub(super) fn collide(t: &View<'_>, files: &Files, problems: &mut Problems) -> C
         "decomposition" => Collide::Parts(fineness.unwrap_or_default()),
         _ => Collide::Automatic,
     }
-}
-
-/// What the engine has to say about contact beside errors.
-pub(super) fn touch_warnings(root: &View<'_>, files: &Files, model: &Model) -> Vec<Diagnostic> {
-    let notes = model.touch.as_ref().map_or(&[][..], |touch| &touch.notes);
-    let place = |(table, index, key): (&str, usize, &str)| {
-        if table.is_empty() {
-            return root.place();
-        }
-        root.tables(table)
-            .get(index)
-            .map_or(root.place(), |t| if !key.is_empty() && t.has(key) { t.key_span(key) } else { t.place() })
-    };
-    notes.iter().map(|note| files.warning(place(note.place), note.message.clone())).collect()
 }
 
 fn inertia(t: &View<'_>, files: &Files, problems: &mut Problems) -> Mat3 {
@@ -333,19 +313,4 @@ pub(super) fn generalized(t: &View<'_>, files: &Files, problems: &mut Problems) 
         }
     }
     GeneralizedBody { name: name(t), map: Box::new(map), masses: t.numbers("masses"), coordinates, rates }
-}
-
-/// Warns if joints hold masses so unequal that the light ones lose most of their digits.
-pub(super) fn mass_warning(root: &View<'_>, files: &Files, model: &Model) -> Option<Diagnostic> {
-    let found = mass_ratio(model).filter(|m| m.ratio > MOST_RATIO)?;
-    let message = format!(
-        "joints hold {} and {}, whose masses are as {:.3e} to 1: beyond 10^9 the light one loses most of its digits",
-        quote(&found.heaviest),
-        quote(&found.lightest),
-        found.ratio
-    );
-    let tables = [root.tables("rigid"), root.tables("particles")].concat();
-    let named = |t: &&View<'_>| matches!(t.node("name").map(|n| &n.value), Some(Value::Text(name)) if *name == found.lightest);
-    let place = tables.iter().find(named).map_or(root.place(), |t| t.span("name"));
-    Some(files.warning(place, message))
 }

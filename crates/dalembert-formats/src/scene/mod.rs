@@ -144,8 +144,8 @@ impl SceneFile {
         warnings.extend(partial_step(&root, &source.files, duration, simulation.dt));
         warnings
             .extend(stability::warning(&simulation).map(|text| source.files.warning(root.span("dt"), text)));
-        warnings.extend(convert_mechanism::mass_warning(&root, &source.files, &simulation.model));
-        warnings.extend(convert_mechanism::touch_warnings(&root, &source.files, &simulation.model));
+        let told = simulation.model.warnings.iter();
+        warnings.extend(told.map(|warning| convert::warning(&root, &source.files, warning)));
         let json = json(&source.root);
         Ok(Built { simulation, expect, title, description, duration, seed, json, warnings })
     }

@@ -15,6 +15,7 @@ mod touch;
 mod touch_query;
 mod touch_sensor;
 mod touch_softness;
+mod warning;
 
 pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
@@ -27,10 +28,11 @@ pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use robots::{RobotPart, WholeRobot};
 pub use state::{State, StateMismatch};
-pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchNote, TouchRule};
+pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchRule};
 pub use touch_query::{RayHit, TouchEvents};
 pub use touch_softness::GeomSoftness;
 pub(crate) use touch_softness::compliance;
+pub use warning::{Place, Warning};
 
 use std::sync::Arc;
 
@@ -110,6 +112,8 @@ pub struct Model {
     pub contact_reader: Option<ContactReader>,
     /// What may touch what, for the methods `impulse` and `lagrange`.
     pub touch: Option<TouchModel>,
+    /// What is probably not meant, and what the method does not do of what the scene says.
+    pub warnings: Vec<Warning>,
 }
 
 impl std::fmt::Debug for Model {

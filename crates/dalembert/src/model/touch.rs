@@ -104,15 +104,6 @@ pub struct TouchRule {
     pub hard: bool,
 }
 
-/// Something about contact that a user should know, beside errors.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TouchNote {
-    /// List of the scene that it is about, such as `rigid`; which entry, from 0; and its key, or nothing.
-    pub place: (&'static str, usize, &'static str),
-    /// What, with name and number.
-    pub message: String,
-}
-
 /// Shapes, bodies and rules of contact under `impulse`.
 #[derive(Debug, Clone, Default)]
 pub struct TouchModel {
@@ -142,8 +133,6 @@ pub struct TouchModel {
     pub restitution: f64,
     /// A length that is small beside every shape \[m\].
     pub length: f64,
-    /// What is probably not meant: meshes that were filled, bounces that add energy.
-    pub notes: Vec<TouchNote>,
 }
 
 fn combined(a: Option<f64>, b: Option<f64>, [pa, pb]: [i32; 2]) -> Option<f64> {

@@ -17,9 +17,10 @@ use super::build_mechanism::{self, Bodies};
 use super::build_robot;
 use super::build_told::{self, Told, name_of};
 use super::build_touch;
+use super::unused;
 use super::{
     Arrangement, BuildError, Culprits, Edges, MOST_POINTS, Masses, Place, Reach, Scene, SceneError,
-    Velocities,
+    Velocities, Warning,
 };
 use crate::bodies::{Generalized, Particles};
 use crate::filters::{Filters, Motion};
@@ -50,6 +51,10 @@ pub(super) struct Notes {
     errors: Vec<SceneError>,
     /// All of them.
     pub(super) found: usize,
+    /// The first [`MOST_WARNINGS`] things that are probably not meant.
+    warnings: Vec<Warning>,
+    /// All of those.
+    warned: usize,
     /// Springs, filtered points and members of pair forces so far.
     elements: usize,
     /// What intersects or touches at the start.
@@ -63,6 +68,8 @@ pub(super) struct Notes {
 
 /// More than this many mistakes help nobody.
 const MOST_ERRORS: usize = 20;
+/// The same for warnings.
+const MOST_WARNINGS: usize = 200;
 /// Most springs, filtered points and members of pair forces together: a short scene must not fill the memory.
 const MOST_ELEMENTS: usize = 8 * MOST_POINTS;
 
@@ -119,6 +126,26 @@ impl Notes {
 
     pub(super) fn error(&mut self, key: &'static str, message: impl Into<String>) {
         self.misspelt(key, message, None);
+    }
+
+    /// Notes what is probably not meant, or what the method does not do. It goes on to [`Model::warnings`].
+    pub(super) fn warn(&mut self, key: &'static str, message: impl Into<String>) {
+        self.warned += 1;
+        if self.warnings.len() < MOST_WARNINGS {
+            let place = Place { table: self.table, index: self.index, key, name: self.name.clone() };
+            self.warnings.push(Warning { place, message: message.into() });
+        }
+    }
+
+    /// The warnings, and how many there are beyond them.
+    fn take_warnings(&mut self) -> Vec<Warning> {
+        let mut out = std::mem::take(&mut self.warnings);
+        let more = self.warned - out.len();
+        if more > 0 {
+            let message = format!("there are {more} more warnings");
+            out.push(Warning { place: Place::default(), message });
+        }
+        out
     }
 
     pub(super) fn misspelt(&mut self, key: &'static str, message: impl Into<String>, names: Misspelt) {
@@ -285,7 +312,9 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut notes = Notes::default();
     notes.list(&scene);
     numbers(&scene, &mut notes);
+    unused::note(&scene, &mut notes);
     let mut whole = build_free_bodies::free_bodies(&mut scene, &mut notes);
+    build_touch::note_floors(&scene, &mut notes);
     // Robots of `ipc` become affine links.
     let mut robots = Vec::new();
     if matches!(scene.method, Method::Ipc(_)) {
@@ -407,7 +436,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         Method::Ipc(ipc) if contact.as_ref().is_some_and(|c| c.can_touch()) => Some(ipc.reader(dt)),
         _ => None,
     };
-    let model = Model {
+    let mut model = Model {
         title,
         layout,
         blocks,
@@ -428,6 +457,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         contact,
         contact_reader,
         touch,
+        warnings: Vec::new(),
     };
     model.settle(&mut state);
     model.update_turns(&state.q, &state.v, &mut state.turns);
@@ -448,6 +478,8 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     if !notes.errors.is_empty() {
         return Err(notes.refusal());
     }
+    unused::masses(&model, &mut notes);
+    model.warnings = notes.take_warnings();
     let start_energy = model.energy(&state);
     Ok(Simulation {
         model: Arc::new(model),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Scene;
 use super::build::Notes;
 use crate::bodies::Collide;
-use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track};
+use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track, contact_notes};
 use crate::bodies::articulated::robot::{EqualityKind, JointKind, Robot, RobotIntegrator};
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
@@ -103,6 +103,7 @@ pub(super) fn robots(
     let items = std::mem::take(&mut scene.robot);
     let mut made = Vec::with_capacity(items.len());
     let mut first = 0;
+    let touch = matches!(scene.method, Method::Impulse(_));
     for (k, item) in items.into_iter().enumerate() {
         notes.at("robot", k, &item.name);
         if robot_scheme(&scene.method).is_none() {
@@ -116,16 +117,17 @@ pub(super) fn robots(
             continue;
         }
         let (name, collide) = (item.name.clone(), item.collide);
-        if let Some((mut machine, start)) = robot(item, &scene.gravity, notes) {
-            if machine.robot.options.integrator == RobotIntegrator::Rk4
-                && matches!(scene.method, Method::Impulse(_) | Method::Ipc(_))
-            {
-                let method = scene.method.name();
-                let message = format!(
-                    "`integrator` = `RK4` is not used under `{method}`, whose steps are of first order; `lagrange` has it, without contact"
-                );
-                machine.notes.push(message);
-            }
+        if item.robot.options.integrator == RobotIntegrator::Rk4
+            && matches!(scene.method, Method::Impulse(_) | Method::Ipc(_))
+        {
+            let method = scene.method.name();
+            let why = "`lagrange` has it, without contact";
+            notes.warn(
+                "",
+                format!("`RK4` is not used under `{method}`, whose steps are of first order; {why}"),
+            );
+        }
+        if let Some((machine, start)) = robot(item, &scene.gravity, touch, notes) {
             let count = MachineState::packed_len(&machine);
             let (place, whole) = (first..first + count, whole[k].take());
             made.push((RobotPart { name, machine, place, collide, whole }, start));
@@ -135,7 +137,12 @@ pub(super) fn robots(
     made
 }
 
-fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Machine, MachineState)> {
+fn robot(
+    mut item: RobotItem,
+    gravity: &Vec3,
+    touch: bool,
+    notes: &mut Notes,
+) -> Option<(Machine, MachineState)> {
     let before = notes.found;
     item.robot.options.gravity = *gravity;
     let mut machine = match Machine::new(item.robot) {
@@ -186,6 +193,10 @@ fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Mach
     let controller = controller(&machine, &start, item.drive, notes);
     if notes.found > before {
         return None;
+    }
+    machine.notes.iter().for_each(|note| notes.warn("", note.clone()));
+    if touch {
+        contact_notes(&machine.robot).into_iter().for_each(|note| notes.warn("", note));
     }
     machine.controller = controller;
     machine.integrator = item.integrator;
@@ -338,7 +349,7 @@ mod tests {
     use crate::bodies::articulated::robot::{Inertial, RobotBody, RobotBodyId, RobotJoint};
     use crate::math::Mat3;
     use crate::model::{Quantity, State};
-    use crate::step::{Integrator, Method};
+    use crate::step::Integrator;
 
     fn pendulum() -> Robot {
         let mut robot = Robot::new("pendulum");

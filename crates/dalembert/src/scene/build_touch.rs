@@ -16,9 +16,7 @@ use crate::collide::rigid::{Collider, Geometry, WORLD};
 use crate::filters::Filters;
 use crate::math::rotation::exp;
 use crate::math::{Pose, Quat, Vec3};
-use crate::model::{
-    Block, BlockKind, Compliance, Material, Part, RobotPart, TouchModel, TouchNote, TouchRule,
-};
+use crate::model::{Block, BlockKind, Compliance, Material, Part, RobotPart, TouchModel, TouchRule};
 use crate::step::Method;
 
 /// What is known of joints before they are taken apart.
@@ -38,8 +36,7 @@ pub(super) fn joined(scene: &Scene, told: &[Told]) -> Option<Joined> {
     if !matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_)) {
         return None;
     }
-    let asked = !(scene.ground.is_empty() && scene.contact.is_empty());
-    let silent = if asked { BTreeSet::new() } else { among_joints(scene)? };
+    let silent = if is_asked(scene) { BTreeSet::new() } else { among_joints(scene)? };
     let apart = scene.joint.iter().filter(|j| !j.collide).map(|j| j.between.clone()).collect();
     let fixed = scene
         .joint
@@ -54,6 +51,16 @@ pub(super) fn joined(scene: &Scene, told: &[Told]) -> Option<Joined> {
     let stays = still.iter().map(|told| scene.rigid[told.body as usize].name.clone());
     let held = held.chain(stays).collect();
     Some(Joined { apart, held, moved: moved.iter().map(|told| told.body).collect(), silent })
+}
+
+/// True if the scene says something of contact.
+fn is_asked(scene: &Scene) -> bool {
+    !(scene.ground.is_empty() && scene.contact.is_empty())
+}
+
+/// True if anything touches in a scene of `impulse` or `lagrange`.
+pub(super) fn is_on(scene: &Scene) -> bool {
+    is_asked(scene) || among_joints(scene).is_some()
 }
 
 /// Names of the bodies among joints, in a scene that says nothing of contact; `None` if there is nothing beside them that
@@ -151,7 +158,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Tells of meshes whose hollows are filled.
-    fn note_filled(&mut self, k: usize, name: &str, filled: &[Filled]) {
+    fn note_filled(filled: &[Filled], notes: &mut Notes) {
         let hollow: Vec<&Filled> = filled.iter().filter(|f| f.part < FULL).collect();
         let Some(least) = hollow.iter().map(|f| f.part).reduce(f64::min) else { return };
         let what = match (least > 0.0, hollow.len()) {
@@ -165,8 +172,7 @@ impl<'a> Maker<'a> {
             }
         };
         let way = "`collide = \"decomposition\"` keeps hollows by several hulls, `\"surface\"` by triangles, `\"hull\"` takes this as meant";
-        let message = format!("rigid `{name}`: {what}: {way}");
-        self.out.notes.push(TouchNote { place: ("rigid", k, "shape"), message });
+        notes.warn("shape", format!("{what}: {way}"));
     }
 
     fn finish(mut self) -> TouchModel {
@@ -248,8 +254,7 @@ pub(super) fn touch_model(
     check(scene, blocks, robots, notes);
     let mut maker = Maker::new(scene);
     (maker.out.friction, maker.out.restitution) = settings;
-    note_bounces(scene, settings.1, &mut maker.out.notes);
-    note_floors(scene, robots, &mut maker.out.notes);
+    note_bounces(scene, settings.1, notes);
     // Free bodies of robots' files touch with the geoms of their files, below.
     let described: BTreeSet<&str> =
         robots.iter().flat_map(|r| &r.whole).flat_map(|whole| &whole.names).map(String::as_str).collect();
@@ -267,7 +272,7 @@ pub(super) fn touch_model(
         let collide = scene.rigid.get(k).map(|b| b.collide).unwrap_or_default();
         let filled = shapes[k].colliders(&Pose::identity(), moves, &collide, &mut list);
         if collide == Collide::Automatic {
-            maker.note_filled(k, &block.name, &filled);
+            Maker::note_filled(&filled, notes);
         }
         let class = maker.class(&[&block.name]);
         let material = maker.material(Material { class, kinds: [1, 1], ..Material::default() });
@@ -346,41 +351,50 @@ fn add_particles(scene: &Scene, blocks: &[Block], filters: &Filters, maker: &mut
 /// Planes nearer than this are one \[m\].
 const SAME_PLANE: f64 = 1e-3;
 
-/// Tells of grounds of the scene that lie in a floor of a robot's file.
-fn note_floors(scene: &Scene, robots: &[&RobotPart], out: &mut Vec<TouchNote>) {
-    for robot in robots.iter().filter(|robot| robot.description().touches()) {
-        for (k, ground) in scene.ground.iter().enumerate() {
-            let Some(normal) = ground.normal.try_normalize(1e-300) else { continue };
-            let same = |geom: &&RobotGeom| {
-                matches!(geom.shape, GeomShape::Plane { .. })
-                    && !geom.is_visual()
-                    && (geom.pose.rotation * Vec3::z()).dot(&normal) > 1.0 - 1e-9
-                    && (geom.pose.position - ground.point).dot(&normal).abs() < SAME_PLANE
-            };
-            if let Some(floor) = robot.description().bodies[0].geoms.iter().find(same) {
-                let message = format!(
+/// Warns of grounds of the scene that lie in a floor of a robot's file.
+pub(super) fn note_floors(scene: &Scene, notes: &mut Notes) {
+    if !matches!(scene.method, Method::Impulse(_) | Method::Ipc(_)) {
+        return;
+    }
+    for (k, ground) in scene.ground.iter().enumerate() {
+        let Some(normal) = ground.normal.try_normalize(1e-300) else { continue };
+        let same = |geom: &&RobotGeom| {
+            matches!(geom.shape, GeomShape::Plane { .. })
+                && !geom.is_visual()
+                && (geom.pose.rotation * Vec3::z()).dot(&normal) > 1.0 - 1e-9
+                && (geom.pose.position - ground.point).dot(&normal).abs() < SAME_PLANE
+        };
+        for item in scene.robot.iter().filter(|item| !item.robot.options.disables("contact")) {
+            let world = item.robot.bodies.first();
+            let Some(floor) = world.and_then(|world| world.geoms.iter().find(same)) else { continue };
+            notes.at("ground", k, &ground.name);
+            notes.warn(
+                "",
+                format!(
                     "ground `{}` lies in the floor `{}` that robot `{}` brings from its file: what touches one touches both; leave one out",
-                    ground.name, floor.name, robot.name
-                );
-                out.push(TouchNote { place: ("ground", k, ""), message });
-            }
+                    ground.name, floor.name, item.name
+                ),
+            );
         }
     }
 }
 
 /// Tells of bounces that are faster than what came.
-fn note_bounces(scene: &Scene, restitution: f64, out: &mut Vec<TouchNote>) {
+fn note_bounces(scene: &Scene, restitution: f64, notes: &mut Notes) {
     let why = "each bounce is faster than the impact, as of a pinball bumper, and energy grows; 1 keeps it";
     if restitution > 1.0 {
         let method = scene.method.name();
-        let message = format!("`{method}` has a restitution of {restitution}: {why}");
-        out.push(TouchNote { place: ("", 0, ""), message });
+        notes.at("", 0, "");
+        notes.warn("restitution", format!("`{method}` has a restitution of {restitution}: {why}"));
     }
     for (k, rule) in scene.contact.iter().enumerate() {
         if let Some(e) = rule.restitution.filter(|e| *e > 1.0) {
             let [a, b] = &rule.between;
-            let message = format!("the contact of `{a}` and `{b}` has a restitution of {e}: {why}");
-            out.push(TouchNote { place: ("contact", k, "restitution"), message });
+            notes.at("contact", k, "");
+            notes.warn(
+                "restitution",
+                format!("the contact of `{a}` and `{b}` has a restitution of {e}: {why}"),
+            );
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::bodies::articulated::robot::{
 use crate::bodies::{Collide, convex_parts, hull_volume};
 use crate::collide::rigid::{Collider, Geometry, HeightField, Hull, Mesh, WORLD};
 use crate::math::Vec3;
-use crate::model::{GeomSoftness, Material, Part, RobotPart, TouchNote, TouchRule, compliance};
+use crate::model::{GeomSoftness, Material, Part, RobotPart, TouchRule, compliance};
 
 /// Adds the colliders of one robot. `rigid` numbers the rigid bodies by name.
 pub(super) fn add_robot(
@@ -77,7 +77,7 @@ pub(super) fn add_robot(
         }
         colliders_of[g] = first..maker.out.colliders.len() as u32;
     }
-    note_filled(number, &part.name, filled, maker);
+    note_filled(filled, notes);
     exclude(robot, &weld, &part_of, maker);
     for pair in &robot.contact_pairs {
         let [a, b] = pair.geoms.map(|g| colliders_of.get(g.0).cloned().unwrap_or(0..0));
@@ -173,7 +173,7 @@ fn material(geom: &RobotGeom, over: Option<ContactSoftness>) -> Material {
 const FULLER: f64 = 1.25;
 
 /// One note for all meshes of a robot whose hollows are filled, the worst first.
-fn note_filled(number: u32, name: &str, mut filled: Vec<(String, f64)>, maker: &mut Maker) {
+fn note_filled(mut filled: Vec<(String, f64)>, notes: &mut Notes) {
     filled.retain(|f| f.1 > FULLER);
     filled.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     filled.dedup();
@@ -184,10 +184,10 @@ fn note_filled(number: u32, name: &str, mut filled: Vec<(String, f64)>, maker: &
         filled.iter().take(3).map(|(name, ratio)| format!("`{name}` ({ratio:.2}×)")).collect();
     let more = if filled.len() > 3 { format!(" and {} more", filled.len() - 3) } else { String::new() };
     let message = format!(
-        "robot `{name}`: meshes collide as their convex hulls, which have more volume: {}{more}; `collide = \"decomposition\"` keeps hollows by several hulls, `\"hull\"` takes this as meant",
+        "meshes collide as their convex hulls, which have more volume: {}{more}; `collide = \"decomposition\"` keeps hollows by several hulls, `\"hull\"` takes this as meant",
         list.join(", ")
     );
-    maker.out.notes.push(TouchNote { place: ("robot", number as usize, ""), message });
+    notes.warn("", message);
 }
 
 /// Colliders of a mesh of a robot. Where its hull stands for it, `filled` takes its name and how much larger the hull is.

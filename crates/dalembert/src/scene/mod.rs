@@ -39,6 +39,7 @@ mod geom_shape;
 mod items;
 mod mechanism;
 mod sanity;
+mod unused;
 pub use crate::bodies::articulated::robot;
 
 pub use arrange::{Arrangement, Edges};
@@ -47,7 +48,7 @@ pub use contact::{ContactRule, Ground};
 pub use deformable::{
     AffineBody, Bending, Cloth, Elements, Membrane, ObstacleItem, PressureItem, Rod, Sheet, SoftBody, Solid,
 };
-pub use error::{BuildError, Culprits, Place, SceneError};
+pub use error::{BuildError, Culprits, Place, SceneError, Warning};
 pub use items::{
     AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
     MotionSet, PairForce, ParticleSet, PushSet, Reach, SpringSet, Velocities,

@@ -62,7 +62,6 @@ impl Machine {
         machine.build_loops()?;
         machine.build_limits();
         machine.note_hardness();
-        super::contact_notes::add(&machine.robot, &mut machine.notes);
         let friction = machine.tree.dry_friction();
         machine.dry = friction.iter().copied().enumerate().filter(|(_, f)| *f > 0.0).collect();
         if !machine.loops.is_empty() {

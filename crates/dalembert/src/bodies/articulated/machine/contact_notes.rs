@@ -1,4 +1,4 @@
-//! What a description says about contact that contact does otherwise, in words.
+//! What a description says about contact that the method `impulse` does otherwise, in words.
 
 use crate::bodies::articulated::robot::{ContactPair, ContactSoftness, Robot, RobotGeom};
 
@@ -17,13 +17,12 @@ fn touching(robot: &Robot) -> impl Iterator<Item = &RobotGeom> {
     robot.geoms().map(|(_, geom)| geom).filter(|geom| !geom.is_visual())
 }
 
-/// Adds a note for everything of that kind that the robot has.
-pub(super) fn add(robot: &Robot, notes: &mut Vec<String>) {
-    if robot.options.disables("contact") {
-        return;
-    }
-    if touching(robot).next().is_none() && robot.contact_pairs.is_empty() {
-        return;
+/// A note for everything of that kind that the robot has.
+pub(crate) fn contact_notes(robot: &Robot) -> Vec<String> {
+    let mut notes = Vec::new();
+    let touches = touching(robot).next().is_some() || !robot.contact_pairs.is_empty();
+    if robot.options.disables("contact") || !touches {
+        return notes;
     }
     let options = &robot.options;
     if options.impedance_ratio != 1.0 {
@@ -68,4 +67,5 @@ pub(super) fn add(robot: &Robot, notes: &mut Vec<String>) {
             ));
         }
     }
+    notes
 }

@@ -26,6 +26,7 @@ mod step;
 
 pub use build::MachineError;
 pub(crate) use contact::BoundedRow;
+pub(crate) use contact_notes::contact_notes;
 pub use control::{Controller, Track};
 pub use sensors::sensor_length;
 pub use step::{MachineReport, MachineScheme, MachineStepError};
