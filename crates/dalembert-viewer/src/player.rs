@@ -191,6 +191,7 @@ impl Player for Live {
             | Geometry::Plane { .. }
             | Geometry::Axes { .. }
             | Geometry::Arrows { .. }
+            | Geometry::Discs { .. }
             | Geometry::Label { .. } => return,
         };
         let mass = self.pulled_mass(grabbed);
@@ -482,6 +483,7 @@ impl Film {
                 | Geometry::Plane { .. }
                 | Geometry::Axes { .. }
                 | Geometry::Arrows { .. }
+                | Geometry::Discs { .. }
                 | Geometry::Label { .. } => {}
             }
         }
