@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use dalembert::model::Energy;
@@ -84,7 +84,14 @@ impl Drive {
         }
         let progress = Progress::new(self.until.saturating_sub(first_step), self.quiet);
         let start = Instant::now();
-        let ended = self.steps(&mut recorder, &progress, start, interrupted)?;
+        let watch = Watch::new(start, &self, &progress);
+        let ended = std::thread::scope(|scope| {
+            let _end = End(&watch);
+            if !self.quiet {
+                scope.spawn(|| watch.tell());
+            }
+            self.steps(&mut recorder, &progress, &watch, interrupted)
+        })?;
         let wall = start.elapsed();
         progress.bar.finish_and_clear();
         let recorded = match recorder {
@@ -101,11 +108,11 @@ impl Drive {
         &mut self,
         recorder: &mut Option<Recorder>,
         progress: &Progress,
-        start: Instant,
+        watch: &Watch,
         interrupted: &AtomicBool,
     ) -> Result<Ended, Failure> {
         let start_time = self.simulation.state.time;
-        let mut shown = start;
+        let mut shown = watch.start;
         while self.simulation.state.steps < self.until {
             if interrupted.load(Ordering::Relaxed) {
                 return Ok(Ended::Interrupted);
@@ -113,13 +120,14 @@ impl Drive {
             if let Err(error) = self.simulation.step() {
                 return Ok(Ended::Failed(error));
             }
+            watch.step_done(self.simulation.state.steps);
             self.checks.after_step(&self.simulation);
             if let Some(recorder) = recorder {
                 recorder.after_step(&self.simulation)?;
             }
             if progress.visible && shown.elapsed() >= Progress::PERIOD {
                 shown = Instant::now();
-                progress.show(&self.simulation, start_time, self.until, start.elapsed());
+                progress.show(&self.simulation, start_time, self.until, watch.start.elapsed());
             }
         }
         Ok(Ended::Finished)
@@ -464,6 +472,97 @@ impl Progress {
             "t = {:.3} of {end} s  {factor} real time  energy drift {drift:.1e}",
             sim.state.time
         ));
+    }
+}
+
+/// Says now and then how far a run is, also where there is no terminal and while one step takes long.
+struct Watch {
+    start: Instant,
+    /// Steps that the run ends at, and the size of one \[s\].
+    until: u64,
+    dt: f64,
+    /// Steps taken, and wall time at the end of the last \[ms\].
+    steps: AtomicU64,
+    since: AtomicU64,
+    over: Mutex<bool>,
+    wake: Condvar,
+    /// The bar of a terminal, whose text is replaced while a step takes long; none to write lines.
+    bar: Option<ProgressBar>,
+}
+
+/// A step of more wall time than this is told about in a terminal.
+const LONG_STEP: Duration = Duration::from_secs(2);
+/// Wall time until the first line without a terminal; the wait doubles from line to line.
+const FIRST_LINE: Duration = Duration::from_secs(5);
+/// Longest wait between two lines.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+impl Watch {
+    fn new(start: Instant, drive: &Drive, progress: &Progress) -> Self {
+        Self {
+            start,
+            until: drive.until,
+            dt: drive.simulation.dt,
+            steps: AtomicU64::new(drive.simulation.state.steps),
+            since: AtomicU64::new(0),
+            over: Mutex::new(false),
+            wake: Condvar::new(),
+            bar: progress.visible.then(|| progress.bar.clone()),
+        }
+    }
+
+    fn step_done(&self, steps: u64) {
+        self.steps.store(steps, Ordering::Relaxed);
+        self.since.store(self.start.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Runs beside the steps until the end.
+    fn tell(&self) {
+        let mut wait = if self.bar.is_some() { LONG_STEP } else { FIRST_LINE };
+        let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let waited = self.wake.wait_timeout_while(over, wait, |over| !*over);
+            over = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if *over {
+                return;
+            }
+            let wall = self.start.elapsed();
+            let in_step = wall.saturating_sub(Duration::from_millis(self.since.load(Ordering::Relaxed)));
+            let line = self.line(wall, in_step);
+            match &self.bar {
+                Some(bar) if in_step >= LONG_STEP => bar.set_message(line),
+                Some(_) => {}
+                None => {
+                    eprintln!("{line}");
+                    wait = (2 * wait).min(LONGEST_WAIT);
+                }
+            }
+        }
+    }
+
+    fn line(&self, wall: Duration, in_step: Duration) -> String {
+        let done = self.steps.load(Ordering::Relaxed);
+        let mut line = format!(
+            "step {} of {} from t = {} s, {:.0} s of wall time",
+            done.saturating_add(1).min(self.until),
+            self.until,
+            number(done as f64 * self.dt),
+            wall.as_secs_f64()
+        );
+        if in_step >= LONG_STEP {
+            let _ = write!(line, ", {:.0} s of it in this step", in_step.as_secs_f64());
+        }
+        line
+    }
+}
+
+/// Ends the telling, however the run ends.
+struct End<'a>(&'a Watch);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        *self.0.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.wake.notify_all();
     }
 }
 

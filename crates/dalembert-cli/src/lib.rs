@@ -132,3 +132,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     }
 }
+
+/// The programs of the README, which the tests run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

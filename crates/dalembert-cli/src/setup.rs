@@ -109,8 +109,10 @@ pub(crate) fn load(path: &Path, overrides: &Overrides) -> Result<Built, Failure>
 pub(crate) fn open(path: &Path) -> Result<SceneFile, Failure> {
     // A scene that cannot be opened is a matter of files, one that cannot be understood is not.
     let unreadable = |reason: String| Failure::Io(format!("cannot read `{}`: {reason}", path.display()));
-    match std::fs::File::open(path).and_then(|file| file.metadata()) {
-        Ok(about) if about.is_dir() => return Err(unreadable("it is a folder".into())),
+    match dalembert_formats::regular::open(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::IsADirectory => {
+            return Err(unreadable("it is a folder".into()));
+        }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let hint = "no such file; `dalembert examples` lists the scenes that come with the program";
             return Err(unreadable(hint.into()));

@@ -107,6 +107,147 @@ fn mistakes_are_told_before_anything_is_simulated() {
     assert!(!folder.path().join("a.png").exists() && !folder.path().join("a.svg").exists());
 }
 
+/// A box that rests on the ground, under a method with contacts.
+const RESTING: &str = r#"
+method = "impulse"
+dt = 0.005
+duration = 0.5
+
+[[ground]]
+
+[[rigid]]
+name = "box"
+shape = { box = [0.2, 0.2, 0.2] }
+mass = 2
+position = [0, 0, 0.1]
+"#;
+
+#[test]
+fn contacts_are_drawn_where_there_are_any_and_refused_by_name_where_not() {
+    let folder = folder();
+    std::fs::write(folder.path().join("box.toml"), RESTING).unwrap();
+    let ipc = RESTING.replace("impulse", "ipc").replace("0.1]", "0.1005]");
+    std::fs::write(folder.path().join("ipc.toml"), ipc).unwrap();
+    let picture = |arguments: &[&str]| {
+        let out = run(folder.path(), &[arguments, &["--size", "240x160"]].concat());
+        assert_eq!(code(&out), Some(0), "{arguments:?}: {}", said(&out));
+        std::fs::read(folder.path().join("a.png")).unwrap()
+    };
+    let recorded = run(folder.path(), &["run", "box.toml", "-q", "-o", "box.mcap"]);
+    assert_eq!(code(&recorded), Some(0), "{}", said(&recorded));
+    for input in ["box.toml", "ipc.toml", "box.mcap"] {
+        let plain = picture(&["render", input, "-o", "a.png"]);
+        assert_ne!(plain, picture(&["render", input, "-o", "a.png", "--show", "contact"]), "{input}");
+    }
+    for (arguments, word) in [
+        (
+            &["render", "ball.toml", "-o", "b.png", "--show", "contact"][..],
+            "the method `explicit` has no contacts",
+        ),
+        (
+            &["render", "ball.mcap", "-o", "b.png", "--show", "contact"],
+            "the method `explicit` has no contacts",
+        ),
+        (
+            &["render", "ball.toml", "-o", "b.png", "--method", "impulse", "--show", "contact"],
+            "nothing in this scene",
+        ),
+        (&["render", "ball.toml", "-o", "b.png", "--show", "joint"], "nothing of that kind"),
+        (&["view", "ball.toml", "--no-open", "--show", "contact"], "the method `explicit` has no contacts"),
+    ] {
+        let out = run(folder.path(), arguments);
+        assert_eq!(code(&out), Some(2), "{arguments:?}: {}", said(&out));
+        assert!(said(&out).contains(word), "{arguments:?}: {}", said(&out));
+    }
+    assert!(!folder.path().join("b.png").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_errors_and_nothing_waits_for_them() {
+    let folder = folder();
+    let made = Command::new("mkfifo")
+        .args(["pipe.toml", "pipe.xml", "pipe.obj"])
+        .current_dir(folder.path())
+        .status();
+    assert!(made.unwrap().success());
+    let body = "[[rigid]]\nname = 'a'\nmass = 1\n";
+    let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    write("mesh.toml", format!("{body}shape = {{ mesh = 'pipe.obj' }}"));
+    write("robot.toml", "[[robot]]\nname = 'a'\nfile = 'pipe.xml'".into());
+    write("include.toml", "include = ['pipe.toml']".into());
+    for arguments in [
+        &["run", "pipe.toml"][..],
+        &["check", "pipe.toml"],
+        &["run", "/dev/zero"],
+        &["view", "pipe.toml", "--no-open"],
+        &["render", "pipe.toml", "-o", "a.png"],
+        &["info", "pipe.toml"],
+        &["resume", "pipe.toml"],
+        &["diff", "pipe.toml", "ball.mcap"],
+        &["plot", "pipe.toml", "energy", "-o", "a.svg"],
+        &["export", "pipe.toml", "a.csv"],
+        &["convert", "pipe.xml", "a.urdf"],
+        &["compare", "pipe.toml", "--methods", "explicit,lagrange"],
+        &["run", "mesh.toml"],
+        &["run", "robot.toml"],
+        &["run", "include.toml"],
+        &["run", "pipe.xml"],
+    ] {
+        let mut child =
+            program(folder.path(), arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if std::time::Instant::now() > end {
+                let _ = child.kill();
+                panic!("{arguments:?} waits");
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        };
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(matches!(status.code(), Some(3 | 5)), "{arguments:?}: {status}: {said}");
+        assert!(said.contains("not a regular file"), "{arguments:?}: {said}");
+    }
+}
+
+/// A URDF with `n` links: each below the one before, or all below the first.
+fn urdf(n: usize, chain: bool) -> String {
+    let mut text = String::from("<robot name='big'>");
+    for i in 0..n {
+        text += &format!(
+            "<link name='l{i}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial></link>"
+        );
+    }
+    for i in 1..n {
+        let parent = if chain { i - 1 } else { 0 };
+        text += &format!(
+            "<joint name='j{i}' type='continuous'><parent link='l{parent}'/><child link='l{i}'/><axis xyz='0 1 0'/></joint>"
+        );
+    }
+    text + "</robot>"
+}
+
+#[test]
+fn a_robot_of_too_many_links_is_refused_with_the_limit_and_one_within_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for (n, chain, expected) in [
+        (20_000, true, "has 20000 links; at most 4096"),
+        (20_000, false, "has 20000 links; at most 4096"),
+        (2_000, true, "link `l1001` has 1001 links above it; at most 1000"),
+        (900, true, ""),
+        (2_000, false, ""),
+    ] {
+        std::fs::write(folder.path().join("big.urdf"), urdf(n, chain)).unwrap();
+        let out = run(folder.path(), &["check", "big.urdf"]);
+        assert_eq!(code(&out), Some(if expected.is_empty() { 0 } else { 3 }), "{n}: {}", said(&out));
+        assert!(said(&out).contains(expected), "{n}: {}", said(&out));
+    }
+}
+
 #[test]
 fn a_film_without_ffmpeg_says_what_is_missing() {
     let folder = folder();

@@ -932,9 +932,15 @@ fn table_of(kind: &'static Kind) -> Option<&'static Table> {
 fn tables_below(root: &'static Table) -> Vec<&'static Table> {
     fn add(kind: &'static Kind, all: &mut Vec<&'static Table>) {
         match kind {
-            Kind::Table(table) | Kind::Tables(table) if all.iter().all(|known| known.name != table.name) => {
-                all.push(table);
-            }
+            Kind::Table(table) | Kind::Tables(table) => match all.iter().find(|k| k.name == table.name) {
+                // The schema and the reference call tables by their names.
+                Some(known) => debug_assert!(
+                    known.fields.iter().map(|f| f.key).eq(table.fields.iter().map(|f| f.key)),
+                    "two tables are called `{}`",
+                    table.name
+                ),
+                None => all.push(table),
+            },
             Kind::List { item, .. } | Kind::Map(item) => add(item, all),
             Kind::Either(kinds) => kinds.iter().for_each(|kind| add(kind, all)),
             _ => {}

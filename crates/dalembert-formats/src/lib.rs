@@ -15,6 +15,7 @@ pub mod export;
 pub mod mesh;
 mod python;
 pub mod recording;
+pub mod regular;
 pub mod rigid_ipc;
 pub mod robot;
 pub mod scene;

@@ -394,15 +394,8 @@ impl<'a> Loader<'a> {
                         .with_suggestion(name, list.iter().map(|(known, _)| *known))),
                 }
             }
-            Includes::Directory(_) => {
-                // A device or pipe may never end.
-                let bytes = match fs::metadata(path) {
-                    Ok(data) if !data.is_file() => Err("it is not a regular file".to_owned()),
-                    Ok(_) => read_limited(path),
-                    Err(error) => Err(plain(&error)),
-                };
-                bytes.map_err(|reason| refuse(format!("cannot read {}: {reason}", quote_path(name))))
-            }
+            Includes::Directory(_) => read_limited(path)
+                .map_err(|reason| refuse(format!("cannot read {}: {reason}", quote_path(name)))),
         }
     }
 
@@ -545,7 +538,7 @@ fn both_append(a: &Node, b: &Node) -> bool {
 /// At most one byte more than [`MAX_FILE`].
 fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(|error| plain(&error))?;
+    let file = crate::regular::open(path).map_err(|error| plain(&error))?;
     file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(|error| plain(&error))?;
     Ok(bytes)
 }

@@ -248,7 +248,7 @@ fn a_solid_gives_its_outside_as_a_surface_and_a_surface_is_no_solid() {
     ));
     assert_eq!(read_mesh(&path("skin.obj")).unwrap().triangles.len(), 4);
     assert!(read_mesh(&path("none.obj")).unwrap_err().to_string().contains("cannot be read"));
-    assert!(read_mesh(folder.path()).unwrap_err().to_string().contains("regular file"));
+    assert!(read_mesh(folder.path()).unwrap_err().to_string().contains("it is a folder"));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! [`describe`] and [`frame`] translate the engine's [`Model`] and [`State`]. A new kind of body adds a match arm to
 //! each; renderer, server and page know only what is written here.
 
+mod contacts;
 mod joints;
 mod robots;
 
@@ -245,6 +246,17 @@ pub enum Geometry {
         list: u32,
         /// Length drawn for a vector of size 1 [m per unit]; less where the longest would be over a third of the scene.
         scale: f32,
+        /// Thickness beside that of an ordinary arrow.
+        thickness: f32,
+        /// SI unit of the vectors, for the key of the picture; empty where lengths mean nothing.
+        unit: &'static str,
+    },
+    /// Flat discs, one at the origin of each arrow of a list and across it.
+    Discs {
+        /// Which list of the frame.
+        list: u32,
+        /// Radius of a disc \[m\].
+        radius: f32,
     },
     /// A line of text.
     Label {
@@ -314,6 +326,9 @@ pub struct Drawing {
     /// For each shape the things whose gaps it shows: rigid bodies, then particles.
     #[serde(skip)]
     pub(crate) owners: Vec<Range<usize>>,
+    /// Arrow lists of contacts: normals, forces. None where nothing can touch.
+    #[serde(skip)]
+    pub(crate) contacts: Option<[u32; 2]>,
 }
 
 impl Drawing {
@@ -322,6 +337,13 @@ impl Drawing {
         let facts = Vec::new();
         self.shapes.push(Shape { name: name.into(), group, colour, facts, movable: false, geometry });
         self.shapes.len() - 1
+    }
+
+    /// Whether there is anything that the switch of a group shows.
+    pub fn shows(&self, group: Group) -> bool {
+        // Gaps of joints are colours of what the joints hold.
+        let group = if group == Group::Violation { Group::Joint } else { group };
+        self.shapes.iter().any(|s| s.group == group)
     }
 
     /// Takes the next pose; returns its number.
@@ -528,16 +550,17 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
     let mean_mass = model.mass() / masses.count().max(1) as f64;
     let fall = (0.2 * extent / (2.0 * 9.81 * extent).sqrt()) as f32;
     let weight = (0.2 * extent / (9.81 * mean_mass.max(1e-12))) as f32;
-    let mut arrows = |name: &str, group: Group, colour: Colour, scale: f32| {
+    let mut arrows = |name: &str, group: Group, colour: Colour, scale: f32, unit: &'static str| {
         let list = drawing.add_arrow_list();
-        drawing.add(name, group, colour, Geometry::Arrows { list, scale });
+        drawing.add(name, group, colour, Geometry::Arrows { list, scale, thickness: 1.0, unit });
     };
-    arrows("velocities", Group::Velocity, VELOCITY_COLOUR, fall);
-    arrows("forces", Group::Force, FORCE_COLOUR, weight);
+    arrows("velocities", Group::Velocity, VELOCITY_COLOUR, fall, "m/s");
+    arrows("forces", Group::Force, FORCE_COLOUR, weight, "N");
     if !model.constraints.is_empty() {
-        arrows("joint forces", Group::Force, JOINT_FORCE_COLOUR, weight);
-        arrows("joint axes", Group::Joint, JOINT_AXIS_COLOUR, 1.0);
+        arrows("joint forces", Group::Force, JOINT_FORCE_COLOUR, weight, "N");
+        arrows("joint axes", Group::Joint, JOINT_AXIS_COLOUR, 1.0, "");
     }
+    contacts::describe(model, &mut drawing, weight);
 
     for name in ["kinetic", "potential", "total"] {
         drawing.scalars.push(Scalar::new(name, "J", "energy"));
@@ -602,7 +625,7 @@ fn kilograms(mass: f64) -> String {
 }
 
 /// Six digits at most, without needless zeros.
-fn short(x: f64) -> String {
+pub(crate) fn short(x: f64) -> String {
     let size = if x == 0.0 { 0.0 } else { x.abs().log10().floor() };
     if !(-4.0..6.0).contains(&size) {
         return format!("{x:.4e}");
@@ -727,6 +750,7 @@ fn owner(model: &Model, shape: &Shape) -> Range<usize> {
         | Geometry::Plane { .. }
         | Geometry::Axes { .. }
         | Geometry::Arrows { .. }
+        | Geometry::Discs { .. }
         | Geometry::Label { .. } => 0..0,
     }
 }
@@ -772,6 +796,9 @@ pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, ou
         }
     }
     joints::frame(model, drawing, state, wanted, out);
+    if wanted.has(Group::Contact) {
+        contacts::frame(model, drawing, state, out);
+    }
 
     // Kinetic, potential and total energy lead; the terms that make up the potential follow.
     out.scalars.resize(3, 0.0);

@@ -215,6 +215,7 @@ impl Player for Live {
             | Geometry::Plane { .. }
             | Geometry::Axes { .. }
             | Geometry::Arrows { .. }
+            | Geometry::Discs { .. }
             | Geometry::Label { .. } => return,
         };
         let mass = self.pulled_mass(grabbed);
@@ -509,6 +510,7 @@ impl Film {
                 | Geometry::Plane { .. }
                 | Geometry::Axes { .. }
                 | Geometry::Arrows { .. }
+                | Geometry::Discs { .. }
                 | Geometry::Label { .. } => {}
             }
         }

@@ -71,7 +71,9 @@ pub fn every_shape() -> (Drawing, Frame) {
     d.vertices = n * n;
     let list = d.add_arrow_list();
     f.arrows.push(vec![-1.2, 0.0, 0.7, 0.0, 0.0, 5.0, 0.9, -0.3, 0.4, 3.0, 0.0, 1.0]);
-    d.add("pushes", Group::Force, [214, 69, 80], Geometry::Arrows { list, scale: 0.1 });
+    let arrows = Geometry::Arrows { list, scale: 0.1, thickness: 1.0, unit: "N" };
+    d.add("pushes", Group::Force, [214, 69, 80], arrows);
+    d.add("touching", Group::Contact, [240, 176, 40], Geometry::Discs { list, radius: 0.05 });
     let tip = |z: f32| [[0.3, 0.0, 0.0], [-0.15, 0.26, 0.0], [-0.15, -0.26, 0.0], [0.0, 0.0, z]].to_vec();
     let p = d.add_pose();
     f.push_pose([0.0, 6.0, 0.0], [0.5f64.cos(), 0.5f64.sin(), 0.0, 0.0]);

@@ -1,4 +1,7 @@
 //! The loop behind `dalembert view`: time runs as the wall clock does, pages look on and may interfere.
+//!
+//! Time begins when the first page has drawn its first picture, so that nobody misses the beginning, and stops at the
+//! end that the scene names; `play` then goes on beyond it.
 
 use std::time::{Duration, Instant};
 
@@ -16,13 +19,15 @@ pub struct ViewOptions {
     pub playing: bool,
     /// How fast time runs; 1 is real time.
     pub speed: f64,
+    /// Time at which it stops \[s\]; `None` to go on until somebody stops it.
+    pub until: Option<f64>,
     /// Opens the address in the system's browser.
     pub open: bool,
 }
 
 impl Default for ViewOptions {
     fn default() -> Self {
-        Self { server: ServerOptions::default(), playing: true, speed: 1.0, open: true }
+        Self { server: ServerOptions::default(), playing: true, speed: 1.0, until: None, open: true }
     }
 }
 
@@ -52,9 +57,14 @@ pub fn view(
     }
     let mut clock = Clock::new(player, options);
     let mut frame = Frame::default();
+    let mut begun = false;
     while keep_going() {
+        if !begun && server.seen() {
+            begun = true;
+            clock.restart(player);
+        }
         for command in server.commands() {
-            if matches!(command, Command::Reset) {
+            if matches!(command, Command::Reset | Command::Play) {
                 server.notice(&player.notice().unwrap_or_default());
             }
             if let Err(error) = clock.obey(command, player) {
@@ -62,10 +72,16 @@ pub fn view(
                 failed(&error);
             }
         }
-        if let Err(error) = clock.run(player) {
-            clock.status.playing = false;
-            server.notice(&error.to_string());
-            failed(&error);
+        match if begun { clock.run(player) } else { Ok(Ran::On) } {
+            Ok(Ran::On) => {}
+            Ok(Ran::Out(end)) => {
+                server.notice(&format!("the end at {end} s; Play goes on, Reset begins anew"))
+            }
+            Err(error) => {
+                clock.status.playing = false;
+                server.notice(&error.to_string());
+                failed(&error);
+            }
         }
         if clock.news && server.is_due() || clock.shown.elapsed() > IDLE && server.pages() > 0 {
             player.frame(server.wanted(), &mut frame);
@@ -80,11 +96,25 @@ pub fn view(
     Ok(())
 }
 
+/// How far a turn of the loop came.
+enum Ran {
+    /// There is more, or time stands still.
+    On,
+    /// It has stopped at the end that the scene names \[s\].
+    Out(f64),
+}
+
 /// Ties the player's time to the wall clock.
 struct Clock {
     status: Status,
+    /// Where time stops \[s\]; nowhere once it was played on.
+    until: Option<f64>,
+    /// The same after a reset.
+    end: Option<f64>,
     /// Wall-clock time and player's time at which both were last set equal.
     since: (Instant, f64),
+    /// How much time the last step took off \[s\].
+    step: f64,
     /// Something has changed that no page has seen.
     news: bool,
     /// The player cannot keep up.
@@ -96,7 +126,17 @@ impl Clock {
     fn new(player: &dyn Player, options: &ViewOptions) -> Self {
         let status = Status { playing: options.playing, speed: options.speed, ..Status::default() };
         let now = Instant::now();
-        Self { status, since: (now, player.time()), news: true, behind: false, shown: now }
+        let (until, end) = (options.until, options.until);
+        Self {
+            status,
+            until,
+            end,
+            since: (now, player.time()),
+            step: 0.0,
+            news: true,
+            behind: false,
+            shown: now,
+        }
     }
 
     fn restart(&mut self, player: &dyn Player) {
@@ -107,10 +147,12 @@ impl Clock {
     fn obey(&mut self, command: Command, player: &mut dyn Player) -> Result<(), ViewerError> {
         match command {
             Command::Play => {
-                if self.status.at_end {
+                if self.at_until(player) {
+                    self.until = None;
+                } else if self.status.at_end {
                     player.reset()?;
-                    self.status.at_end = false;
                 }
+                self.status.at_end = false;
                 self.status.playing = true;
             }
             Command::Pause => self.status.playing = false,
@@ -122,6 +164,7 @@ impl Clock {
             }
             Command::Reset => {
                 player.reset()?;
+                self.until = self.end;
                 self.status.at_end = false;
             }
             Command::Speed { factor } => self.status.speed = factor,
@@ -142,28 +185,40 @@ impl Clock {
         Ok(())
     }
 
+    /// Whether the next step would lead beyond the end, of which half a step may be missing.
+    fn at_until(&self, player: &dyn Player) -> bool {
+        self.until.is_some_and(|end| player.time() >= end - 0.5 * self.step)
+    }
+
     /// Steps until the player's time has caught up with the wall clock, or a slice of time has passed.
-    fn run(&mut self, player: &mut dyn Player) -> Result<(), ViewerError> {
+    fn run(&mut self, player: &mut dyn Player) -> Result<Ran, ViewerError> {
         self.behind = false;
         if !self.status.playing {
-            return Ok(());
+            return Ok(Ran::On);
         }
         let begin = Instant::now();
         loop {
             let goal = self.since.1 + self.status.speed * self.since.0.elapsed().as_secs_f64();
+            if let Some(end) = self.until.filter(|_| self.at_until(player)) {
+                (self.status.playing, self.status.at_end, self.news) = (false, true, true);
+                return Ok(Ran::Out(end));
+            }
             if player.time() >= goal {
-                return Ok(());
+                return Ok(Ran::On);
             }
             if begin.elapsed() > SLICE {
                 // Too slow for the wall clock: do not try to catch up later.
                 self.behind = true;
                 self.restart(player);
-                return Ok(());
+                return Ok(Ran::On);
             }
             self.news = true;
-            if !player.step()? {
+            let before = player.time();
+            let more = player.step()?;
+            self.step = player.time() - before;
+            if !more {
                 (self.status.playing, self.status.at_end) = (false, true);
-                return Ok(());
+                return Ok(Ran::On);
             }
         }
     }

@@ -511,3 +511,35 @@ fn a_rigid_body_is_dragged_in_every_method_and_its_joints_are_shown() {
         browser.assert_clean(&host);
     }
 }
+
+#[test]
+fn contacts_are_drawn_over_what_touches_and_the_key_says_how_much_they_bear() {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut browser) = Browser::start() else { return };
+    let method = Method::from_name("impulse").unwrap();
+    let mut scene = Scene { title: "two boxes".into(), dt: 2e-3, method, ..Scene::default() };
+    scene.add(Ground::default());
+    for (name, z) in [("lower", 0.15), ("upper", 0.45)] {
+        let cube = Shape::Box { size: Vec3::repeat(0.3) };
+        scene.add(RigidBody::new(name, cube).mass(1.0).at([0.0, 0.0, z]));
+    }
+    let viewing = Viewing::start(Live::new(scene.build().unwrap()), 0, true);
+    let host = viewing.host.clone();
+    browser.call("Page.navigate", json!({"url": format!("http://{host}/?quality=low")}));
+    browser.wait("window.__dalembert?.ready === true && __dalembert.time > 0.2");
+    browser.click("play", 0.5);
+    browser.wait("__dalembert.playing === false");
+    let without = browser.shot("contacts_off");
+    assert_eq!(browser.eval("__dalembert.key"), json!([]));
+    browser.click("toggle-contact", 0.5);
+    // Four corners below each box: discs, normals and forces.
+    browser.wait("__dalembert.key.some((k) => k === 'contact points: 8')");
+    browser.wait("__dalembert.key.some((k) => /contact forces, longest 4\\.9/.test(k))");
+    let with = browser.shot("contacts_on");
+    let red = |p: &[u8; 3]| p[0] > 150 && p[1] < 110 && p[2] < 120;
+    let count = |shot: &[[u8; 3]]| shot.iter().filter(|p| red(p)).count();
+    assert!(count(&with) > count(&without) + 200, "{} and {}", count(&without), count(&with));
+    browser.click("toggle-contact", 0.5);
+    browser.wait("__dalembert.key.length === 0");
+    browser.assert_clean(&host);
+}

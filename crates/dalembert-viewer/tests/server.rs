@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use dalembert_viewer::drawing::Group;
+use dalembert_viewer::drawing::{Drawing, Frame, Group, Groups};
 use dalembert_viewer::sample::large_drawing;
 use dalembert_viewer::server::MOST_CONNECTIONS;
-use dalembert_viewer::{Command, Server, ServerOptions, Status};
+use dalembert_viewer::{Command, Player, Server, ServerOptions, Status, ViewOptions, ViewerError, view};
 use tungstenite::{Message, WebSocket};
 
 fn start() -> Server {
@@ -181,4 +181,88 @@ fn a_port_in_use_leads_to_the_next() {
     let options = ServerOptions { port, ..ServerOptions::default() };
     let second = Server::start(&options, &large_drawing(1, 2).0).unwrap();
     assert_ne!(second.address().port(), port);
+}
+
+/// Time goes by in steps of a hundredth of a second, and every step is counted.
+struct Ticks {
+    drawing: Drawing,
+    steps: std::sync::Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl Player for Ticks {
+    fn drawing(&self) -> &Drawing {
+        &self.drawing
+    }
+
+    fn frame(&mut self, _: Groups, out: &mut Frame) {
+        *out = large_drawing(3, 4).1;
+        out.time = self.time();
+    }
+
+    fn time(&self) -> f64 {
+        0.01 * self.steps.load(std::sync::atomic::Ordering::Relaxed) as f64
+    }
+
+    fn step(&mut self) -> Result<bool, ViewerError> {
+        self.steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(true)
+    }
+
+    fn reset(&mut self) -> Result<(), ViewerError> {
+        self.steps.store(0, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn time_begins_with_the_first_picture_of_a_page_stops_at_the_end_and_goes_on_when_asked() {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    let (steps, stop) = (std::sync::Arc::new(AtomicU64::new(0)), std::sync::Arc::new(AtomicBool::new(false)));
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut ticks = Ticks { drawing: large_drawing(3, 4).0, steps: steps.clone() };
+    let stopped = stop.clone();
+    let looking = std::thread::spawn(move || {
+        let server = ServerOptions { port: 0, ..ServerOptions::default() };
+        let options = ViewOptions { server, open: false, until: Some(0.2), ..ViewOptions::default() };
+        let started = |server: &Server| tell.send(server.address()).unwrap();
+        view(&mut ticks, &options, started, |e| panic!("{e}"), || !stopped.load(Ordering::Relaxed)).unwrap();
+    });
+    let address = told.recv().unwrap();
+    let taken = || steps.load(Ordering::Relaxed);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(taken(), 0, "nobody looks yet");
+
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let (mut page, _) = tungstenite::client(format!("ws://{address}/ws"), stream).unwrap();
+    let mut notice = String::new();
+    // Draws what comes, for some time.
+    let mut look = |page: &mut WebSocket<TcpStream>, draws: bool, time: u64| {
+        let end = Instant::now() + Duration::from_millis(time);
+        while Instant::now() < end {
+            match page.read() {
+                Ok(Message::Binary(frame)) if draws => {
+                    let number = u32::from_le_bytes(frame[8..12].try_into().unwrap());
+                    let _ = page.send(Message::text(format!("{{\"type\":\"ack\",\"frame\":{number}}}")));
+                }
+                Ok(Message::Text(text)) if text.contains("notice") => notice = text.to_string(),
+                _ => {}
+            }
+        }
+        notice.clone()
+    };
+    look(&mut page, false, 300);
+    assert_eq!(taken(), 0, "the page is there, but has drawn nothing");
+    let end = Instant::now() + Duration::from_secs(20);
+    while taken() < 20 && Instant::now() < end {
+        look(&mut page, true, 50);
+    }
+    let said = look(&mut page, true, 400);
+    assert_eq!(taken(), 20, "0.2 s in steps of 0.01 s");
+    assert!(said.contains("the end at 0.2 s"), "{said}");
+    page.send(Message::text(r#"{"type":"play"}"#)).unwrap();
+    look(&mut page, true, 300);
+    assert!(taken() > 20, "it goes on");
+    stop.store(true, Ordering::Relaxed);
+    looking.join().unwrap();
 }

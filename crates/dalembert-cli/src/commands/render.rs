@@ -18,6 +18,7 @@ Examples:
   dalembert render run.mcap -o run.gif --fps 20          the whole recording
   dalembert render run.mcap -o run.mp4 --size 1280x720   needs ffmpeg
   dalembert render hello.toml -o hello.png --camera 30,20 --dark --show velocity,force
+  dalembert render stack.toml -o stack.png --show contact    points, normals and forces of contact
 
 The same input gives the same pixels. A camera is `azimuth,elevation` or `azimuth,elevation,distance` (degrees, metres)
 or `x,y,z:x,y,z` (its place and what it looks at).";
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     /// Dark background
     #[arg(long)]
     dark: bool,
-    /// Show more: joint, velocity, force, frame, mapped, inside, violation, …
+    /// Show more: contact, joint, velocity, force, frame, mapped, inside, violation, …
     #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = group)]
     show: Vec<Group>,
     /// Show less: spring, fixed, …
@@ -86,7 +87,7 @@ pub(super) fn size(text: &str) -> Result<(u32, u32), String> {
     both.ok_or_else(|| "should read WIDTHxHEIGHT, each 16 to 8192".into())
 }
 
-fn group(text: &str) -> Result<Group, String> {
+pub(super) fn group(text: &str) -> Result<Group, String> {
     let known = || Group::ALL.map(Group::name).join(", ");
     Group::from_name(text).ok_or_else(|| format!("is none of {}", known()))
 }
@@ -100,6 +101,7 @@ pub(crate) fn command(args: Args) -> Outcome {
 fn render(args: &Args) -> Outcome {
     let mut moving = seeing::open(&args.input, &args.overrides)?;
     exit::warn(&moving.warnings);
+    moving.check_shown(&args.show)?;
     let end = match args.time {
         None => moving.duration,
         Some(Moment::Seconds(t)) => t,

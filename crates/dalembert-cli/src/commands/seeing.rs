@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dalembert_formats::error::Diagnostic;
 use dalembert_formats::recording::Recording;
+use dalembert_viewer::drawing::Group;
 use dalembert_viewer::{Live, Playback, Player, ViewerError};
 
 use crate::exit::Failure;
@@ -26,7 +27,29 @@ pub(crate) struct Moving {
     /// Length of the scene or of the recording \[s\].
     pub(crate) duration: f64,
     pub(crate) title: String,
+    /// Name of the method that moves it or has moved it.
+    pub(crate) method: String,
+    /// Whether it goes on after `duration` if nobody stops it.
+    pub(crate) live: bool,
     pub(crate) warnings: Vec<Diagnostic>,
+}
+
+impl Moving {
+    /// Refuses groups that were asked for by name and have nothing to show here.
+    pub(crate) fn check_shown(&self, groups: &[Group]) -> Result<(), Failure> {
+        let Some(empty) = groups.iter().find(|g| !self.player.drawing().shows(**g)) else { return Ok(()) };
+        let method = &self.method;
+        let why = match empty {
+            Group::Contact if matches!(method.as_str(), "explicit" | "implicit") => {
+                format!(
+                    "the method `{method}` has no contacts (obstacles push by a penalty); `impulse`, `lagrange` and `ipc` have"
+                )
+            }
+            Group::Contact => "nothing in this scene can touch anything".into(),
+            _ => "this scene has nothing of that kind".into(),
+        };
+        Err(Failure::Usage(format!("--show {}: {why}", empty.name())))
+    }
 }
 
 /// Opens a scene or a recording, whichever the file holds.
@@ -42,6 +65,7 @@ pub(crate) fn open(path: &Path, overrides: &Overrides) -> Result<Moving, Failure
         let duration = if recording.frame_count() > 0 { recording.last_frame()?.time } else { 0.0 };
         let title = recording.header().scene_name.clone();
         let cut = recording.truncated();
+        let method = built.simulation.method.name().to_owned();
         let player = Playback::new(built.simulation.model.clone(), recording)?;
         let mut warnings = built.warnings;
         if let (Some(lost), Some((_, count))) = (cut, player.recorded()) {
@@ -49,13 +73,15 @@ pub(crate) fn open(path: &Path, overrides: &Overrides) -> Result<Moving, Failure
                 format!("the recording was cut off: {count} whole frames, {lost} bytes at its end ignored");
             warnings.insert(0, Diagnostic::warning(message));
         }
-        return Ok(Moving { player: Box::new(player), duration, title, warnings });
+        return Ok(Moving { player: Box::new(player), duration, title, method, live: false, warnings });
     }
     let built = setup::load(path, overrides)?;
     let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(Moving {
         duration: built.duration,
         title: if built.title.is_empty() { name } else { built.title },
+        method: built.simulation.method.name().to_owned(),
+        live: true,
         player: Box::new(Live {
             warnings: built.warnings.iter().map(|warning| warning.message.clone()).collect(),
             ..Live::new(built.simulation)
@@ -67,7 +93,7 @@ pub(crate) fn open(path: &Path, overrides: &Overrides) -> Result<Moving, Failure
 /// Whether a file begins as a recording does; one that only exists as `.part` is one too.
 fn is_recording(path: &Path) -> bool {
     let mut magic = [0; 5];
-    match std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic)) {
+    match dalembert_formats::regular::open(path).and_then(|mut file| file.read_exact(&mut magic)) {
         Ok(()) => &magic == b"\x89MCAP",
         Err(_) => {
             let mut part = path.as_os_str().to_owned();

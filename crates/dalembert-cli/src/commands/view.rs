@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use dalembert_viewer::drawing::{Group, Groups};
 use dalembert_viewer::{ServerOptions, ViewOptions};
 
 use super::seeing;
@@ -14,11 +15,14 @@ use crate::setup::{self, Overrides};
 const EXAMPLES: &str = "\
 Examples:
   dalembert view hello.toml               run it live; drag things with the mouse
+  dalembert view stack.toml --show contact
+                                          with points, normals and forces of contact
   dalembert view run.mcap                 look at a recording; the slider moves through time
   dalembert view hello.toml --no-open     print the address only
   dalembert view hello.toml --bind 0.0.0.0 --port 9000
                                           for other machines too; the address then holds a secret token
 
+Time begins when the page shows its first picture and stops at the duration of the scene; Play then goes on.
 The page is served by this program and asks no other host. If the port is in use, the next free one is taken and
 printed. Ctrl-C ends it.";
 
@@ -38,6 +42,9 @@ pub(crate) struct Args {
     /// Do not open the browser
     #[arg(long)]
     no_open: bool,
+    /// Show more from the start: contact, joint, velocity, force, frame, …
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', value_parser = super::render::group)]
+    show: Vec<Group>,
     /// Start paused
     #[arg(long)]
     paused: bool,
@@ -58,10 +65,13 @@ pub(crate) fn command(args: Args) -> Outcome {
 fn view(args: &Args) -> Outcome {
     let mut moving = seeing::open(&args.input, &args.overrides)?;
     exit::warn(&moving.warnings);
+    moving.check_shown(&args.show)?;
+    let shown = args.show.iter().fold(Groups::default(), |all, g| all.with(*g));
     let options = ViewOptions {
-        server: ServerOptions { address: args.bind, port: args.port, ..ServerOptions::default() },
+        server: ServerOptions { address: args.bind, port: args.port, shown, ..ServerOptions::default() },
         playing: !args.paused,
         speed: args.speed,
+        until: moving.live.then_some(moving.duration),
         open: !args.no_open,
     };
     let stop = crate::drive::interrupt_flag();

@@ -152,12 +152,8 @@ pub fn read_mesh(path: &Path) -> Result<RawMesh, MeshFileError> {
     let name = path.to_string_lossy();
     let refuse = |message: String| MeshFileError::new(&name, scan::Problem::new(message));
     let cannot = |error: std::io::Error| refuse(format!("cannot be read: {}", plain(&error)));
-    // A device or pipe may never end.
-    if !std::fs::metadata(path).map_err(cannot)?.is_file() {
-        return Err(refuse("it is not a regular file".into()));
-    }
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(cannot)?;
+    let file = crate::regular::open(path).map_err(cannot)?;
     file.take(MAX_MESH_FILE + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > MAX_MESH_FILE {
         return Err(refuse(format!("it is larger than {} MiB", MAX_MESH_FILE >> 20)));

@@ -93,10 +93,7 @@ impl Recording {
         let path = path.as_ref();
         let part = with_suffix(path, ".part");
         let name = if !path.exists() && part.exists() { part } else { path.to_owned() };
-        let file = File::open(&name).map_err(RecordingError::io("open", &name))?;
-        if file.metadata().map_err(RecordingError::io("open", &name))?.is_dir() {
-            return Err(RecordingError::io("open", &name)(std::io::ErrorKind::IsADirectory.into()));
-        }
+        let file = crate::regular::open(&name).map_err(RecordingError::io("open", &name))?;
         Scan::run(file, name)
     }
 

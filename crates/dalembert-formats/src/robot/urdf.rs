@@ -46,6 +46,12 @@ const ELEMENTS: [(&str, &[&str]); 9] = [
     ("", &[]),
 ];
 
+/// Most links of a robot; its mass matrix has as many rows.
+const MOST_LINKS: usize = 4096;
+/// Longest way from the root to a link. A tree of bodies is written as elements inside of each other, and no deeper than
+/// files are read ([`super::xml::MAX_DEPTH`], of which a few are used up around it).
+const MOST_BELOW: usize = super::xml::MAX_DEPTH - 24;
+
 /// A joint of the file.
 struct Edge<'a> {
     node: Node<'a>,
@@ -65,6 +71,12 @@ pub(super) fn read(doc: &Document, parsed: Parsed, loader: &mut Loader<'_>, opti
     }
     if nodes.is_empty() {
         root.error("the robot has no links");
+        return robot;
+    }
+    if let Some((first, _)) = nodes.get(MOST_LINKS) {
+        let message = format!("the robot has {} links; at most {MOST_LINKS} are read", nodes.len());
+        let help = "for long chains and large crowds write bodies and joints of a scene instead";
+        doc.push(doc.files.error(first.span(), message).with_help(help));
         return robot;
     }
 
@@ -128,13 +140,19 @@ pub(super) fn read(doc: &Document, parsed: Parsed, loader: &mut Loader<'_>, opti
         meshes: BTreeMap::new(),
         robot: &mut robot,
     };
-    // Depth first; each with the body that it hangs on.
-    let mut work: Vec<(usize, RobotBodyId)> = roots.iter().map(|&i| (i, RobotBodyId(0))).collect();
+    // Depth first; each with the body that it hangs on and how many links are above it.
+    let mut work: Vec<(usize, RobotBodyId, usize)> = roots.iter().map(|&i| (i, RobotBodyId(0), 0)).collect();
     let mut seen = vec![false; nodes.len()];
-    while let Some((link, parent)) = work.pop() {
+    while let Some((link, parent, depth)) = work.pop() {
         seen[link] = true;
+        if depth > MOST_BELOW {
+            let name = quote(nodes[link].1);
+            let message = format!("link {name} has {depth} links above it; at most {MOST_BELOW} are read");
+            doc.error(nodes[link].0.span(), message);
+            return robot;
+        }
         let body = reader.link(nodes[link].0, nodes[link].1, above[link].as_ref(), parent);
-        work.extend(below[link].iter().rev().map(|&child| (child, body)));
+        work.extend(below[link].iter().rev().map(|&child| (child, body, depth + 1)));
         if doc.is_full() {
             return robot;
         }

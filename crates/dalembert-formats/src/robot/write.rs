@@ -19,6 +19,9 @@ pub struct Written {
     pub lost: Vec<String>,
 }
 
+/// Deepest indentation: a chain of thousands of bodies would be a text of blanks, as long as its length squared.
+const MOST_INDENT: usize = 32;
+
 /// One element that is being written.
 pub(super) struct Xml {
     pub(super) text: String,
@@ -33,7 +36,7 @@ impl Xml {
 
     /// Starts an element: attributes follow.
     pub(super) fn begin(&mut self, name: &str) {
-        self.text.extend(std::iter::repeat_n("  ", self.depth));
+        self.text.extend(std::iter::repeat_n("  ", self.depth.min(MOST_INDENT)));
         self.text.push('<');
         self.text.push_str(name);
     }
@@ -51,7 +54,7 @@ impl Xml {
 
     pub(super) fn close(&mut self, name: &str) {
         self.depth -= 1;
-        self.text.extend(std::iter::repeat_n("  ", self.depth));
+        self.text.extend(std::iter::repeat_n("  ", self.depth.min(MOST_INDENT)));
         let _ = writeln!(self.text, "</{name}>");
     }
 

@@ -7,7 +7,6 @@
 //! Attributes remember whether somebody read them: what nobody read is reported, so that nothing is dropped silently.
 
 use std::cell::{Cell, RefCell};
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -545,14 +544,8 @@ fn copy(doc: &mut Document, file: FileId, xml: &roxmltree::Document<'_>) -> Resu
 
 /// At most one byte more than `limit`.
 pub(super) fn read_limited(path: &Path, limit: usize) -> Result<Vec<u8>, String> {
-    match fs::metadata(path) {
-        // A device or pipe may never end.
-        Ok(data) if !data.is_file() => return Err("it is not a regular file".into()),
-        Ok(_) => {}
-        Err(error) => return Err(plain(&error)),
-    }
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(|error| plain(&error))?;
+    let file = crate::regular::open(path).map_err(|error| plain(&error))?;
     file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|error| plain(&error))?;
     Ok(bytes)
 }

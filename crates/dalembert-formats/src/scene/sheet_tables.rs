@@ -107,7 +107,7 @@ pub(super) static CLOTH: Table = Table::new(
 .with_rules(&[Rule::ExactlyOne(&["grid", "surface"])]);
 
 static LINE: Table = Table::new(
-    "line",
+    "rod_line",
     "A straight rod of equal edges.",
     &[
         Field::required("from", Kind::VEC3, "m", "First node."),

@@ -19,7 +19,7 @@ mod stage;
 pub use camera::{Camera, View};
 pub use output::{Image, check_ending, write_film};
 
-use crate::drawing::{Drawing, Frame, Geometry, Group, Groups};
+use crate::drawing::{Drawing, Frame, Geometry, Group, Groups, Shape};
 use crate::plot::{Anchor, Canvas};
 use camera::V3;
 use raster::{Samples, ShadowMap};
@@ -116,12 +116,15 @@ impl Renderer {
     pub fn image(&self, drawing: &Drawing, frame: &Frame) -> Image {
         let side = self.options.samples as usize;
         let (width, height) = (self.options.width as usize * side, self.options.height as usize * side);
-        let stage = Stage::new(drawing, frame, self.options.groups, &self.camera, self.options.height);
+        // Contacts lie inside of what touches: they are drawn over it.
+        let groups = self.options.groups;
+        let (below, above) = (groups.without(Group::Contact), Groups::NONE.with(Group::Contact));
+        let stage = Stage::new(drawing, frame, below, &self.camera, self.options.height);
         let samples = Samples::new(&stage, &self.camera, width, height);
         let margin = V3::repeat(0.03 * self.lighting.extent);
         let bounds = (self.bounds.0 - margin, self.bounds.1 + margin);
         let shadows = ShadowMap::new(&stage, self.lighting.light, bounds, 2048);
-        let image = Shader {
+        let mut image = Shader {
             stage: &stage,
             camera: &self.camera,
             samples: &samples,
@@ -130,6 +133,10 @@ impl Renderer {
             side,
         }
         .image();
+        if groups.has(Group::Contact) {
+            let stage = Stage::new(drawing, frame, above, &self.camera, self.options.height);
+            shade::lay_over(&mut image, &stage, &self.camera, side);
+        }
         self.write_labels(drawing, frame, image)
     }
 
@@ -146,7 +153,36 @@ impl Renderer {
                 canvas.text([x + 6.0, y - 6.0], 0.018 * h, text, Anchor::Start, false, shape.colour);
             }
         }
+        self.write_key(drawing, frame, &mut canvas);
         canvas.into_image()
+    }
+
+    /// Writes what the colours of the shown arrows and discs mean, and how much the longest arrow is.
+    fn write_key(&self, drawing: &Drawing, frame: &Frame, canvas: &mut Canvas) {
+        let size = (0.024 * self.options.height as f32).max(11.0);
+        let ink = if self.options.theme == Theme::Dark { [222, 226, 232] } else { [43, 49, 56] };
+        let mut y = 1.2 * size;
+        for shape in drawing.shapes.iter().filter(|s| self.options.groups.has(s.group)) {
+            let Some(text) = key(shape, frame) else { continue };
+            canvas.rectangle([0.8 * size, y], [1.4 * size, 0.5 * size], shape.colour);
+            canvas.text([2.7 * size, y + 0.6 * size], size, &text, Anchor::Start, false, ink);
+            y += 1.5 * size;
+        }
+    }
+}
+
+/// What a shape of arrows or discs means, in a line of the key; none where it needs no word.
+fn key(shape: &Shape, frame: &Frame) -> Option<String> {
+    let list = |list: u32| frame.arrows.get(list as usize);
+    match shape.geometry {
+        Geometry::Arrows { list: k, unit, .. } if !unit.is_empty() || shape.group == Group::Contact => {
+            let longest =
+                list(k)?.chunks_exact(6).map(|a| V3::new(a[3], a[4], a[5]).norm()).fold(0.0, f32::max);
+            let much = format!(", longest {} {unit}", crate::drawing::short(f64::from(longest)));
+            Some(format!("{}{}", shape.name, if unit.is_empty() || longest == 0.0 { "" } else { &much }))
+        }
+        Geometry::Discs { list: k, .. } => Some(format!("{}: {}", shape.name, list(k)?.len() / 6)),
+        _ => None,
     }
 }
 
@@ -240,7 +276,10 @@ fn push_boxes(geometry: &Geometry, frame: &Frame, out: &mut Vec<[f32; 3]>) {
             let reach = vertices.iter().map(|v| V3::from(*v).norm()).fold(0.0, f32::max);
             around(place(pose), reach);
         }
-        Geometry::Plane { .. } | Geometry::Axes { .. } | Geometry::Arrows { .. } | Geometry::Label { .. } => {
-        }
+        Geometry::Plane { .. }
+        | Geometry::Axes { .. }
+        | Geometry::Arrows { .. }
+        | Geometry::Discs { .. }
+        | Geometry::Label { .. } => {}
     }
 }

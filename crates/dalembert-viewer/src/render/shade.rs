@@ -100,19 +100,9 @@ impl Shader<'_> {
         let (n, colour, ground) = match id {
             NOTHING => return None,
             GROUND => (V3::z(), V3::zeros(), true),
-            id if id & BALL != 0 => {
-                let ball = &self.stage.balls[(id & !BALL) as usize];
-                ((p - ball.centre).normalize(), ball.colour, false)
-            }
             id => {
-                let t = &self.stage.triangles[id as usize];
-                let [a, b, c] = t.p;
-                let flat = (b - a).cross(&(c - a));
-                let area = flat.norm_squared().max(f32::MIN_POSITIVE);
-                let wa = (c - b).cross(&(p - b)).dot(&flat) / area;
-                let wb = (a - c).cross(&(p - c)).dot(&flat) / area;
-                let n = t.n[0] * wa + t.n[1] * wb + t.n[2] * (1.0 - wa - wb);
-                (n.try_normalize(1e-12).unwrap_or_else(V3::z), t.colour, false)
+                let (n, colour) = surface(self.stage, id, p);
+                (n, colour, false)
             }
         };
         let n = if n.dot(&ray) > 0.0 && !ground { -n } else { n };
@@ -285,6 +275,56 @@ impl Shader<'_> {
         });
         open
     }
+}
+
+/// Normal and colour of a triangle or ball at a place on it.
+fn surface(stage: &Stage, id: u32, p: V3) -> (V3, V3) {
+    if id & BALL != 0 {
+        let ball = &stage.balls[(id & !BALL) as usize];
+        return ((p - ball.centre).normalize(), ball.colour);
+    }
+    let t = &stage.triangles[id as usize];
+    let [a, b, c] = t.p;
+    let flat = (b - a).cross(&(c - a));
+    let area = flat.norm_squared().max(f32::MIN_POSITIVE);
+    let wa = (c - b).cross(&(p - b)).dot(&flat) / area;
+    let wb = (a - c).cross(&(p - c)).dot(&flat) / area;
+    let n = t.n[0] * wa + t.n[1] * wb + t.n[2] * (1.0 - wa - wb);
+    (n.try_normalize(1e-12).unwrap_or_else(V3::z), t.colour)
+}
+
+/// Lays what stands on `stage` over a picture, whatever is in front of it: lit from the eye, without shadows.
+pub(super) fn lay_over(image: &mut Image, stage: &Stage, camera: &Camera, side: usize) {
+    if stage.triangles.is_empty() && stage.balls.is_empty() {
+        return;
+    }
+    let (width, height) = (image.width as usize, image.height as usize);
+    let samples = Samples::new(stage, camera, width * side, height * side);
+    let (w, h) = (samples.width as f32, samples.height as f32);
+    image.pixels.par_chunks_mut(3 * width).enumerate().for_each(|(y, row)| {
+        for (x, out) in row.chunks_exact_mut(3).enumerate() {
+            let (mut sum, mut covered) = (V3::zeros(), 0.0);
+            for k in 0..side * side {
+                let (sx, sy) = (side * x + k % side, side * y + k / side);
+                let at = sy * samples.width + sx;
+                if samples.id[at] == NOTHING {
+                    continue;
+                }
+                let ray = camera.ray(2.0 * (sx as f32 + 0.5) / w - 1.0, 1.0 - 2.0 * (sy as f32 + 0.5) / h);
+                let (n, colour) =
+                    surface(stage, samples.id[at], camera.eye + ray / samples.inverse_depth[at]);
+                sum += colour * (0.6 + 0.4 * n.dot(&ray.normalize()).abs());
+                covered += 1.0;
+            }
+            if covered > 0.0 {
+                let share = covered / (side * side) as f32;
+                for (out, c) in out.iter_mut().zip((sum / covered).iter()) {
+                    let over = 255.0 * c.clamp(0.0, 1.0).powf(1.0 / 2.2);
+                    *out = (f32::from(*out) * (1.0 - share) + over * share + 0.5) as u8;
+                }
+            }
+        }
+    });
 }
 
 /// 0 below a, 1 above b, smooth between; also for a > b.

@@ -145,17 +145,27 @@ impl Stage {
                 for (axis, colour) in
                     [(V3::x(), [214, 64, 69]), (V3::y(), [66, 160, 80]), (V3::z(), [60, 110, 210])]
                 {
-                    self.arrow(pose.p, pose.turn * axis * *length, linear(colour));
+                    self.arrow(pose.p, pose.turn * axis * *length, 1.0, linear(colour));
                 }
             }
-            Geometry::Arrows { list, scale } => {
+            Geometry::Arrows { list, scale, thickness, .. } => {
                 let Some(arrows) = frame.arrows.get(*list as usize) else { return };
                 let vector = |a: &[f32]| V3::new(a[3], a[4], a[5]);
                 let longest = arrows.chunks_exact(6).map(|a| vector(a).norm()).fold(0.0, f32::max);
                 // The longest arrow is at most a third of the scene.
                 let scale = scale.min(0.33 * self.extent / longest.max(f32::MIN_POSITIVE));
                 for a in arrows.chunks_exact(6) {
-                    self.arrow(V3::new(a[0], a[1], a[2]), vector(a) * scale, tint);
+                    self.arrow(V3::new(a[0], a[1], a[2]), vector(a) * scale, *thickness, tint);
+                }
+            }
+            Geometry::Discs { list, radius } => {
+                let Some(arrows) = frame.arrows.get(*list as usize) else { return };
+                for a in arrows.chunks_exact(6) {
+                    let (at, axis) = (V3::new(a[0], a[1], a[2]), V3::new(a[3], a[4], a[5]));
+                    if let Some(n) = axis.try_normalize(1e-12) {
+                        let half = n * (0.15 * radius);
+                        self.cone(at - half, at + half, *radius, *radius, 20, tint, true);
+                    }
                 }
             }
             Geometry::Plane { pose: i } => {
@@ -238,12 +248,12 @@ impl Stage {
         }
     }
 
-    fn arrow(&mut self, from: V3, along: V3, colour: V3) {
+    fn arrow(&mut self, from: V3, along: V3, thickness: f32, colour: V3) {
         let length = along.norm();
         if !(length > 1e-9 && length.is_finite()) {
             return;
         }
-        let radius = (0.004 * self.extent).min(0.06 * length);
+        let radius = thickness * (0.004 * self.extent).min(0.06 * length);
         let head = (7.0 * radius).min(0.6 * length);
         let neck = from + along * (1.0 - head / length);
         self.cone(from, neck, radius, radius, 12, colour, true);

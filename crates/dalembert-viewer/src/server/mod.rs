@@ -25,7 +25,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::ViewerError;
-use crate::drawing::{Drawing, Frame, Groups};
+use crate::drawing::{Drawing, Frame, Group, Groups};
 
 /// Connections served at a time; others are told to come back later.
 pub const MOST_CONNECTIONS: usize = 64;
@@ -45,11 +45,13 @@ pub struct ServerOptions {
     pub port: u16,
     /// Frames per second that are passed on at most [1/s].
     pub frame_rate: f64,
+    /// Groups that a page shows before anybody touches its switches.
+    pub shown: Groups,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { address: Ipv4Addr::LOCALHOST.into(), port: 8420, frame_rate: 60.0 }
+        Self { address: Ipv4Addr::LOCALHOST.into(), port: 8420, frame_rate: 60.0, shown: Groups::default() }
     }
 }
 
@@ -100,6 +102,7 @@ pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
     interval: Duration,
+    shown: Groups,
     last: Mutex<Option<Instant>>,
 }
 
@@ -136,7 +139,8 @@ impl Server {
         });
         let rate = if options.frame_rate > 0.0 { options.frame_rate } else { 60.0 };
         let interval = Duration::from_secs_f64((1.0 / rate).min(10.0));
-        let server = Self { shared: shared.clone(), address, interval, last: Mutex::new(None) };
+        let server =
+            Self { shared: shared.clone(), address, interval, shown: options.shown, last: Mutex::new(None) };
         server.show(drawing);
         std::thread::Builder::new()
             .name("viewer-accept".into())
@@ -167,7 +171,10 @@ impl Server {
     pub fn show(&self, drawing: &Drawing) {
         let mut slot = lock(&self.shared.slot);
         slot.version += 1;
-        let scene = serde_json::json!({ "type": "scene", "version": slot.version, "drawing": drawing });
+        let shown: Vec<Group> = Group::ALL.into_iter().filter(|g| self.shown.has(*g)).collect();
+        let scene = serde_json::json!({
+            "type": "scene", "version": slot.version, "drawing": drawing, "shown": shown,
+        });
         slot.scene = scene.to_string().into();
         slot.frame = None;
         drop(slot);
@@ -183,6 +190,11 @@ impl Server {
     /// Number of pages that are connected.
     pub fn pages(&self) -> usize {
         lock(&self.shared.pages).len()
+    }
+
+    /// Whether some page has drawn a frame: somebody sees what goes on.
+    pub fn seen(&self) -> bool {
+        lock(&self.shared.pages).values().any(|page| page.drawn > 0)
     }
 
     /// Groups that any page shows: no other arrows need to be worked out.

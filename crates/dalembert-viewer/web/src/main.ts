@@ -14,12 +14,11 @@ const NAMES: Record<string, string> = {
   force: "forces", velocity: "velocities", frame: "frames", collision: "collision shapes", label: "labels",
   inside: "inside of surfaces",
 };
-const AT_FIRST = new Set(["body", "spring", "fixed", "label"]);
 
 /** For tests and for curious people. */
 const state = {
   ready: false, connected: false, frame: 0, drawn: 0, time: 0, step: 0, playing: false, recording: false, index: 0, count: 0,
-  errors: [] as string[], groups: [] as string[], shown: [] as string[], dragging: false, dark: false,
+  errors: [] as string[], key: [] as string[], groups: [] as string[], shown: [] as string[], dragging: false, dark: false,
   arrows: (list: number) => (stage.frame?.arrows[list]?.length ?? 0) / 6,
   violation: (shape: number) => stage.frame?.violation[shape] ?? null,
   names: () => stage.drawing?.shapes.map((s) => s.name) ?? [],
@@ -43,7 +42,9 @@ window.addEventListener("unhandledrejection", (e) => state.errors.push(String(e.
 const canvas = by<HTMLCanvasElement>("canvas");
 const stage = new Stage(canvas, low);
 const plots = new Plots(by("plots"));
-let shown = new Set(AT_FIRST);
+/** What is switched on; the first scene says what it is at first. */
+let shown = new Set<string>();
+let asked = false;
 let pending: Frame | null = null;
 let dirty = true;
 let version = -1;
@@ -53,8 +54,10 @@ let plotted = 0;
 let scrubbing = false;
 
 const link = new Link(
-  (v, drawing) => {
+  (v, drawing, first) => {
     version = v;
+    if (!asked) shown = new Set(first);
+    asked = true;
     pending = null;
     stage.show(drawing);
     plots.show(drawing);
@@ -72,7 +75,6 @@ const link = new Link(
     state.connected = connected;
     by("link").classList.toggle("on", connected);
     by("notice").textContent = connected ? "" : "no connection; trying again …";
-    if (connected) tellShown();
   },
   (text) => (by("notice").textContent = text),
 );
@@ -87,7 +89,7 @@ function buildTree(drawing: Drawing): void {
   tree.replaceChildren();
   // Thousands of rows would be slower than the scene itself.
   drawing.shapes.slice(0, 400).forEach((shape, i) => {
-    if (shape.kind === "arrows") return;
+    if (shape.kind === "arrows" || shape.kind === "discs") return;
     const row = document.createElement("button");
     row.setAttribute("role", "treeitem");
     row.dataset.shape = String(i);
@@ -163,11 +165,36 @@ function buildToggles(drawing: Drawing): void {
         if (on) shown.add(group); else shown.delete(group);
         stage.setShown(shown);
         tellShown();
+        if (stage.frame) showKey(stage.frame);
       }),
     ),
   );
   stage.setShown(shown);
   tellShown();
+}
+
+/** What the colours of arrows and discs mean, and how much the longest arrow is. */
+function showKey(frame: Frame): void {
+  const rows: [string, string][] = [];
+  for (const shape of stage.drawing!.shapes) {
+    if ((shape.kind !== "arrows" && shape.kind !== "discs") || !shown.has(shape.group)) continue;
+    const a = frame.arrows[shape.list] ?? [];
+    let text = shape.kind === "discs" ? `${shape.name}: ${a.length / 6}` : shape.name;
+    if (shape.kind === "arrows" && shape.unit) {
+      let longest = 0;
+      for (let k = 0; k < a.length; k += 6) longest = Math.max(longest, Math.hypot(a[k + 3], a[k + 4], a[k + 5]));
+      if (longest > 0) text += `, longest ${longest.toPrecision(4)} ${shape.unit}`;
+    }
+    rows.push([`rgb(${shape.colour})`, text]);
+  }
+  state.key = rows.map((r) => r[1]);
+  by("key").replaceChildren(...rows.map(([colour, text]) => {
+    const row = document.createElement("div");
+    const dot = document.createElement("i");
+    dot.style.background = colour;
+    row.append(dot, text);
+    return row;
+  }));
 }
 
 /** Colourings are offered as soon as a frame has data for them. */
@@ -314,6 +341,7 @@ function take(frame: Frame): void {
   stage.move(frame);
   plots.push(frame.time, frame.scalars);
   offerColourings(frame);
+  showKey(frame);
   Object.assign(state, {
     time: frame.time, step: frame.step, playing: frame.playing, recording: frame.recording, index: frame.index, count: frame.count,
   });

@@ -8,12 +8,14 @@ export interface Shape {
   colour: Triple;
   facts: [string, string][];
   movable: boolean;
-  kind: "points" | "marks" | "lines" | "mesh" | "sphere" | "box" | "capsule" | "cylinder" | "plane" | "solid" | "axes" | "arrows" | "label";
+  kind: "points" | "marks" | "lines" | "mesh" | "sphere" | "box" | "capsule" | "cylinder" | "plane" | "solid" | "axes" | "arrows" | "discs" | "label";
   first: number;
   count: number;
   radius: number;
   length: number;
   scale: number;
+  thickness: number;
+  unit: string;
   pose: number;
   list: number;
   vertex: number;
@@ -90,7 +92,7 @@ export class Link {
   private wait = 300;
 
   constructor(
-    private readonly onScene: (version: number, drawing: Drawing) => void,
+    private readonly onScene: (version: number, drawing: Drawing, shown: string[]) => void,
     private readonly onFrame: (frame: Frame) => void,
     private readonly onState: (connected: boolean) => void,
     private readonly onNotice: (text: string) => void,
@@ -115,7 +117,7 @@ export class Link {
     socket.onmessage = (event) => {
       if (typeof event.data === "string") {
         const message = JSON.parse(event.data);
-        if (message.type === "scene") this.onScene(message.version, message.drawing);
+        if (message.type === "scene") this.onScene(message.version, message.drawing, message.shown);
         else if (message.type === "notice") this.onNotice(message.text);
       } else {
         const frame = decode(event.data);

@@ -232,6 +232,7 @@ export class Stage {
       case "solid": return this.addSolid(shape, index);
       case "axes": return this.addAxes(shape, index);
       case "arrows": return this.addArrows(shape, index);
+      case "discs": return this.addDiscs(shape, index);
       case "label": return this.addLabel(shape, index);
       case "plane": return this.addPlane(shape, index);
     }
@@ -350,9 +351,44 @@ export class Stage {
     this.add(root, shape.group, index);
   }
 
+  /** Contacts lie inside of what touches: they are drawn over it. */
+  private over(shape: Shape): object {
+    return shape.group === "contact" ? { depthTest: false, transparent: true } : {};
+  }
+
+  /** Flat discs across the arrows of a list. */
+  private addDiscs(shape: Shape, index: number): void {
+    const root = new Object3D();
+    const material = this.material(shape.colour, this.over(shape));
+    let discs: InstancedMesh | null = null, room = 0;
+    const matrix = new Matrix4(), at = new Vector3(), axis = new Vector3(), q = new Quaternion();
+    const size = new Vector3(shape.radius, shape.radius, 0.3 * shape.radius);
+    this.movers.push((frame) => {
+      const a = frame.arrows[shape.list];
+      const n = a ? a.length / 6 : 0;
+      if (n > room) {
+        room = Math.max(64, 2 * n);
+        if (discs) { root.remove(discs); discs.geometry.dispose(); discs.dispose(); }
+        discs = new InstancedMesh(new CylinderGeometry(1, 1, 1, 16).rotateX(Math.PI / 2), material, room);
+        discs.frustumCulled = false;
+        discs.renderOrder = 10;
+        root.add(discs);
+      }
+      if (!discs) return;
+      for (let k = 0; k < n; k++) {
+        at.fromArray(a, 6 * k);
+        axis.fromArray(a, 6 * k + 3).normalize();
+        discs.setMatrixAt(k, matrix.compose(at, q.setFromUnitVectors(UP, axis), size));
+      }
+      discs.count = n;
+      discs.instanceMatrix.needsUpdate = true;
+    });
+    this.add(root, shape.group, index);
+  }
+
   private addArrows(shape: Shape, index: number): void {
     const root = new Object3D();
-    const material = this.material(shape.colour);
+    const material = this.material(shape.colour, this.over(shape));
     let shafts: InstancedMesh | null = null, heads: InstancedMesh | null = null, room = 0;
     const matrix = new Matrix4(), from = new Vector3(), along = new Vector3(), middle = new Vector3(), q = new Quaternion(), s = new Vector3();
     this.movers.push((frame) => {
@@ -364,6 +400,7 @@ export class Stage {
         shafts = new InstancedMesh(new CylinderGeometry(1, 1, 1, 8).rotateX(Math.PI / 2), material, room);
         heads = new InstancedMesh(new ConeGeometry(2.7, 1, 12).rotateX(Math.PI / 2), material, room);
         shafts.frustumCulled = heads.frustumCulled = false;
+        if (shape.group === "contact") shafts.renderOrder = heads.renderOrder = shape.thickness < 1 ? 12 : 11;
         root.add(shafts, heads);
       }
       if (!shafts || !heads) return;
@@ -377,7 +414,7 @@ export class Stage {
         along.fromArray(a, 6 * k + 3).multiplyScalar(scale);
         const length = along.length();
         if (length > 0) q.setFromUnitVectors(UP, s.copy(along).divideScalar(length));
-        const radius = Math.min(0.004 * extent, 0.06 * length);
+        const radius = shape.thickness * Math.min(0.004 * extent, 0.06 * length);
         const head = length > 0 ? Math.min(7 * radius, 0.6 * length) / length : 0;
         s.set(radius, radius, head * length);
         heads.setMatrixAt(k, matrix.compose(middle.copy(from).addScaledVector(along, 1 - 0.5 * head), q, s));

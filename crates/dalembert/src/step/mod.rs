@@ -198,6 +198,22 @@ pub enum StepError {
         /// Time before the step \[s\].
         time: f64,
     },
+    /// Contacts change between resting, sliding and flying too often to follow each change.
+    #[error(
+        "the step of {h} s at t = {time} s needs more than {most} trials: contacts that stop, slide and part cut it into {parts} parts, and {done} s of it are done; take a shorter dt, or the method `impulse`, which does not follow each event"
+    )]
+    TooManyEvents {
+        /// Size of the step \[s\].
+        h: f64,
+        /// Trials allowed in one step.
+        most: u32,
+        /// Parts between events so far.
+        parts: u32,
+        /// Time of the step that is done \[s\].
+        done: f64,
+        /// Time before the step \[s\].
+        time: f64,
+    },
     /// What drives an articulation gave no sense.
     #[error(transparent)]
     Drive(#[from] crate::coupling::DriveError),

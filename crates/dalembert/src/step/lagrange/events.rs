@@ -9,6 +9,9 @@
 //!
 //! **Infinitely many bounces** in a finite time (a ball with 0 < ε < 1) end when a bounce is slower than the rest speed:
 //! from then on the point rests. If one step has more than a hundred impacts none of the rest bounces.
+//!
+//! **Many points that rest and slide** have events without end: an arch whose forty points stop and begin to slide by turns
+//! cuts a step of 5 ms into two hundred parts. A step gives up after [`MOST_TRIALS`] trials and says so.
 
 use super::super::phase::{self, Scheme};
 use super::super::system::System;
@@ -23,6 +26,10 @@ use crate::model::{ContactPoint, Model, State, TouchModel};
 const BOUNCES: u32 = 100;
 /// Impacts of one step, bouncing or not.
 const MOST_IMPACTS: u32 = 2000;
+
+/// Integrations of one step, those that look for the moments of events included. Ordinary steps need fewer than a thousand;
+/// an arch of nine stones some thousands, a second of work for each.
+pub(super) const MOST_TRIALS: u32 = 30_000;
 
 /// Lengths and speeds that count as nothing.
 struct Small {
@@ -54,16 +61,18 @@ struct Run<'a> {
     small: Small,
     /// Size of the whole step \[s\].
     h: f64,
+    most_trials: u32,
 }
 
 impl Lagrange {
-    /// Advances by h seconds; the state may be left half-way if it fails.
+    /// Advances by h seconds, by at most `most_trials` integrations; the state may be left half-way if it fails.
     pub(super) fn step_with_contact(
         &self,
         model: &Model,
         touch: &TouchModel,
         state: &mut State,
         h: f64,
+        most_trials: u32,
         system: &mut System,
         contact: &mut TouchWork,
         work: &mut Workspace,
@@ -79,7 +88,7 @@ impl Lagrange {
         // A bounce that does not lift a point out of what counts as touching is none.
         let rest_speed = self.rest_speed.max(3.0 * (2.0 * model.gravity.norm() * gap).sqrt());
         let small = Small { gap, near: 1e3 * gap, speed: 1e-3 * self.rest_speed, rest_speed };
-        let run = Run { settings: self, model, touch, scheme, small, h };
+        let run = Run { settings: self, model, touch, scheme, small, h, most_trials };
         run.go(state, system, contact, work, worst)
     }
 }
@@ -97,6 +106,7 @@ impl Run<'_> {
         let (time, rest, steps) = (state.time, state.time_rest, state.steps);
         let mut report = StepReport::default();
         let (mut done, mut impacts, mut stuck) = (0.0, 0, 0);
+        let (mut parts, mut trials) = (0, 0);
         let mut impulses: Vec<(Point, [f64; 3])> = Vec::new();
         let mut trial = State::clone(state);
         let end = self.h * (1.0 - 1e-14);
@@ -122,7 +132,13 @@ impl Run<'_> {
             let (tau, last) = self.trial_length(state, &touching, contact, self.h - done);
             let ways = slides(&touching, &state.v, self.settings.rest_speed);
             let resting = Resting { touch, points: &touching, slides: &ways, alpha: 0.1 / self.h };
+            parts += 1;
             let mut run = |tau: f64, trial: &mut State, contact: &mut TouchWork| {
+                trials += 1;
+                if trials > self.most_trials {
+                    let (most, done) = (self.most_trials, done);
+                    return Err(StepError::TooManyEvents { h: self.h, most, parts, done, time });
+                }
                 trial.copy_from(state);
                 self.advance(&resting, trial, tau, system, contact, work, worst)
             };

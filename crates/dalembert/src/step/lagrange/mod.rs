@@ -124,7 +124,17 @@ impl Lagrange {
         if let Some(touch) = &model.touch {
             let mut contact = std::mem::take(&mut work.lagrange_touch);
             let done = self
-                .step_with_contact(model, touch, state, h, &mut system, &mut contact, work, &mut worst)
+                .step_with_contact(
+                    model,
+                    touch,
+                    state,
+                    h,
+                    events::MOST_TRIALS,
+                    &mut system,
+                    &mut contact,
+                    work,
+                    &mut worst,
+                )
                 .and_then(|mut report| {
                     (report.weak_rows, report.residual) = (worst.weak_rows, worst.residual);
                     if !model.constraints.is_empty() {

@@ -337,3 +337,35 @@ fn a_box_that_falls_flat_on_its_corners_comes_to_rest_on_them() {
     assert!((sim.state.q[2] - 0.15).abs() < 1e-6, "{}", sim.state.q[2]);
     assert!(sim.state.v[..6].iter().all(|v| v.abs() < 1e-4), "{:?}", sim.state.v);
 }
+
+#[test]
+fn a_step_of_more_events_than_it_may_follow_fails_with_their_number() {
+    use super::super::{StepError, Workspace};
+    use super::{LagrangeReport, System, TouchWork, events};
+    let settings = Lagrange { restitution: 0.9, ..Lagrange::default() };
+    let mut s = scene(settings, 1.0);
+    s.add(Ground::default());
+    s.add(ball("ball", 0.1, 2.0, [0.0, 0.0, 0.2], [0.0; 3]));
+    let sim = s.build().unwrap();
+    let touch = sim.model.touch.as_ref().unwrap();
+    let step = |most_trials: u32| {
+        let (mut system, mut work) = (System::default(), Workspace::default());
+        system.prepare(&sim.model);
+        let (mut state, mut contact) = (sim.state.clone(), TouchWork::default());
+        let worst = &mut LagrangeReport::default();
+        settings.step_with_contact(
+            &sim.model,
+            touch,
+            &mut state,
+            1.0,
+            most_trials,
+            &mut system,
+            &mut contact,
+            &mut work,
+            worst,
+        )
+    };
+    assert!(step(events::MOST_TRIALS).is_ok());
+    let error = step(20).unwrap_err();
+    assert!(matches!(error, StepError::TooManyEvents { most: 20, parts: 1.., .. }), "{error}");
+}
