@@ -96,6 +96,8 @@ pub struct Model {
     /// Where each free 3-vector was at the start \[m\], three numbers each: particles at their places, both of a rigid body
     /// at its centre. For orders of elimination, which must not depend on what happened since.
     pub start_places: Vec<f64>,
+    /// How far the scene reached from the origin at the start \[m\]; 1 if it was all in one point there.
+    pub size: f64,
     /// First point of each affine body, its centre of mass, and the origin of its frame from there, in body axes \[m\].
     pub origins: Vec<(usize, crate::math::Vec3)>,
     /// What soft bodies and carried meshes look like.

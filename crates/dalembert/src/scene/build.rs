@@ -405,7 +405,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         Method::Ipc(ipc) if contact.as_ref().is_some_and(|c| c.can_touch()) => Some(ipc.reader(dt)),
         _ => None,
     };
-    let model = Model {
+    let mut model = Model {
         title,
         layout,
         blocks,
@@ -422,6 +422,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         obstacles,
         robots: robots.iter().map(|(part, _)| part.clone()).collect(),
         start_places: start_places(&layout, &state.q, &places),
+        size: 1.0,
         origins,
         contact,
         contact_reader,
@@ -446,6 +447,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     if !notes.errors.is_empty() {
         return Err(notes.refusal());
     }
+    model.size = size(&model, &state);
     let start_energy = model.energy(&state);
     Ok(Simulation {
         model: Arc::new(model),
@@ -459,6 +461,30 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
 }
 
 /// Inertia of every block \[kg, kg·m² for columns of affine bodies\]; infinite for held ones.
+/// How far a scene reaches from the origin \[m\]: its points, its rigid bodies with their shapes and the links of its
+/// robots; 1 if that is nowhere.
+fn size(model: &Model, state: &State) -> f64 {
+    let mut size = 0.0f64;
+    let x = &state.q[model.layout.points_q()..];
+    for block in &model.blocks {
+        let places = match block.kind {
+            // The other three are no places.
+            BlockKind::Affine => block.points.start..block.points.start + 1,
+            _ => block.points.clone(),
+        };
+        size = places.map(|i| triple(x, i).norm()).fold(size, f64::max);
+    }
+    for (k, shape) in model.shapes.iter().enumerate() {
+        let bounds = shape.bounds_at(&model.rigid.pose(&state.q, k));
+        size = size.max(bounds.low.abs().sup(&bounds.high.abs()).norm());
+    }
+    for robot in &model.robots {
+        let poses = robot.poses(state, &mut robot.machine.work());
+        size = poses.iter().map(|pose| pose.position.norm()).fold(size, f64::max);
+    }
+    if size > 0.0 && size.is_finite() { size } else { 1.0 }
+}
+
 fn affine_inertia(points: &Points, expanded: &Expanded, held: &[bool]) -> Vec<f64> {
     let mut out = points.masses[..points.layout.particles].to_vec();
     for (i, j, m) in expanded.shared_inertia(&points.blocks) {

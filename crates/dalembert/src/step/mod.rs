@@ -3,6 +3,7 @@
 //! A method is a short list of named moves over bodies, mappings, forces and filters. All of them share one contract:
 //! on success the state is at t + h; on failure it is as it was, bit for bit.
 
+mod diverged;
 pub mod explicit;
 pub mod implicit;
 pub mod impulse;
@@ -72,6 +73,19 @@ pub struct StepReport {
 }
 
 impl StepError {
+    /// True if the motion ran away: its numbers overflowed, or the step makes energy from nothing.
+    pub fn is_divergence(&self) -> bool {
+        use crate::bodies::articulated::machine::MachineStepError;
+        use crate::solve::ode::OdeError;
+        matches!(
+            self,
+            StepError::Diverged { .. }
+                | StepError::NonFinite { .. }
+                | StepError::Adaptive(OdeError::NonFinite { .. })
+                | StepError::Robot(MachineStepError::NonFinite { .. })
+        )
+    }
+
     /// True if what moves as told found no way: shorter steps may find one.
     fn has_no_room(&self) -> bool {
         matches!(self, StepError::Blocked { .. } | StepError::Crushed { .. })
@@ -115,6 +129,28 @@ pub enum StepError {
         time: f64,
         /// Step size \[s\].
         h: f64,
+        /// Method and integrator.
+        method: String,
+    },
+    /// The step makes energy from nothing: it is too long for what it steps.
+    #[error(
+        "`{object}` (point or dof {index}) has diverged at t = {time} s under `{method}`: a step of h = {h} s brings it to {speed:.3e} {unit}, which is {error:.3e} {unit} off what two halves of it give; a smaller dt, softer or more damped forces, or the method `implicit` or `ipc` would help"
+    )]
+    Diverged {
+        /// Name of the body or robot.
+        object: String,
+        /// Point within it, or dof of a robot.
+        index: usize,
+        /// Time before the step \[s\].
+        time: f64,
+        /// Step size \[s\].
+        h: f64,
+        /// Its speed after the step \[m/s or rad/s\].
+        speed: f64,
+        /// Size of the difference of its velocity from that after two steps of half the size \[m/s or rad/s\].
+        error: f64,
+        /// Unit of both.
+        unit: &'static str,
         /// Method and integrator.
         method: String,
     },
@@ -284,6 +320,18 @@ impl Method {
         if !(h.is_finite() && h > 0.0) {
             return Err(StepError::BadStepSize(h));
         }
+        diverged::check(self, model, state, h, work)?;
+        self.advance(model, state, h, work)
+    }
+
+    /// The step itself.
+    fn advance(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
         // Under contact a robot is solved together with what it touches.
         let together = match self {
             Method::Impulse(_) => model.touch.is_some(),
