@@ -457,10 +457,10 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         dt,
         report: StepReport::default(),
         start_energy,
+        largest_kinetic: start_energy.kinetic,
     })
 }
 
-/// Inertia of every block \[kg, kg·m² for columns of affine bodies\]; infinite for held ones.
 /// How far a scene reaches from the origin \[m\]: its points, its rigid bodies with their shapes and the links of its
 /// robots; 1 if that is nowhere.
 fn size(model: &Model, state: &State) -> f64 {
@@ -485,6 +485,7 @@ fn size(model: &Model, state: &State) -> f64 {
     if size > 0.0 && size.is_finite() { size } else { 1.0 }
 }
 
+/// Inertia of every block \[kg, kg·m² for columns of affine bodies\]; infinite for held ones.
 fn affine_inertia(points: &Points, expanded: &Expanded, held: &[bool]) -> Vec<f64> {
     let mut out = points.masses[..points.layout.particles].to_vec();
     for (i, j, m) in expanded.shared_inertia(&points.blocks) {

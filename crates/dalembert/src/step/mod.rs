@@ -434,13 +434,31 @@ pub struct Simulation {
     pub report: StepReport,
     /// Energy at the start, for drift.
     pub start_energy: Energy,
+    /// Largest kinetic energy that was seen so far, at the start or after a step, for drift \[J\].
+    pub largest_kinetic: f64,
 }
+
+/// After so many steps, one in [`RARELY`] is asked for its kinetic energy.
+const OFTEN: u64 = 64;
+/// See [`OFTEN`].
+const RARELY: u64 = 8;
 
 impl Simulation {
     /// Advances by one step of `dt` seconds.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
         self.report = self.method.step(&self.model, &mut self.state, self.dt, &mut self.workspace)?;
+        if self.state.steps <= OFTEN || self.state.steps.is_multiple_of(RARELY) {
+            let kinetic = self.model.kinetic_of_bodies(&self.state)
+                + self.workspace.robots.kinetic(&self.model, &self.state);
+            self.largest_kinetic = self.largest_kinetic.max(kinetic);
+        }
         Ok(self.report)
+    }
+
+    /// Makes the present state the one that [`energy_drift`](Self::energy_drift) is counted from.
+    pub fn restart_energy(&mut self) {
+        self.start_energy = self.energy();
+        self.largest_kinetic = self.start_energy.kinetic;
     }
 
     /// Asks `driver` for mass and increments of every articulation that no robot of the scene drives, then advances by one
@@ -495,12 +513,10 @@ impl Simulation {
         self.model.energy(&self.state)
     }
 
-    /// Change of the total energy since the start, as a fraction of the larger of the energies seen at the start and
-    /// of kinetic energy now; 0 for a system without energy.
+    /// Change of the total energy since the start relative to the largest energy exchanged so far; see
+    /// [`Energy::drift`]. Work of drives and of forces from outside, and what friction takes, are part of the change.
     pub fn energy_drift(&self) -> f64 {
-        let now = self.energy();
-        let scale = self.start_energy.kinetic.abs().max(self.start_energy.potential.abs()).max(now.kinetic);
-        if scale == 0.0 { 0.0 } else { (now.total() - self.start_energy.total()) / scale }
+        self.energy().drift(&self.start_energy, self.largest_kinetic)
     }
 }
 
