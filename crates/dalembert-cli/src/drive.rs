@@ -188,7 +188,7 @@ impl Drive {
         );
         out.push_str(&energy_table(&s.start_terms, &terms(sim)));
         let (linear, angular) = sim.model.momentum(&sim.state);
-        let _ = writeln!(out, "  energy drift      {}", drift(sim.energy_drift()));
+        let _ = writeln!(out, "  energy drift      {}", drift(sim));
         let _ = writeln!(out, "  momentum          {} kg·m/s", vector(&linear));
         let _ = writeln!(out, "  angular momentum  {} kg·m²/s", vector(&angular));
         let r = &sim.report;
@@ -258,6 +258,7 @@ impl Drive {
                 "start": energy_json(&s.start_terms),
                 "end": energy_json(&terms(sim)),
                 "drift": sim.energy_drift(),
+                "exchanged": sim.energy().exchanged(&sim.start_energy, sim.largest_kinetic),
             },
             "momentum": linear.as_slice(),
             "angular_momentum": angular.as_slice(),
@@ -314,13 +315,10 @@ fn wall_time(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.1} ms", 1e3 * seconds) } else { format!("{seconds:.2} s") }
 }
 
-/// As a fraction; meaningless where there is no energy to compare with.
-fn drift(x: f64) -> String {
-    if x.abs() > 1e6 {
-        "(there was no energy at the start)".into()
-    } else {
-        format!("{} (relative)", number(x))
-    }
+/// Change of the total energy as a part of what was exchanged.
+fn drift(sim: &Simulation) -> String {
+    let exchanged = sim.energy().exchanged(&sim.start_energy, sim.largest_kinetic);
+    format!("{} of {} J exchanged", number(sim.energy_drift()), number(exchanged))
 }
 
 /// `12.3×`.

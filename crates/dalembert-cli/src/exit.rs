@@ -16,7 +16,7 @@ Exit codes:
   1    it ran, but an expectation was not met or two recordings differ
   2    the command line is wrong
   3    the scene is wrong
-  4    a step failed
+  4    a step failed, or the motion diverged
   5    a file cannot be read or written, or a recording is damaged
   130  stopped by Ctrl-C or a signal; the recording is finished up to there";
 

@@ -706,3 +706,48 @@ fn check_run_and_json_tell_the_same_warnings() {
         assert_eq!(check.matches(message.as_str()).count(), 1, "{message}\n{check}");
     }
 }
+
+#[test]
+fn a_motion_that_runs_away_ends_with_exit_code_4_and_was_warned_of() {
+    let desk = Desk::new();
+    desk.write(
+        "jelly.toml",
+        r#"
+method = "impulse"
+dt = 2e-3
+duration = 2
+
+[[soft]]
+name = "jelly"
+box = { size = [0.2, 0.2, 0.2], cells = [2, 2, 2] }
+young = 1e7
+density = 1000
+"#,
+    );
+    let answer = desk.run(&["run", "jelly.toml", "--json"]);
+    assert_eq!(answer.code, 4, "{}{}", answer.out, answer.err);
+    let report = answer.json();
+    assert_eq!(report["status"], "step_failed");
+    let error = report["error"].as_str().unwrap();
+    assert!(error.contains("`jelly`") && error.contains("diverged"), "{error}");
+    // The state is the last good one.
+    assert!(report["time"].as_f64().unwrap() < 1.0, "{}", report["time"]);
+    let warning = report["warnings"][0]["message"].as_str().unwrap();
+    assert!(warning.contains("stability limit") && warning.contains("jelly"), "{warning}");
+    // Under `implicit` the same box falls, and nobody is warned.
+    let calm = desk.ok(&["run", "jelly.toml", "--method", "implicit", "--json"]).json();
+    assert_eq!(calm["warnings"].as_array().unwrap().len(), 0, "{}", calm["warnings"]);
+}
+
+#[test]
+fn a_robot_that_runs_away_ends_with_exit_code_4() {
+    let desk = Desk::new();
+    desk.write("pendulum.xml", &PENDULUM.replace("armature=\"0.01\"", "stiffness=\"4e6\""));
+    desk.write(
+        "arm.toml",
+        "method = \"explicit\"\ndt = 0.002\nduration = 5\n[[robot]]\nname = \"arm\"\nfile = \"pendulum.xml\"\n",
+    );
+    let answer = desk.run(&["run", "arm.toml"]);
+    assert_eq!(answer.code, 4, "{}{}", answer.out, answer.err);
+    assert!(answer.err.contains("`arm`") && answer.err.contains("diverged"), "{}", answer.err);
+}

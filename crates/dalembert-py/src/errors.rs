@@ -14,6 +14,13 @@ create_exception!(
 create_exception!(dalembert, StepError, Error, "A step failed. The state is as it was before the step.");
 create_exception!(
     dalembert,
+    DivergedError,
+    StepError,
+    "The motion ran away: its numbers overflowed, or the step makes energy from nothing. The state is as it was before \
+     the step; a smaller dt or the method `implicit` or `ipc` would help."
+);
+create_exception!(
+    dalembert,
     BusyError,
     Error,
     "A simulation is being stepped already, by another thread or from within a callback."
@@ -26,8 +33,9 @@ pub(crate) fn scene(error: impl std::fmt::Display) -> PyErr {
 }
 
 /// A step that failed.
-pub(crate) fn step(error: impl std::fmt::Display) -> PyErr {
-    StepError::new_err(error.to_string())
+pub(crate) fn step(error: dalembert::step::StepError) -> PyErr {
+    let text = error.to_string();
+    if error.is_divergence() { DivergedError::new_err(text) } else { StepError::new_err(text) }
 }
 
 /// A recording that cannot be read or written.

@@ -53,7 +53,7 @@ mod _native {
     #[pymodule_export]
     use crate::coupling::{articulations, drive_report, link_dofs, set_drive};
     #[pymodule_export]
-    use crate::errors::{BusyError, Error, RecordingError, SceneError, StepError};
+    use crate::errors::{BusyError, DivergedError, Error, RecordingError, SceneError, StepError};
     #[pymodule_export]
     use crate::model::PyModel;
     #[pymodule_export]

@@ -19,9 +19,14 @@ const MOST_NUMBERS: usize = 1 << 31;
 /// Row, step and message of a rollout that failed.
 type Failure = (usize, u64, String);
 /// Packed states (rows, frames, packed); what lies behind their fixed parts, one after the other; how long each of those is
-/// (rows, frames); the rows that failed.
-type Rolled<'py> =
-    (Bound<'py, PyArray3<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<u64>>, Vec<Failure>);
+/// (rows, frames); the rows that failed, and whether each of them diverged.
+type Rolled<'py> = (
+    Bound<'py, PyArray3<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray2<u64>>,
+    Vec<Failure>,
+    Vec<bool>,
+);
 
 /// What all rollouts of a batch share.
 struct Batch<'a> {
@@ -42,6 +47,8 @@ struct Row<'a> {
     lengths: Vec<u64>,
     tails: Vec<f64>,
     failure: Option<Failure>,
+    /// Whether that was a divergence.
+    diverged: bool,
     wrong: Option<PyErr>,
 }
 
@@ -65,6 +72,7 @@ impl Batch<'_> {
                 }
                 if let Err(error) = method.step(model, &mut state, *dt, work) {
                     row.failure = Some((i, step as u64, error.to_string()));
+                    row.diverged = error.is_divergence();
                 }
             }
             if (step + 1).is_multiple_of(self.every) {
@@ -158,6 +166,7 @@ pub(crate) fn rollout<'py>(
             lengths,
             tails,
             failure: None,
+            diverged: false,
             wrong: None,
         });
     }
@@ -177,13 +186,15 @@ pub(crate) fn rollout<'py>(
         },
     })?;
     model.slot.check(())?;
-    let (mut lengths, mut tails, mut failures) = (Vec::with_capacity(rows * frames), Vec::new(), Vec::new());
+    let (mut lengths, mut tails) = (Vec::with_capacity(rows * frames), Vec::new());
+    let (mut failures, mut diverged) = (Vec::new(), Vec::new());
     for row in list {
         if let Some(error) = row.wrong {
             return Err(error);
         }
         lengths.extend(row.lengths);
         tails.extend(row.tails);
+        diverged.extend(row.failure.as_ref().map(|_| row.diverged));
         failures.extend(row.failure);
     }
     Ok((
@@ -191,5 +202,6 @@ pub(crate) fn rollout<'py>(
         PyArray1::from_vec(py, tails),
         PyArray1::from_vec(py, lengths).reshape([rows, frames])?,
         failures,
+        diverged,
     ))
 }

@@ -242,8 +242,9 @@ impl PySimulation {
             dt: m.dt,
             report: StepReport::default(),
             start_energy: Default::default(),
+            largest_kinetic: 0.0,
         };
-        sim.start_energy = py.detach(|| sim.energy());
+        py.detach(|| sim.restart_energy());
         m.slot.check(())?;
         let length = parts(&m.model.layout)[5];
         let buffer = PyArray1::zeros(py, length, false).unbind();
@@ -349,7 +350,7 @@ impl PySimulation {
         self.model.get().slot.check(dict)
     }
 
-    /// Change of the total energy since the start, relative.
+    /// Change of the total energy since the start, relative to the largest energy exchanged so far.
     #[getter]
     fn energy_drift(&self, py: Python<'_>) -> PyResult<f64> {
         let sim = self.current(py)?;

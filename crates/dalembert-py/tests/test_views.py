@@ -129,3 +129,36 @@ def test_cloth_has_triangles() -> None:
     edges = sheet.x[sheet.triangles]
     areas = np.linalg.norm(np.cross(edges[:, 1] - edges[:, 0], edges[:, 2] - edges[:, 0]), axis=1) / 2
     assert areas.sum() == pytest.approx(1.0)
+
+
+def test_an_equilibrium_balances_forces_from_outside() -> None:
+    scene = da.Scene(method="implicit", implicit={"scheme": "static"}, gravity=(0, 0, 0))
+    scene.add_particles("anchor")
+    scene.add_fix(on="anchor")
+    scene.add_particles("mass", position=(1, 0, 0), mass=2)
+    scene.add_springs("spring", pairs=[["anchor", "mass"]], stiffness=100, rest_length=1)
+    sim = scene.build()
+    sim.points("mass").force[0] = (3, 0, 0)
+    report = sim.step()
+    assert sim.points("mass").x[0, 0] == pytest.approx(1.03, abs=1e-9)
+    assert report.iterations > 0 and not report.unfinished
+
+
+def test_a_motion_that_runs_away_raises_and_keeps_the_state() -> None:
+    scene = da.Scene(method="impulse", dt=0.25, gravity=(0, 0, 0))
+    scene.add_particles("a")
+    scene.add_particles("b", position=(1.01, 0, 0))
+    scene.add_springs("band", pairs=[["a", "b"]], stiffness=50, rest_length=1)
+    model = scene.build().model
+    assert any("`band`" in warning and "stability limit" in warning for warning in model.warnings)
+    sim = da.Simulation(model)
+    with pytest.raises(da.DivergedError, match="diverged.*smaller dt"):
+        sim.step(1000)
+    assert issubclass(da.DivergedError, da.StepError)
+    assert np.all(np.isfinite(sim.q)) and sim.energy.total < 1e60
+    steps, v = sim.steps, sim.v.copy()
+    with pytest.raises(da.DivergedError):
+        sim.step()
+    assert sim.steps == steps and np.array_equal(sim.v, v)
+    with pytest.raises(da.DivergedError, match="row 0"):
+        da.rollout(model, steps=1000)

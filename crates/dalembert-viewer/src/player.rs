@@ -136,7 +136,7 @@ impl Live {
     pub fn new(simulation: Simulation) -> Self {
         let first = simulation.state.clone();
         let mut drawing = drawing::describe(&simulation.model, &first);
-        drawing.scalars.push(Scalar::new("drift", "J", "energy drift"));
+        drawing.scalars.push(Scalar::new("drift", "", "energy drift"));
         drawing.scalars.push(Scalar::new("force evaluations", "", "work per step"));
         drawing.scalars.push(Scalar::new("substeps", "", "work per step"));
         drawing.scalars.push(Scalar::new("time per step", "ms", "time per step"));
@@ -163,7 +163,7 @@ impl Player for Live {
     fn frame(&mut self, wanted: Groups, out: &mut Frame) {
         let sim = &self.simulation;
         let energy = drawing::frame(&sim.model, &self.drawing, &sim.state, wanted, out);
-        let drift = energy.total() - sim.start_energy.total();
+        let drift = energy.drift(&sim.start_energy, sim.largest_kinetic);
         let work =
             [drift, f64::from(sim.report.evaluations), f64::from(sim.report.substeps), 1e3 * self.cost];
         out.scalars.extend(work.map(|x| x as f32));
@@ -191,6 +191,7 @@ impl Player for Live {
 
     fn reset(&mut self) -> Result<(), ViewerError> {
         self.simulation.state = self.first.clone();
+        self.simulation.restart_energy();
         self.pulled = false;
         Ok(())
     }
@@ -342,7 +343,7 @@ impl Playback {
         }
         let state = state_at(&model, &recording, 0)?;
         let mut drawing = drawing::describe(&model, &state);
-        drawing.scalars.push(Scalar::new("drift", "J", "energy drift"));
+        drawing.scalars.push(Scalar::new("change", "J", "change of energy"));
         drawing.shapes.iter_mut().for_each(|s| s.movable = false);
         let start_energy = model.energy(&state).total();
         Ok(Self { model, recording, drawing, index: 0, state, start_energy })

@@ -243,3 +243,44 @@ fn prescribed_points_pull_what_hangs_on_them() {
     assert!((sim.state.q[3] + 1.0).abs() < 1e-3, "{}", sim.state.q[3]);
     assert!((sim.state.v[3] + 2.0).abs() < 1e-3);
 }
+
+/// A mass of 2 kg on a spring of 100 N/m and 1 m, without weight, pulled along it with 3 N.
+fn pulled(scheme: Scheme, rest_length: f64) -> Simulation {
+    let mut scene = Scene { dt: 0.1, gravity: Vec3::zeros(), ..Scene::default() };
+    scene.method = Method::Implicit(implicit(scheme, 0));
+    scene.add(ParticleSet::at("anchor", [0.0, 0.0, 0.0]));
+    scene.add(ParticleSet::at("mass", [1.0, 0.0, 0.0]).mass(2.0));
+    scene.add(SpringSet::between("spring", "anchor", "mass").stiffness(100.0).rest_length(rest_length));
+    scene.add(Fix::points("anchor"));
+    let mut sim = scene.build().unwrap();
+    let at = sim.model.block("mass").unwrap().points.start;
+    let point = dalembert::model::PointId(at as u32);
+    sim.state.push_point(&sim.model.layout.clone(), point, &Vec3::new(3.0, 0.0, 0.0));
+    sim
+}
+
+#[test]
+fn an_equilibrium_balances_the_forces_from_outside() {
+    // At rest before: nothing but the pull pulls.
+    let mut sim = pulled(Scheme::Static, 1.0);
+    let report = sim.step().unwrap();
+    assert!((sim.state.q[3] - 1.03).abs() < 1e-9, "{}", sim.state.q[3]);
+    assert!(!report.unfinished && report.iterations > 0 && report.residual < 1e-11, "{report:?}");
+    // A pull that the spring balances already is an equilibrium: nothing moves.
+    let mut sim = pulled(Scheme::Static, 0.97);
+    let report = sim.step().unwrap();
+    assert!((sim.state.q[3] - 1.0).abs() < 1e-12 && report.iterations == 0, "{report:?}");
+    // The settled swing of a damped scheme ends there as well.
+    let mut sim = pulled(Scheme::Euler, 1.0);
+    sim.run(200.0).unwrap();
+    assert!((sim.state.q[3] - 1.03).abs() < 1e-9, "{}", sim.state.q[3]);
+}
+
+#[test]
+fn a_pull_at_what_is_held_does_not_blur_an_equilibrium() {
+    let mut sim = pulled(Scheme::Static, 1.0);
+    let layout = sim.model.layout;
+    sim.state.push_point(&layout, dalembert::model::PointId(0), &Vec3::new(1e15, 0.0, 0.0));
+    let report = sim.step().unwrap();
+    assert!((sim.state.q[3] - 1.03).abs() < 1e-9 && !report.unfinished, "{} {report:?}", sim.state.q[3]);
+}

@@ -248,3 +248,55 @@ fn a_force_from_outside_acts_like_a_push_of_the_scene_in_every_method() {
         }
     }
 }
+
+/// A mass on a spring under its weight, hung at height z \[m\].
+fn bouncing(z: f64) -> Simulation {
+    let mut scene = Scene { dt: 0.01, ..Scene::default() };
+    scene.add(ParticleSet::at("anchor", [0.0, 0.0, z]));
+    scene.add(ParticleSet::at("mass", [0.0, 0.0, z - 1.0]).mass(0.5));
+    scene.add(SpringSet::between("spring", "anchor", "mass").stiffness(100.0).rest_length(1.0));
+    scene.add(Fix::points("anchor"));
+    scene.build().unwrap()
+}
+
+#[test]
+fn energy_drift_does_not_depend_on_where_potential_energy_is_zero() {
+    let drifts = |z: f64| -> Vec<f64> {
+        let mut sim = bouncing(z);
+        let drift = |_| {
+            sim.step().unwrap();
+            sim.energy_drift()
+        };
+        (0..100).map(drift).collect()
+    };
+    let (low, high) = (drifts(0.0), drifts(1000.0));
+    for (k, (a, b)) in low.iter().zip(&high).enumerate().skip(5) {
+        assert!((a - b).abs() < 1e-9, "step {k}: {a} and {b}");
+    }
+    // Symplectic Euler wavers by h ω/2 = 0.07 of what is exchanged: after a quarter of a swing, 11 steps, all of it.
+    let largest = high[11..].iter().fold(0.0f64, |m, d| m.max(d.abs()));
+    assert!(largest > 0.01 && largest < 0.15, "{largest}");
+}
+
+#[test]
+fn energy_drift_is_relative_to_what_was_exchanged_and_not_to_what_moves_now() {
+    // After a whole swing all is as it was at the start: at rest, and no potential energy gone.
+    let omega = (100.0f64 / 0.5).sqrt();
+    let mut sim = bouncing(0.0);
+    sim.dt = std::f64::consts::TAU / omega / 1000.0;
+    sim.run(1000.0 * sim.dt).unwrap();
+    // The mass fell by m g / k, and half of its weight's work was motion.
+    let fallen = 0.5 * 0.5 * 9.81 * (0.5 * 9.81 / 100.0);
+    let exchanged = sim.energy().exchanged(&sim.start_energy, sim.largest_kinetic);
+    assert!((exchanged / fallen - 1.0).abs() < 0.02, "{exchanged} {fallen}");
+    assert!(sim.energy_drift().abs() < 0.01, "{}", sim.energy_drift());
+}
+
+#[test]
+fn a_scene_at_rest_has_no_drift() {
+    let mut scene = Scene { dt: 0.01, gravity: Vec3::zeros(), ..Scene::default() };
+    scene.add(ParticleSet::at("stone", [0.0, 0.0, 3.0]));
+    let mut sim = scene.build().unwrap();
+    sim.run(1.0).unwrap();
+    assert_eq!(sim.energy_drift(), 0.0);
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use dalembert::check::{MassRatio, critical_step, mass_ratio};
+use dalembert::check::{MassRatio, critical_step, mass_ratio, stability_limit};
 use dalembert::joints::Holder;
 use dalembert::mapping::{carry_all, gather_all};
 use dalembert::math::{Random, dot, norm};
@@ -93,7 +93,10 @@ impl Facts {
     fn new(built: &Built) -> Self {
         let sim = &built.simulation;
         let fastest = fastest_vibration(sim);
-        let stable_dt = fastest.and_then(|w| stability(&sim.method).map(|limit| limit / w));
+        // Euler and midpoint keep no vibration bounded at any step.
+        let bounded = !matches!(sim.method.integrator(), Some(Integrator::Euler | Integrator::Midpoint));
+        let limit = stability_limit(&sim.method).filter(|_| bounded);
+        let stable_dt = fastest.and_then(|w| limit.map(|limit| limit / w));
         let mut remarks = Vec::new();
         if built.expect.is_empty() {
             remarks.push("the scene has no [[expect]]: a run cannot fail".into());
@@ -324,16 +327,6 @@ fn mass(model: &Model, block: &Block) -> Option<f64> {
             Some(model.particles.mass[block.points.clone()].iter().sum())
         }
         BlockKind::Markers | BlockKind::Mapped => None,
-    }
-}
-
-/// Largest h ω for which an undamped vibration stays bounded; `None` where there is no such number.
-fn stability(method: &Method) -> Option<f64> {
-    let Method::Explicit(explicit) = method else { return None };
-    match explicit.integrator {
-        Integrator::SymplecticEuler | Integrator::Verlet => Some(2.0),
-        Integrator::Rk4 => Some(8f64.sqrt()),
-        _ => None,
     }
 }
 

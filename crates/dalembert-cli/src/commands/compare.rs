@@ -175,12 +175,14 @@ fn run(mut sim: Simulation, steps: u64, notes: &mut Vec<String>) -> Run {
         places: Vec::new(),
         curve: Vec::new(),
     };
+    // Of the total energy, at any time: relative to all that was exchanged, since at first that is next to nothing.
+    let mut change = 0.0f64;
     let mut inside = 0.0;
     for step in 0..=steps {
         let (drift, energy) = (sim.energy_drift().abs(), sim.energy().total());
         let gap = gaps.iter().map(|g| g.value(&sim.model, &sim.state)).fold(0.0, f64::max);
         let (p, l) = sim.model.momentum(&sim.state);
-        out.drift = out.drift.max(drift);
+        change = change.max((energy - sim.start_energy.total()).abs());
         out.gap = out.gap.max(gap);
         out.momentum = out.momentum.max((p - p0).norm());
         out.angular_momentum = out.angular_momentum.max((l - l0).norm());
@@ -200,6 +202,8 @@ fn run(mut sim: Simulation, steps: u64, notes: &mut Vec<String>) -> Run {
         }
         out.steps += 1;
     }
+    let exchanged = sim.energy().exchanged(&sim.start_energy, sim.largest_kinetic);
+    out.drift = if change > 0.0 { change / exchanged } else { 0.0 };
     out.seconds_per_step = inside / out.steps.max(1) as f64;
     out.places = places(&sim);
     out
@@ -269,7 +273,7 @@ fn as_text(args: &Args, trials: &[Trial]) -> String {
     let first = reference.map_or("no method", |t| &t.method);
     let _ = writeln!(
         out,
-        "\nLargest over the run: energy drift (relative), joint gap [m or rad], change of momentum [kg·m/s] and of angular\n\
+        "\nLargest over the run: change of energy (of what was exchanged), joint gap [m or rad], change of momentum [kg·m/s] and of angular\n\
          momentum [kg·m²/s]. Difference: largest distance along an axis from where `{first}` ends [m]."
     );
     for t in trials {

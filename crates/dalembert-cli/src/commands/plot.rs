@@ -16,7 +16,8 @@ Examples:
   dalembert plot run.mcap track:ball track:rope[-1] -o tracks.svg
   dalembert plot run.mcap ball.speed -o speed.svg
 
-`energy` is every energy term, `drift` the change of their sum since the start, `track:NAME` the place of a set of points
+`energy` is every energy term, `drift` the change of their sum since the start relative to the
+largest energy exchanged so far, `track:NAME` the place of a set of points
 (its mean) or of one point, and anything else a quantity as in the expectations of a scene. Curves of one plot share
 their unit.";
 

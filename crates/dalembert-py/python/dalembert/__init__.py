@@ -21,6 +21,7 @@ from ._files import Recorder, Recording, View, view
 from ._handle import Handle
 from ._native import (
     BusyError,
+    DivergedError,
     Energy,
     Error,
     Model,
@@ -40,6 +41,7 @@ __all__ = [
     "Articulation",
     "BusyError",
     "Contacts",
+    "DivergedError",
     "Energy",
     "Error",
     "Generalized",

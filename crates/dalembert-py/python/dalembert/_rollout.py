@@ -128,10 +128,11 @@ def rollout(
         steps = given.shape[1]
     if lengths is None:
         lengths = [0] * len(packed)
-    out, behind, counts, errors = _native.rollout(
+    out, behind, counts, errors, diverged = _native.rollout(
         model, np.ascontiguousarray(packed), np.ascontiguousarray(tails), lengths, given, steps, every, threads
     )
     if errors and on_error == "raise":
         row, step, message = errors[0]
-        raise _native.StepError(f"row {row}, step {step}: {message}")
+        kind = _native.DivergedError if diverged[0] else _native.StepError
+        raise kind(f"row {row}, step {step}: {message}")
     return Rollout(model, out, errors, behind, counts)

@@ -10,7 +10,7 @@ mod font;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dalembert::model::{Model, Quantity, State};
+use dalembert::model::{Energy, Model, Quantity, State};
 use dalembert_formats::recording::Recording;
 
 use crate::ViewerError;
@@ -337,7 +337,7 @@ fn escape(text: &str) -> String {
 }
 
 /// What to plot of a recording: `energy` (kinetic, potential, total and each force), `drift` (change of the total
-/// energy), `track:NAME` (all three coordinates), or any [quantity](dalembert::model::Quantity) such as `ball.z`.
+/// energy relative to the largest energy exchanged so far, as far as frames tell; see [`Energy::drift`]), `track:NAME` (all three coordinates), or any [quantity](dalembert::model::Quantity) such as `ball.z`.
 ///
 /// Several may be given; they share one plot if they have one unit.
 pub fn plot_recording(model: &Model, recording: &Recording, what: &[String]) -> Result<Plot, ViewerError> {
@@ -352,7 +352,7 @@ pub fn plot_recording(model: &Model, recording: &Recording, what: &[String]) -> 
                 let terms = model.forces.iter().map(|f| format!("energy.{}", f.name));
                 (own.into_iter().chain(terms).collect(), "energy")
             }
-            "drift" => (vec!["energy.total".into()], "change of the total energy"),
+            "drift" => (vec!["energy.kinetic".into()], "energy drift"),
             track if track.starts_with("track:") => {
                 let name = &track["track:".len()..];
                 (["x", "y", "z"].map(|a| format!("{name}.{a}")).into(), "position")
@@ -370,12 +370,15 @@ pub fn plot_recording(model: &Model, recording: &Recording, what: &[String]) -> 
                 }
                 fail(wanted, reason)
             })?;
+            let own = if wanted == "drift" { "" } else { q.unit() };
             match unit {
-                Some(unit) if unit != q.unit() => {
-                    let reason = format!("it is in {}, the others are in {unit}; make two plots", q.unit());
+                Some(unit) if unit != own => {
+                    let name = |unit: &str| if unit.is_empty() { "no unit".into() } else { unit.to_owned() };
+                    let reason =
+                        format!("it is in {}, the others are in {}; make two plots", name(own), name(unit));
                     return Err(fail(wanted, reason));
                 }
-                _ => unit = Some(q.unit()),
+                _ => unit = Some(own),
             }
             drift.push(wanted == "drift");
             let name = if wanted == "drift" {
@@ -392,17 +395,22 @@ pub fn plot_recording(model: &Model, recording: &Recording, what: &[String]) -> 
     }
     let mut curves: Vec<Curve> =
         quantities.iter().map(|(name, _)| Curve { name: name.clone(), points: Vec::new() }).collect();
+    // Energy of the first frame, and the largest kinetic energy so far.
+    let mut exchange: Option<(Energy, f64)> = None;
     for frame in recording.frames() {
         let frame = frame?;
         let mut state = State::unpack(&model.layout, &frame.state)?;
         model.settle(&mut state);
-        for (curve, (_, q)) in curves.iter_mut().zip(&quantities) {
-            curve.points.push([state.time, q.value(model, &state)]);
-        }
-    }
-    for (curve, drift) in curves.iter_mut().zip(drift) {
-        if let (true, Some(start)) = (drift, curve.points.first().map(|p| p[1])) {
-            curve.points.iter_mut().for_each(|p| p[1] -= start);
+        for ((curve, (_, q)), drift) in curves.iter_mut().zip(&quantities).zip(&drift) {
+            let value = if *drift {
+                let now = model.energy(&state);
+                let (start, largest) = exchange.get_or_insert((now, now.kinetic));
+                *largest = largest.max(now.kinetic);
+                now.drift(start, *largest)
+            } else {
+                q.value(model, &state)
+            };
+            curve.points.push([state.time, value]);
         }
     }
     let label = y_label.unwrap_or_default();

@@ -7,9 +7,11 @@
 mod critical;
 mod elastic_box;
 pub mod samples;
+mod stable;
 
 pub use critical::{MassRatio, critical_step, mass_ratio};
 pub use elastic_box::{Cells, ElasticBox};
+pub use stable::{StableStep, stability_limit, unstable_step};
 
 use crate::filters::Filters;
 use crate::forces::{Blocks, Force, Points, Tangent};

@@ -98,6 +98,8 @@ pub struct Model {
     /// Where each free 3-vector was at the start \[m\], three numbers each: particles at their places, both of a rigid body
     /// at its centre. For orders of elimination, which must not depend on what happened since.
     pub start_places: Vec<f64>,
+    /// How far the scene reached from the origin at the start \[m\]; 1 if it was all in one point there.
+    pub size: f64,
     /// First point of each affine body, its centre of mass, and the origin of its frame from there, in body axes \[m\].
     pub origins: Vec<(usize, crate::math::Vec3)>,
     /// What soft bodies and carried meshes look like.
@@ -139,6 +141,22 @@ impl Energy {
     /// Kinetic plus potential \[J\].
     pub fn total(&self) -> f64 {
         self.kinetic + self.potential
+    }
+
+    /// Largest energy that was exchanged since `start` \[J\]: the largest kinetic energy so far (exchanged between rest
+    /// and motion), or the change of the potential energy until now if that is more. It does not depend on where
+    /// potential energy is zero.
+    pub fn exchanged(&self, start: &Energy, largest_kinetic: f64) -> f64 {
+        let moved = largest_kinetic.max(start.kinetic).max(self.kinetic);
+        moved.max((self.potential - start.potential).abs())
+    }
+
+    /// Change of the total energy since `start` relative to the energy [`exchanged`](Self::exchanged); 0 for a change that
+    /// is no more than the rounding of the energies themselves.
+    pub fn drift(&self, start: &Energy, largest_kinetic: f64) -> f64 {
+        let change = self.total() - start.total();
+        let rounding = 64.0 * f64::EPSILON * (self.potential.abs() + start.potential.abs());
+        if change.abs() <= rounding { 0.0 } else { change / self.exchanged(start, largest_kinetic) }
     }
 }
 
@@ -230,16 +248,20 @@ impl Model {
 
     /// Kinetic and potential energy \[J\].
     pub fn energy(&self, state: &State) -> Energy {
-        let n = self.layout.rigid;
         let robots = self.robot_energy(state);
         Energy {
-            kinetic: self.particles.kinetic(&state.v[self.layout.points_v()..])
-                + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n])
-                + robots.0,
+            kinetic: self.kinetic_of_bodies(state) + robots.0,
             potential: self.potential_at(state.time, &state.q, &state.v, state)
                 + self.affine_joint_energy(state)
                 + robots.1,
         }
+    }
+
+    /// Kinetic energy of all but the robots \[J\].
+    pub(crate) fn kinetic_of_bodies(&self, state: &State) -> f64 {
+        let n = self.layout.rigid;
+        self.particles.kinetic(&state.v[self.layout.points_v()..])
+            + self.rigid.kinetic(&state.q[..7 * n], &state.v[..6 * n])
     }
 
     /// Potential energy \[J\] of coordinates q and velocities v at time t; `memory` says which joints have broken and how

@@ -453,6 +453,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         obstacles,
         robots: robots.iter().map(|(part, _)| part.clone()).collect(),
         start_places: start_places(&layout, &state.q, &places),
+        size: 1.0,
         origins,
         contact,
         contact_reader,
@@ -480,6 +481,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     }
     unused::masses(&model, &mut notes);
     model.warnings = notes.take_warnings();
+    model.size = size(&model, &state);
     let start_energy = model.energy(&state);
     Ok(Simulation {
         model: Arc::new(model),
@@ -489,7 +491,32 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         dt,
         report: StepReport::default(),
         start_energy,
+        largest_kinetic: start_energy.kinetic,
     })
+}
+
+/// How far a scene reaches from the origin \[m\]: its points, its rigid bodies with their shapes and the links of its
+/// robots; 1 if that is nowhere.
+fn size(model: &Model, state: &State) -> f64 {
+    let mut size = 0.0f64;
+    let x = &state.q[model.layout.points_q()..];
+    for block in &model.blocks {
+        let places = match block.kind {
+            // The other three are no places.
+            BlockKind::Affine => block.points.start..block.points.start + 1,
+            _ => block.points.clone(),
+        };
+        size = places.map(|i| triple(x, i).norm()).fold(size, f64::max);
+    }
+    for (k, shape) in model.shapes.iter().enumerate() {
+        let bounds = shape.bounds_at(&model.rigid.pose(&state.q, k));
+        size = size.max(bounds.low.abs().sup(&bounds.high.abs()).norm());
+    }
+    for robot in &model.robots {
+        let poses = robot.poses(state, &mut robot.machine.work());
+        size = poses.iter().map(|pose| pose.position.norm()).fold(size, f64::max);
+    }
+    if size > 0.0 && size.is_finite() { size } else { 1.0 }
 }
 
 /// Inertia of every block \[kg, kg·m² for columns of affine bodies\]; infinite for held ones.

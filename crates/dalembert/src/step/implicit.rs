@@ -322,7 +322,7 @@ impl Implicit {
         self.residual(model, state, stage, w, report);
         let mut left = w.weighted(&w.b);
         // Largest force of a single kind: what cancels in equilibrium still sets the scale.
-        let scale = scale.max(stage.c * w.largest_force(model));
+        let scale = scale.max(stage.c * w.largest_force(model, state));
         loop {
             report.residual = if scale > 0.0 { left / scale } else { left };
             if report.residual <= self.tolerance {
@@ -558,9 +558,10 @@ impl Implicit {
         w.momentum.resize(nv, 0.0);
         let factors = Factors { stiffness: 1.0, ..Factors::default() };
         let mut left = w.static_residual(model, state, time, report);
-        let mut scale = w.largest_force(model);
+        let mut scale = 0.0f64;
         loop {
-            scale = scale.max(w.largest_force(model));
+            // What is left is a force as well: of kinds that are not batches, such as soft joints, there is no other measure.
+            scale = scale.max(w.largest_force(model, state)).max(left);
             report.residual = if scale > 0.0 { left / scale } else { 0.0 };
             if report.residual <= self.tolerance {
                 return Ok(());
@@ -659,8 +660,9 @@ impl ImplicitWork {
         y.iter().zip(&self.weights).map(|(y, w)| w * y * y).sum::<f64>().sqrt()
     }
 
-    /// Size of the largest force of one kind on the free velocities, at the state evaluated last.
-    fn largest_force(&mut self, model: &Model) -> f64 {
+    /// Size of the largest force of one kind on the free velocities, forces from outside included, at the state evaluated
+    /// last.
+    fn largest_force(&mut self, model: &Model, state: &State) -> f64 {
         let points = model.points(self.here.time, &self.here.q, &self.here.v);
         let n = model.layout.len_v();
         let mut largest = 0.0f64;
@@ -670,6 +672,13 @@ impl ImplicitWork {
             f.resize(n, 0.0);
             batch.force.add_force(&points, &mut f[model.layout.points_v()..]);
             crate::mapping::gather_all(&model.mappings, &self.here.q, &mut f);
+            largest = largest.max(self.weighted(&f[..model.layout.nv]));
+        }
+        if !state.applied.is_empty() {
+            f.clone_from(&state.applied);
+            crate::mapping::gather_all(&model.mappings, &self.here.q, &mut f);
+            // Whoever pushes at what is held must not blur what is free.
+            model.filters.apply(0, &mut f[model.layout.points_v()..]);
             largest = largest.max(self.weighted(&f[..model.layout.nv]));
         }
         self.temp = f;

@@ -3,6 +3,7 @@
 //! A method is a short list of named moves over bodies, mappings, forces and filters. All of them share one contract:
 //! on success the state is at t + h; on failure it is as it was, bit for bit.
 
+mod diverged;
 pub mod explicit;
 pub mod implicit;
 pub mod impulse;
@@ -72,6 +73,19 @@ pub struct StepReport {
 }
 
 impl StepError {
+    /// True if the motion ran away: its numbers overflowed, or the step makes energy from nothing.
+    pub fn is_divergence(&self) -> bool {
+        use crate::bodies::articulated::machine::MachineStepError;
+        use crate::solve::ode::OdeError;
+        matches!(
+            self,
+            StepError::Diverged { .. }
+                | StepError::NonFinite { .. }
+                | StepError::Adaptive(OdeError::NonFinite { .. })
+                | StepError::Robot(MachineStepError::NonFinite { .. })
+        )
+    }
+
     /// True if what moves as told found no way: shorter steps may find one.
     fn has_no_room(&self) -> bool {
         matches!(self, StepError::Blocked { .. } | StepError::Crushed { .. })
@@ -115,6 +129,28 @@ pub enum StepError {
         time: f64,
         /// Step size \[s\].
         h: f64,
+        /// Method and integrator.
+        method: String,
+    },
+    /// The step makes energy from nothing: it is too long for what it steps.
+    #[error(
+        "`{object}` (point or dof {index}) has diverged at t = {time} s under `{method}`: a step of h = {h} s brings it to {speed:.3e} {unit}, which is {error:.3e} {unit} off what two halves of it give; a smaller dt, softer or more damped forces, or the method `implicit` or `ipc` would help"
+    )]
+    Diverged {
+        /// Name of the body or robot.
+        object: String,
+        /// Point within it, or dof of a robot.
+        index: usize,
+        /// Time before the step \[s\].
+        time: f64,
+        /// Step size \[s\].
+        h: f64,
+        /// Its speed after the step \[m/s or rad/s\].
+        speed: f64,
+        /// Size of the difference of its velocity from that after two steps of half the size \[m/s or rad/s\].
+        error: f64,
+        /// Unit of both.
+        unit: &'static str,
         /// Method and integrator.
         method: String,
     },
@@ -300,6 +336,18 @@ impl Method {
         if !(h.is_finite() && h > 0.0) {
             return Err(StepError::BadStepSize(h));
         }
+        diverged::check(self, model, state, h, work)?;
+        self.advance(model, state, h, work)
+    }
+
+    /// The step itself.
+    fn advance(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
         // Under contact a robot is solved together with what it touches.
         let together = match self {
             Method::Impulse(_) => model.touch.is_some(),
@@ -402,13 +450,31 @@ pub struct Simulation {
     pub report: StepReport,
     /// Energy at the start, for drift.
     pub start_energy: Energy,
+    /// Largest kinetic energy that was seen so far, at the start or after a step, for drift \[J\].
+    pub largest_kinetic: f64,
 }
+
+/// After so many steps, one in [`RARELY`] is asked for its kinetic energy.
+const OFTEN: u64 = 64;
+/// See [`OFTEN`].
+const RARELY: u64 = 8;
 
 impl Simulation {
     /// Advances by one step of `dt` seconds.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
         self.report = self.method.step(&self.model, &mut self.state, self.dt, &mut self.workspace)?;
+        if self.state.steps <= OFTEN || self.state.steps.is_multiple_of(RARELY) {
+            let kinetic = self.model.kinetic_of_bodies(&self.state)
+                + self.workspace.robots.kinetic(&self.model, &self.state);
+            self.largest_kinetic = self.largest_kinetic.max(kinetic);
+        }
         Ok(self.report)
+    }
+
+    /// Makes the present state the one that [`energy_drift`](Self::energy_drift) is counted from.
+    pub fn restart_energy(&mut self) {
+        self.start_energy = self.energy();
+        self.largest_kinetic = self.start_energy.kinetic;
     }
 
     /// Asks `driver` for mass and increments of every articulation that no robot of the scene drives, then advances by one
@@ -463,12 +529,10 @@ impl Simulation {
         self.model.energy(&self.state)
     }
 
-    /// Change of the total energy since the start, as a fraction of the larger of the energies seen at the start and
-    /// of kinetic energy now; 0 for a system without energy.
+    /// Change of the total energy since the start relative to the largest energy exchanged so far; see
+    /// [`Energy::drift`]. Work of drives and of forces from outside, and what friction takes, are part of the change.
     pub fn energy_drift(&self) -> f64 {
-        let now = self.energy();
-        let scale = self.start_energy.kinetic.abs().max(self.start_energy.potential.abs()).max(now.kinetic);
-        if scale == 0.0 { 0.0 } else { (now.total() - self.start_energy.total()) / scale }
+        self.energy().drift(&self.start_energy, self.largest_kinetic)
     }
 }
 

@@ -76,6 +76,17 @@ pub(super) fn step(
 }
 
 impl RobotsWork {
+    /// Kinetic energy of all robots \[J\].
+    pub(super) fn kinetic(&mut self, model: &Model, state: &State) -> f64 {
+        self.fit(model);
+        let mut sum = 0.0;
+        for (part, (robot, room)) in model.robots.iter().zip(&mut self.parts) {
+            robot.unpack(state.time, &state.robots[part.place.clone()]);
+            sum += part.machine.kinetic_energy(robot, room);
+        }
+        sum
+    }
+
     /// Room for the robots of a model, made anew if it was for another.
     fn fit(&mut self, model: &Model) {
         let fits = |(part, (state, _)): (&crate::model::RobotPart, &(MachineState, MachineWork))| {

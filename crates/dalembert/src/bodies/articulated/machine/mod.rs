@@ -314,10 +314,8 @@ impl Machine {
 
     /// Energy: kinetic, and potential of gravity and of the springs of joints and tendons \[J\].
     pub fn energy(&self, state: &MachineState, work: &mut MachineWork) -> (f64, f64) {
+        let kinetic = self.kinetic_energy(state, work);
         let (tree, w) = (&self.tree, &mut work.tree);
-        tree.kinematics(&state.q, w);
-        tree.velocities(&state.v, w);
-        let kinetic = tree.kinetic_energy(&state.v, w);
         let mut potential = tree.gravity_energy(w) + tree.spring_energy(&state.q);
         for cord in self.cords.iter().filter(|cord| cord.stiffness != 0.0) {
             work.dense.fill(0.0);
@@ -325,6 +323,14 @@ impl Machine {
             potential += 0.5 * cord.stiffness * stretch * stretch;
         }
         (kinetic, potential)
+    }
+
+    /// Kinetic energy \[J\], without potential energy's cost.
+    pub(crate) fn kinetic_energy(&self, state: &MachineState, work: &mut MachineWork) -> f64 {
+        let (tree, w) = (&self.tree, &mut work.tree);
+        tree.kinematics(&state.q, w);
+        tree.velocities(&state.v, w);
+        tree.kinetic_energy(&state.v, w)
     }
 
     /// Momentum \[kg·m/s\] and angular momentum about the world's origin \[kg·m²/s\] of all links.
