@@ -7,6 +7,7 @@ mod commands;
 mod drive;
 mod exit;
 mod expect;
+mod guard;
 mod output;
 pub mod record;
 mod setup;

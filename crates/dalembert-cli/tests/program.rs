@@ -751,3 +751,94 @@ fn a_robot_that_runs_away_ends_with_exit_code_4() {
     assert_eq!(answer.code, 4, "{}{}", answer.out, answer.err);
     assert!(answer.err.contains("`arm`") && answer.err.contains("diverged"), "{}", answer.err);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_run_takes_the_place_of_nothing_but_a_recording() {
+    use std::os::unix::fs::symlink;
+    let desk = Desk::new();
+    desk.write("part.toml", BALL);
+    desk.write("ball.toml", "include = [\"part.toml\"]\n");
+    desk.write("notes.txt", "three weeks of work");
+    desk.write("empty.mcap", "");
+    // The beginning of another program's MCAP file: mark, header of 12 bytes, profile `ros2`.
+    let mut foreign = b"\x89MCAP0\r\n\x01".to_vec();
+    foreign.extend(12u64.to_le_bytes());
+    foreign.extend([&4u32.to_le_bytes()[..], b"ros2", &[0; 4]].concat());
+    fs::write(desk.path("bag.mcap"), &foreign).unwrap();
+    symlink("ball.toml", desk.path("soft.mcap")).unwrap();
+    fs::hard_link(desk.path("ball.toml"), desk.path("hard.mcap")).unwrap();
+    let before = desk.names();
+    for name in [
+        "ball.toml",
+        "./ball.toml",
+        "part.toml",
+        "notes.txt",
+        "empty.mcap",
+        "bag.mcap",
+        "soft.mcap",
+        "hard.mcap",
+    ] {
+        let answer = desk.run(&["run", "ball.toml", "-q", "-o", name]);
+        assert_eq!(answer.code, 5, "{name}: {}", answer.err);
+        assert!(answer.err.contains("is no recording of dalembert"), "{}", answer.err);
+        assert!(answer.err.contains(name) && answer.err.contains("such as `"), "{}", answer.err);
+    }
+    assert_eq!(desk.names(), before, "nothing is left behind");
+    assert_eq!(fs::read_to_string(desk.path("part.toml")).unwrap(), BALL);
+    assert_eq!(fs::read_to_string(desk.path("notes.txt")).unwrap(), "three weeks of work");
+    assert_eq!(fs::read(desk.path("bag.mcap")).unwrap(), foreign);
+    // A recording may be made anew, and a resumption obeys the same rule.
+    desk.ok(&["run", "ball.toml", "-q", "-o", "run.mcap"]);
+    desk.ok(&["run", "ball.toml", "-q", "-o", "run.mcap"]);
+    assert_eq!(desk.run(&["resume", "run.mcap", "-q", "--from", "1", "-o", "notes.txt"]).code, 5);
+    desk.ok(&["resume", "run.mcap", "-q", "--from", "1", "-o", "run.mcap"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn no_command_writes_over_what_it_reads() {
+    use std::os::unix::fs::symlink;
+    let desk = Desk::new();
+    let part = PENDULUM.find("<actuator>").unwrap();
+    let (body, rest) = PENDULUM.split_at(part);
+    desk.write("motor.xml", &format!("<mujoco>{rest}"));
+    desk.write("arm.xml", &format!("{body}<include file=\"motor.xml\"/></mujoco>"));
+    desk.write("scene.toml", "[[robot]]\nname = \"arm\"\nfile = \"arm.xml\"\n");
+    desk.write("ball.toml", BALL);
+    desk.ok(&["run", "ball.toml", "-q", "-o", "run.csv"]);
+    symlink("arm.xml", desk.path("soft.xml")).unwrap();
+    fs::hard_link(desk.path("arm.xml"), desk.path("hard.urdf")).unwrap();
+    symlink("run.csv", desk.path("run.svg")).unwrap();
+    symlink("ball.toml", desk.path("ball.png")).unwrap();
+    let text = |name: &str| fs::read(desk.path(name)).unwrap();
+    let kept = ["arm.xml", "motor.xml", "scene.toml", "ball.toml", "run.csv"];
+    let before: Vec<_> = kept.iter().map(|name| text(name)).collect();
+    let commands: [&[&str]; 13] = [
+        &["convert", "arm.xml", "arm.xml"],
+        &["convert", "arm.xml", "./arm.xml"],
+        &["convert", "arm.xml", "soft.xml"],
+        &["convert", "soft.xml", "arm.xml"],
+        &["convert", "arm.xml", "hard.urdf"],
+        &["convert", "arm.xml", "motor.xml"],
+        &["convert", "scene.toml", "scene.toml"],
+        &["convert", "scene.toml", "arm.xml"],
+        &["convert", "scene.toml", "motor.xml"],
+        &["export", "run.csv", "run.csv"],
+        &["plot", "run.csv", "energy", "-o", "run.svg"],
+        &["render", "ball.toml", "-o", "ball.png"],
+        &["compare", "ball.toml", "--methods", "explicit", "-o", "ball.toml"],
+    ];
+    for command in commands {
+        let answer = desk.run(command);
+        assert_eq!(answer.code, 5, "{command:?}: {}{}", answer.out, answer.err);
+        assert!(answer.err.contains("give the output another name"), "{}", answer.err);
+    }
+    assert_eq!(before, kept.iter().map(|name| text(name)).collect::<Vec<_>>());
+    // A recording that was cut off is read under its final name, and grows under that of the part.
+    fs::rename(desk.path("run.csv"), desk.path("cut.csv.part")).unwrap();
+    assert_eq!(desk.run(&["export", "cut.csv", "cut.csv"]).code, 5);
+    assert_eq!(text("cut.csv.part"), before[4]);
+    desk.ok(&["convert", "arm.xml", "other.xml"]);
+    desk.ok(&["convert", "arm.xml", "other.xml"]);
+}

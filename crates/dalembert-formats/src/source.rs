@@ -52,6 +52,8 @@ pub struct Source {
     pub root: Node,
     /// What files of robots said and could not be carried.
     pub warnings: Vec<Diagnostic>,
+    /// The files of robots that were read; what these include is not listed.
+    pub robots: Vec<PathBuf>,
 }
 
 /// Where the includes of a text are looked for.
@@ -129,6 +131,7 @@ struct Loader<'a> {
     chain: Vec<Link>,
     total: usize,
     warnings: Vec<Diagnostic>,
+    robots: Vec<PathBuf>,
 }
 
 impl<'a> Loader<'a> {
@@ -140,6 +143,7 @@ impl<'a> Loader<'a> {
             chain: Vec::new(),
             total: 0,
             warnings: Vec::new(),
+            robots: Vec::new(),
         }
     }
 
@@ -148,7 +152,7 @@ impl<'a> Loader<'a> {
         self.visits.push(Visit { identity, asked_by: None });
         self.chain.push(Link { visit: 0, name: name.clone(), path });
         let root = self.file(name, bytes, None)?;
-        Ok(Source { files: self.files, root, warnings: self.warnings })
+        Ok(Source { files: self.files, root, warnings: self.warnings, robots: self.robots })
     }
 
     /// What tells whether two paths are the same file.
@@ -286,6 +290,9 @@ impl<'a> Loader<'a> {
             self.files.error(span, format!("cannot read {}:\n{error}", quote_path(&name)))
         })?;
         self.warnings.extend(warnings);
+        if matches!(self.includes, Includes::Directory(_)) {
+            self.robots.push(place.clone());
+        }
         // Bounds on speed take no part in the motion, and the text that the scene keeps cannot hold them.
         robot
             .bodies

@@ -160,8 +160,8 @@ fn a_ply_sequence_is_read_again_with_the_places_of_every_frame() {
         assert_eq!((vertices.len(), faces.len(), ply.payload["edge"].len()), (VERTICES, TRIANGLES, 1));
         for (vertex, place) in vertices.iter().zip(places(&sim, state)) {
             for (k, name) in ["x", "y", "z"].iter().enumerate() {
-                let Property::Float(x) = vertex[*name] else { panic!("{vertex:?}") };
-                assert!((f64::from(x) - place[k]).abs() < 1e-6);
+                let Property::Double(x) = vertex[*name] else { panic!("{vertex:?}") };
+                assert_eq!(x, place[k], "the same bits");
             }
         }
         for face in faces {
@@ -210,23 +210,25 @@ fn a_vtp_sequence_is_read_again_and_its_collection_gives_the_times() {
         assert_eq!((count("NumberOfVerts"), count("NumberOfLines")), (2, 1));
         let find = |parent: &str, name: &str| {
             let parent = piece.children().find(|n| n.has_tag_name(parent)).unwrap();
-            array(parent.children().find(|n| n.attribute("Name") == Some(name)).unwrap())
+            let node = parent.children().find(|n| n.attribute("Name") == Some(name)).unwrap();
+            (array(node), node.attribute("type").unwrap())
         };
-        let floats = |bytes: Vec<u8>| -> Vec<f32> {
-            bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+        let doubles = |bytes: Vec<u8>| -> Vec<f64> {
+            bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
         };
         let ints = |bytes: Vec<u8>| -> Vec<i32> {
             bytes.chunks_exact(4).map(|b| i32::from_le_bytes(b.try_into().unwrap())).collect()
         };
-        let found = floats(find("Points", "Points"));
-        for (i, place) in places(&sim, state).iter().enumerate() {
-            assert!((0..3).all(|k| (f64::from(found[3 * i + k]) - place[k]).abs() < 1e-6));
-        }
-        assert_eq!(floats(find("PointData", "velocity")).len(), 3 * VERTICES);
-        assert_eq!(ints(find("PointData", "body")).len(), VERTICES);
-        let corners = ints(find("Polys", "connectivity"));
+        let (found, kind) = find("Points", "Points");
+        assert_eq!(kind, "Float64");
+        let wanted: Vec<f64> = places(&sim, state).iter().flat_map(|p| [p.x, p.y, p.z]).collect();
+        assert_eq!(doubles(found), wanted, "the same bits");
+        let (velocities, kind) = find("PointData", "velocity");
+        assert_eq!((doubles(velocities).len(), kind), (3 * VERTICES, "Float64"));
+        assert_eq!(ints(find("PointData", "body").0).len(), VERTICES);
+        let corners = ints(find("Polys", "connectivity").0);
         assert!(corners.len() == 3 * TRIANGLES && corners.iter().all(|i| (*i as usize) < VERTICES));
-        assert_eq!(ints(find("Polys", "offsets")).last(), Some(&(3 * TRIANGLES as i32)));
+        assert_eq!(ints(find("Polys", "offsets").0).last(), Some(&(3 * TRIANGLES as i32)));
     }
 }
 

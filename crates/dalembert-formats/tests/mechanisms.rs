@@ -337,3 +337,21 @@ anchor = [0, 0, 0]
     assert!((value(&built, "arm.x") - 0.5 * angle.cos()).abs() < 1e-9);
     assert!((value(&built, "arm.qw").powi(2) - (0.5 * angle).cos().powi(2)).abs() < 1e-9);
 }
+
+#[test]
+fn a_tilted_body_spins_about_the_axis_of_the_world_that_its_file_gives() {
+    // A cube: I = m a² / 6 about every axis, so that its angular momentum is along its spin and both stay.
+    for method in ["explicit", "lagrange", "impulse", "implicit", "ipc"] {
+        let built = build(&format!(
+            "method = \"{method}\"\ndt = 0.001\ngravity = [0, 0, 0]\n[[rigid]]\nname = \"cube\"\n\
+             shape = {{ box = [0.6, 0.6, 0.6] }}\nmass = 2\norientation = {{ euler = [0.7, -0.4, 0.9] }}\n\
+             angular_velocity = [0.3, -1.1, 2.0]\n"
+        ));
+        for (axis, w) in [("x", 0.3), ("y", -1.1), ("z", 2.0)] {
+            let (spin, momentum) =
+                (value(&built, &format!("cube.w{axis}")), value(&built, &format!("angular_momentum.{axis}")));
+            assert!((spin - w).abs() < 1e-12, "{method}: w{axis} = {spin}, not {w}");
+            assert!((momentum - 0.12 * w).abs() < 1e-12, "{method}: L{axis} = {momentum}, not {}", 0.12 * w);
+        }
+    }
+}

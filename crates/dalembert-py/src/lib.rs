@@ -8,6 +8,7 @@
 //! | `callbacks` | Python functions inside a step |
 //! | `coupling` | articulations that Python drives |
 //! | `rollout` | many states on all threads |
+//! | `threads` | work without the interpreter's lock, after a fork too |
 //! | `recording`, `viewer` | files, pictures, the browser |
 //!
 //! What needs no engine is Python, in `python/dalembert`. Nothing here is `unsafe`: arrays are copied between NumPy and
@@ -23,20 +24,27 @@ mod robot;
 mod rollout;
 mod scene;
 mod simulation;
+mod threads;
 mod viewer;
 
 use pyo3::prelude::*;
 
 /// Runs the program `dalembert` with these arguments, its own name first; returns its exit code.
 #[pyfunction]
-fn run_program(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
-    py.detach(|| dalembert_cli::run(arguments))
+fn run_program(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
+    threads::detach(py, || dalembert_cli::run(arguments))
 }
 
 /// Names and texts of the scenes and robots that come with the program.
 #[pyfunction]
 fn examples() -> Vec<(&'static str, &'static str)> {
     dalembert_cli::examples().to_vec()
+}
+
+/// Version of the package, which is that of the program.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
 }
 
 /// The JSON Schema of scenes.
@@ -49,7 +57,7 @@ fn schema() -> String {
 #[pymodule(gil_used = true)]
 mod _native {
     #[pymodule_export]
-    use super::{examples, run_program, schema};
+    use super::{examples, run_program, schema, version};
     #[pymodule_export]
     use crate::coupling::{articulations, drive_report, link_dofs, set_drive};
     #[pymodule_export]
@@ -70,4 +78,10 @@ mod _native {
     use crate::simulation::PySimulation;
     #[pymodule_export]
     use crate::viewer::{PyViewer, picture, pixels};
+
+    #[pymodule_init]
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        crate::threads::remember_home();
+        Ok(())
+    }
 }

@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::callbacks::Slot;
 use crate::errors;
 use crate::robot::Robot;
+use crate::threads;
 
 /// name, kind, ranges of q, of v and of the points.
 type BlockRow = (String, &'static str, usize, usize, usize, usize, usize, usize);
@@ -181,7 +182,7 @@ impl PyModel {
     fn quantity_of(&self, py: Python<'_>, text: &str, packed: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
         let quantity = self.quantity(text)?;
         let state = self.unpack(packed.as_slice()?)?;
-        let value = py.detach(|| quantity.value(&self.model, &state));
+        let value = threads::detach(py, || quantity.value(&self.model, &state))?;
         self.slot.check(value)
     }
 

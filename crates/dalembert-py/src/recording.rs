@@ -11,6 +11,7 @@ use crate::callbacks::Slot;
 use crate::errors;
 use crate::model::PyModel;
 use crate::simulation::PySimulation;
+use crate::threads;
 
 /// Writes states of a simulation into a file that the program reads (`dalembert view`, `export`, `plot`, …).
 #[pyclass(frozen, name = "Recorder", module = "dalembert._native")]
@@ -41,7 +42,7 @@ impl PyRecorder {
         };
         simulation.with(py, |sim| {
             let (mut row, mut state) = (Vec::new(), Vec::new());
-            py.detach(|| dalembert_cli::record::scalars(sim, &mut row));
+            threads::detach(py, || dalembert_cli::record::scalars(sim, &mut row))?;
             sim.state.pack(&sim.model.layout, &mut state);
             writer
                 .write_scalars(sim.state.time, &row)
@@ -107,7 +108,8 @@ impl PyRecording {
 
     /// The model that the recording was made with.
     fn model(&self, py: Python<'_>) -> PyResult<PyModel> {
-        let built = py.detach(|| self.with(dalembert_cli::record::rebuild)).map_err(errors::recording)?;
+        let built = threads::detach(py, || self.with(dalembert_cli::record::rebuild))?;
+        let built = built.map_err(errors::recording)?;
         let sim = built.simulation;
         Ok(PyModel {
             dt: sim.dt,

@@ -171,12 +171,13 @@ pub(crate) fn rollout<'py>(
         });
     }
     let batch = Batch { model, controls: controls.as_ref().map(|c| c.as_array()), steps, every };
-    py.detach(|| match threads {
+    crate::threads::detach(py, || match threads {
         None => {
             batch.run_all(&mut list, rayon::current_num_threads());
             Ok(())
         }
-        Some(n) => match rayon::ThreadPoolBuilder::new().num_threads(n).build() {
+        // More threads than rows would have nothing to do.
+        Some(n) => match rayon::ThreadPoolBuilder::new().num_threads(n.clamp(1, rows.max(1))).build() {
             Ok(pool) => {
                 let n = pool.current_num_threads();
                 pool.install(|| batch.run_all(&mut list, n));
@@ -184,7 +185,7 @@ pub(crate) fn rollout<'py>(
             }
             Err(error) => Err(PyValueError::new_err(format!("cannot start {n} threads: {error}"))),
         },
-    })?;
+    })??;
     model.slot.check(())?;
     let (mut lengths, mut tails) = (Vec::with_capacity(rows * frames), Vec::new());
     let (mut failures, mut diverged) = (Vec::new(), Vec::new());

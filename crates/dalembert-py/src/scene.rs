@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use crate::callbacks::{Callback, PythonConstraint, PythonForce, Slot, motion};
 use crate::errors;
 use crate::model::PyModel;
+use crate::threads;
 
 /// name, on, function(t, x, v, m), energy(t, x), coupled.
 type ForceRow = (String, Vec<String>, Py<PyAny>, Option<Py<PyAny>>, bool);
@@ -69,7 +70,7 @@ pub(crate) fn build(
 ) -> PyResult<PyModel> {
     let slot = Slot::default();
     let has_callbacks = !(forces.is_empty() && constraints.is_empty() && motions.is_empty());
-    let built = py.detach(|| {
+    let built = threads::detach(py, || {
         let mut file = match &path {
             Some(path) => load(path),
             None => load_text(name, text, Includes::Directory(&directory)),
@@ -82,7 +83,7 @@ pub(crate) fn build(
             file.scene.add(floating.into_iter().fold(item, ArticulationItem::floating));
         }
         file.build().map_err(errors::scene)
-    });
+    })?;
     slot.check(())?;
     let built = built?;
     let sim = built.simulation;

@@ -28,6 +28,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::errors::{self, BusyError};
 use crate::model::PyModel;
 use crate::report::{Energy, Report};
+use crate::threads;
 
 /// Name, way, place and normal of what a ray hits.
 type Struck<'py> = (String, f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
@@ -129,11 +130,11 @@ impl PySimulation {
                 // The clock is not asked for a single step.
                 1 => {
                     let sim = &mut *sim;
-                    (1, py.detach(|| sim.step().map(drop)))
+                    (1, threads::detach(py, || sim.step().map(drop))?)
                 }
                 _ => {
                     let sim = &mut *sim;
-                    py.detach(|| steps(sim, if model.has_callbacks { 1 } else { at_most }))
+                    threads::detach(py, || steps(sim, if model.has_callbacks { 1 } else { at_most }))?
                 }
             };
             let wrong = model.slot.take();
@@ -244,7 +245,7 @@ impl PySimulation {
             start_energy: Default::default(),
             largest_kinetic: 0.0,
         };
-        py.detach(|| sim.restart_energy());
+        threads::detach(py, || sim.restart_energy())?;
         m.slot.check(())?;
         let length = parts(&m.model.layout)[5];
         let buffer = PyArray1::zeros(py, length, false).unbind();
@@ -334,7 +335,7 @@ impl PySimulation {
     #[getter]
     fn energy(&self, py: Python<'_>) -> PyResult<Energy> {
         let sim = self.current(py)?;
-        let energy = py.detach(|| sim.energy());
+        let energy = threads::detach(py, || sim.energy())?;
         self.model.get().slot.check(Energy { kinetic: energy.kinetic, potential: energy.potential })
     }
 
@@ -342,7 +343,7 @@ impl PySimulation {
     #[getter]
     fn energy_terms<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let sim = self.current(py)?;
-        let terms = py.detach(|| sim.model.energy_terms(&sim.state));
+        let terms = threads::detach(py, || sim.model.energy_terms(&sim.state))?;
         let dict = PyDict::new(py);
         for (name, energy) in terms {
             dict.set_item(name, energy)?;
@@ -354,7 +355,7 @@ impl PySimulation {
     #[getter]
     fn energy_drift(&self, py: Python<'_>) -> PyResult<f64> {
         let sim = self.current(py)?;
-        let drift = py.detach(|| sim.energy_drift());
+        let drift = threads::detach(py, || sim.energy_drift())?;
         self.model.get().slot.check(drift)
     }
 
@@ -362,7 +363,7 @@ impl PySimulation {
     #[getter]
     fn momentum<'py>(&self, py: Python<'py>) -> PyResult<Pair<'py>> {
         let sim = self.current(py)?;
-        let (linear, angular) = sim.model.momentum(&sim.state);
+        let (linear, angular) = threads::detach(py, || sim.model.momentum(&sim.state))?;
         Ok((PyArray1::from_slice(py, linear.as_slice()), PyArray1::from_slice(py, angular.as_slice())))
     }
 
@@ -370,7 +371,7 @@ impl PySimulation {
     fn quantity(&self, py: Python<'_>, text: &str) -> PyResult<f64> {
         let quantity = self.model.get().quantity(text)?;
         let sim = self.current(py)?;
-        let value = py.detach(|| quantity.value(&sim.model, &sim.state));
+        let value = threads::detach(py, || quantity.value(&sim.model, &sim.state))?;
         self.model.get().slot.check(value)
     }
 
@@ -378,7 +379,7 @@ impl PySimulation {
     /// body towards the first, force on the first [N], gap [m].
     fn contact_table<'py>(&self, py: Python<'py>) -> PyResult<Touching<'py>> {
         let sim = self.current(py)?;
-        let list = py.detach(|| sim.contacts()).map_err(errors::step)?;
+        let list = threads::detach(py, || sim.contacts())?.map_err(errors::step)?;
         self.model.get().slot.check(())?;
         let model = &sim.model;
         let name = |k: u32| {
@@ -415,7 +416,9 @@ impl PySimulation {
             only.as_ref().is_none_or(|list| list.iter().any(|n| n == name))
                 && !not_these.iter().any(|n| n == name)
         };
-        let hit = sim.model.ray_cast(&sim.state, &origin.into(), &direction.into(), most, wanted);
+        let hit = threads::detach(py, || {
+            sim.model.ray_cast(&sim.state, &origin.into(), &direction.into(), most, wanted)
+        })?;
         Ok(hit.map(|h| {
             let [point, normal] = [h.point, h.normal].map(|v| PyArray1::from_slice(py, v.as_slice()));
             (h.name.to_owned(), h.t, point, normal)
@@ -427,7 +430,7 @@ impl PySimulation {
     fn distance<'py>(&self, py: Python<'py>, a: &str, b: &str) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
         let sim = self.current(py)?;
         touches(&sim)?;
-        match sim.model.distance_between(&sim.state, a, b) {
+        match threads::detach(py, || sim.model.distance_between(&sim.state, a, b))? {
             Some(d) => Ok((d.gap, PyArray1::from_slice(py, d.normal.as_slice()))),
             None => {
                 let message =
@@ -451,11 +454,11 @@ impl PySimulation {
             let message = "only the method `ipc` has collision surfaces to look at";
             return Err(PyValueError::new_err(message));
         };
-        Ok(py.detach(|| {
+        threads::detach(py, || {
             let mut x = Vec::new();
             contact.positions(&sim.state.q[sim.model.layout.points_q()..], &mut x);
             contact.intersections(&x).iter().map(|[a, b]| (a.to_string(), b.to_string())).collect()
-        }))
+        })
     }
 
     /// Carries points and norms quaternions after numbers were set by hand; steps do it by themselves.

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::simulation::PySimulation;
+use crate::threads;
 
 /// A server that shows a simulation in browsers on this machine; it ends with the object.
 #[pyclass(frozen, name = "Viewer", module = "dalembert._native", subclass)]
@@ -63,7 +64,7 @@ impl PyViewer {
         let wanted = server.wanted();
         simulation
             .with(py, |sim| drawing::frame(&sim.model, &self.drawing, &sim.state, wanted, &mut frame))?;
-        py.detach(|| server.publish_now(&frame, &Status::default()));
+        threads::detach(py, || server.publish_now(&frame, &Status::default()))?;
         Ok(true)
     }
 
@@ -86,10 +87,10 @@ fn image(py: Python<'_>, simulation: &PySimulation, width: u32, height: u32) -> 
         (drawing, frame)
     })?;
     let options = RenderOptions { width, height, ..RenderOptions::default() };
-    Ok(py.detach(|| {
+    threads::detach(py, || {
         let frames = [frame];
         Renderer::new(&drawing, &frames, options).image(&drawing, &frames[0])
-    }))
+    })
 }
 
 /// A picture of a simulation as PNG.
@@ -101,7 +102,7 @@ pub(crate) fn picture<'py>(
     height: u32,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let image = image(py, simulation, width, height)?;
-    Ok(PyBytes::new(py, &py.detach(|| image.to_png())))
+    Ok(PyBytes::new(py, &threads::detach(py, || image.to_png())?))
 }
 
 /// A picture of a simulation as numbers, shape (height, width, 3).

@@ -315,6 +315,48 @@ def test_an_arm_of_mujoco_stops_at_a_wall_and_feels_it() -> None:
     assert arm.force == pytest.approx(seen, rel=0.01, abs=0.01)
 
 
+# A servo on a beam of 0.5 kg without weight, whose force is limited: by the actuator, or by the joint.
+BEAM = """
+<mujoco><option timestep="0.01" integrator="{integrator}" gravity="0 0 0"/>
+  <worldbody><body name="beam"><joint name="pivot" axis="0 1 0" {joint}/>
+    <geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.03" mass="0.5"/></body></worldbody>
+  <actuator><position joint="pivot" kp="4500" kv="{kv}" {actuator}/></actuator>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("kv", [20, 450])
+@pytest.mark.parametrize("limited", [("", 'forcerange="-87 87"'), ('actuatorfrcrange="-87 87"', "")], ids=["actuator", "joint"])
+@pytest.mark.parametrize("integrator", ["implicitfast", "implicit"])
+def test_a_motor_never_pushes_harder_than_its_limit(integrator: str, limited: tuple[str, str], kv: float) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    bridge = pytest.importorskip("dalembert.mujoco")
+    text = BEAM.format(integrator=integrator, kv=kv, joint=limited[0], actuator=limited[1])
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    scene = da.Scene(method="ipc", dt=0.01, gravity=(0, 0, 0), ipc={"gap": 1e-3})
+    robot = bridge.add_robot(scene, model, data, name="arm")
+    # The beam turns down about y onto a table 0.1 m below its middle.
+    scene.add_ground("table", point=(0, 0, -0.1))
+    sim = scene.build()
+    arm = sim.articulation("arm")
+    mujoco.mj_forward(model, data)
+    inertia = float(data.M[0])
+    motor, target = [], 0.0
+    for k in range(90):
+        # It moves down within the limit first, meets the table in full motion, and is then pressed on with all force.
+        target = target + 0.004 if k < 60 else 1.0
+        data.ctrl[0] = target
+        before = float(data.qvel[0])
+        robot.step(sim)
+        # I Δω / h is the motor's torque and that of contact.
+        motor.append(inertia * (float(data.qvel[0]) - before) / 0.01 - float(arm.force[0]))
+    assert np.abs(motor).max() < 87 * (1 + 1e-6), f"{np.abs(motor).max()} N·m"
+    # It gives its all where it is asked to, and the table bears that and no more.
+    force, torque = arm.wrenches[0, :3], arm.wrenches[0, 3:]
+    assert (np.cross(data.xipos[1] - data.xanchor[0], force) + torque)[1] == pytest.approx(-87, rel=1e-3)
+    assert motor[-1] == pytest.approx(87, rel=1e-3)
+
+
 def test_steps_of_both_engines_must_agree() -> None:
     mujoco = pytest.importorskip("mujoco")
     bridge = pytest.importorskip("dalembert.mujoco")

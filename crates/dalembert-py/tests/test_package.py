@@ -132,6 +132,11 @@ def test_scenes_that_come_with_the_package() -> None:
     assert "hello.toml" in da.examples() and "robots/arm.xml" in da.examples()
 
 
+def test_the_version_is_that_of_the_program() -> None:
+    told = subprocess.run([sys.executable, "-m", "dalembert", "--version"], capture_output=True, text=True)
+    assert told.stdout.split() == ["dalembert", da.__version__]
+
+
 def test_numpy_of_now() -> None:
     assert tuple(int(n) for n in np.__version__.split(".")[:2]) >= (1, 26)
 

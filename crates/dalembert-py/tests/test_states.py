@@ -141,3 +141,67 @@ def test_the_program_writes_what_python_reads(scenes: Path, tmp_path: Path) -> N
     sim = da.load(scenes / "hello.toml")
     sim.step(recording[-1].steps)
     assert np.array_equal(recording[-1].packed, sim.pack())
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1025, 10**9, 10**30])
+def test_a_batch_has_a_sensible_number_of_threads(stone: da.Simulation, threads: int) -> None:
+    with pytest.raises(ValueError, match=f"threads must lie between 1 and 1024, not {threads}"):
+        da.rollout(stone.model, steps=1, threads=threads)
+
+
+@pytest.mark.parametrize(("key", "number"), [("steps", -1), ("every", 0), ("every", -3), ("steps", 10**30)])
+def test_a_batch_has_a_sensible_number_of_steps(stone: da.Simulation, key: str, number: int) -> None:
+    with pytest.raises(ValueError, match=f"{key} must lie between . and .*, not {number}"):
+        da.rollout(stone.model, **({"steps": 1} | {key: number}))
+
+
+def test_wrong_kinds_of_numbers_are_refused_by_a_batch(stone: da.Simulation) -> None:
+    for bad in (1.5, "two", float("nan")):
+        with pytest.raises(TypeError):
+            da.rollout(stone.model, steps=1, threads=bad)  # type: ignore[arg-type]
+    most = da.rollout(stone.model, [stone.state.copy()] * 2, steps=1, threads=1024)
+    assert np.array_equal(most.packed[0], most.packed[1])
+
+
+def test_a_recorder_replaces_nothing_but_recordings(sim: da.Simulation, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("three weeks of work")
+    (tmp_path / "link.mcap").symlink_to(notes)
+    for path in (notes, tmp_path / "link.mcap"):
+        with pytest.raises(da.RecordingError, match=f"{path.name}.*no recording"):
+            da.Recorder(sim, path)
+    assert notes.read_text() == "three weeks of work"
+    for _ in range(2):
+        with da.Recorder(sim, tmp_path / "run.mcap") as recorder:
+            recorder.write()
+    assert len(da.Recording(tmp_path / "run.mcap")) == 2
+
+
+def test_a_scene_is_not_saved_over_the_file_that_it_includes(scenes: Path, tmp_path: Path) -> None:
+    file = tmp_path / "hello.toml"
+    file.write_text((scenes / "hello.toml").read_text())
+    (tmp_path / "link.toml").symlink_to(file)
+    scene = da.Scene.load(file)
+    for path in (file, tmp_path / "link.toml"):
+        with pytest.raises(da.Error, match="loaded from"):
+            scene.save(path)
+    assert file.read_text() == (scenes / "hello.toml").read_text()
+    # Beside it and elsewhere the copy finds it.
+    (tmp_path / "sub").mkdir()
+    for path in (tmp_path / "copy.toml", tmp_path / "sub" / "copy.toml"):
+        scene.save(path)
+        assert np.array_equal(da.load(path).q, scene.build().q)
+
+
+def test_a_mesh_that_is_not_there_is_told_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in ("nothing.obj", tmp_path / "nothing.obj"):
+        with pytest.raises(FileNotFoundError, match="nothing.obj") as told:
+            da.mesh.load(path)
+        assert told.value.filename == str(path)
+    with pytest.raises(OSError, match="folder"):
+        da.mesh.load(tmp_path)
+    (tmp_path / "sheet.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    scene = da.Scene(method="implicit", dt=0.01)
+    scene.add_cloth(da.mesh.load("sheet.obj"))
+    assert scene.build().x.shape == (3, 3)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import signal
+import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -122,3 +128,52 @@ def test_one_model_serves_many_threads(scenes: Path) -> None:
         t.join()
     for s in sims[1:]:
         assert np.array_equal(s.state.robots, sims[0].state.robots)
+
+
+def in_child(work: Callable[[], bytes]) -> bytes:
+    """What a forked process makes, or the test fails: it may neither hang nor die."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, work())
+            os._exit(0)
+        except BaseException as error:
+            os.write(2, f"{error!r}\n".encode())
+            os._exit(1)
+    os.close(write)
+    deadline = time.monotonic() + 60
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(read)
+            pytest.fail("the forked process hangs")
+        time.sleep(0.01)
+    with os.fdopen(read, "rb") as pipe:
+        made = pipe.read()
+    assert ended[1] == 0, f"the forked process ended with {ended[1]}"
+    return made
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+@pytest.mark.parametrize("method", ["ipc", "implicit", "impulse"])
+def test_a_forked_process_goes_on_with_the_same_bits(method: Literal["ipc", "implicit", "impulse"]) -> None:
+    scene = da.Scene(method=method, dt=0.01)
+    scene.add_cloth("sheet", grid={"size": [1, 1], "cells": [30, 30]}, position=(0, 0, 0.02), young=1e5, thickness=1e-3)
+    if method != "implicit":
+        scene.add_ground("floor")
+    sim = scene.build()
+    sim.step(3)
+
+    def go_on() -> bytes:
+        sim.step(3)
+        rolled = da.rollout(sim.model, [sim.state.copy()] * 3, steps=1)
+        # Energies and pictures use threads too.
+        assert np.isfinite(sim.energy.total) and len(sim.pixels(64, 48)) == 48
+        return hashlib.sha256(sim.pack().tobytes() + rolled.packed.tobytes()).digest()
+
+    made = in_child(go_on)
+    # A child of a child, too.
+    assert in_child(lambda: sim.step(3) is not None and in_child(go_on)) == in_child(lambda: sim.step(3) is not None and go_on())
+    assert made == go_on()

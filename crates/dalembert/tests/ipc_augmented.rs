@@ -56,7 +56,8 @@ fn random_pairs_of_bodies_never_intersect() {
             let turn = Vec3::new(one(-3.0, 3.0), one(-3.0, 3.0), one(-3.0, 3.0));
             let body = RigidBody::new(name, shape).at([0.0, one(-0.05, 0.05), 0.25 + 0.5 * k as f64]);
             let body = body.turned(exp(&turn)).velocity([one(-1.0, 1.0), 0.0, -3.0 * k as f64]);
-            scene.add(body.angular_velocity([one(-9.0, 9.0), one(-9.0, 9.0), one(-9.0, 9.0)]));
+            let spin = exp(&turn) * Vec3::new(one(-9.0, 9.0), one(-9.0, 9.0), one(-9.0, 9.0));
+            scene.add(body.angular_velocity(spin.into()));
         }
         let mut sim = scene.build().unwrap();
         let (_, unfinished) = run(&mut sim, 40);

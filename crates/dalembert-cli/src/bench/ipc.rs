@@ -213,7 +213,8 @@ pub(super) fn ipc_drops(b: &mut Bencher) {
             }
             let body = RigidBody::new(name, shape).at(place).turned(exp(&turn));
             let body = body.velocity([one(-1.0, 1.0), one(-1.0, 1.0), -3.0 * k as f64]);
-            scene.add(body.angular_velocity([one(-9.0, 9.0), one(-9.0, 9.0), one(-9.0, 9.0)]));
+            let spin = exp(&turn) * Vec3::new(one(-9.0, 9.0), one(-9.0, 9.0), one(-9.0, 9.0));
+            scene.add(body.angular_velocity(spin.into()));
         }
         // A wide body may begin inside the other; that is refused and not counted.
         let Ok(mut sim) = scene.build() else {

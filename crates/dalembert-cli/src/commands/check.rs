@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::drive::describe;
 use crate::exit::{self, Outcome};
+use crate::guard;
 use crate::output::{self, count, number, safe};
 use crate::setup::{self, Overrides};
 
@@ -47,6 +48,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn command(args: Args) -> Outcome {
+    if let Some(path) = &args.culprits {
+        guard::not_in_place(path, [&args.scene])?;
+    }
     if args.intersections {
         return super::intersections::command(&args.scene, args.json, args.culprits.as_deref());
     }

@@ -11,6 +11,7 @@ use dalembert_formats::scene::{Built, SceneFile};
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
+use crate::guard;
 use crate::output::{self, count, safe};
 use crate::setup::{self, Overrides};
 use crate::svg::{self, Panel, Series};
@@ -83,6 +84,9 @@ struct Run {
 }
 
 pub(crate) fn command(args: Args) -> Outcome {
+    if let Some(path) = &args.output {
+        guard::not_in_place(path, [&args.scene])?;
+    }
     let mut trials = Vec::new();
     for (k, method) in args.methods.iter().enumerate() {
         if args.methods[..k].contains(method) {

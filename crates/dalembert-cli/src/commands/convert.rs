@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use dalembert::scene::robot::Robot;
 use dalembert_formats::robot::write::{Written, write_mjcf, write_urdf};
-use dalembert_formats::robot::{ReadOptions, read_robot};
+use dalembert_formats::robot::{ReadOptions, read_robot, robot_files};
 use dalembert_formats::scene;
 
 use crate::exit::{self, Failure, Outcome};
-use crate::output;
+use crate::{guard, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +38,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn command(args: Args) -> Outcome {
-    let (robot, mut lost) = read(&args)?;
+    let Input { robot, mut lost, files } = read(&args)?;
+    guard::not_in_place(&args.output, &files)?;
     let written = match ending(&args.output).as_str() {
         "urdf" => write_urdf(&robot),
         "xml" | "mjcf" => write_mjcf(&robot),
@@ -70,13 +71,21 @@ fn ending(path: &Path) -> String {
     path.extension().map(|end| end.to_string_lossy().to_lowercase()).unwrap_or_default()
 }
 
-/// The robot of the input, and what a scene says besides.
-fn read(args: &Args) -> Result<(Robot, Vec<String>), Failure> {
+/// What is converted.
+struct Input {
+    robot: Robot,
+    /// What a scene says besides.
+    lost: Vec<String>,
+    /// The files that say it, with all that they include.
+    files: Vec<PathBuf>,
+}
+
+fn read(args: &Args) -> Result<Input, Failure> {
     if matches!(ending(&args.input).as_str(), "xml" | "mjcf" | "urdf") {
         let options = ReadOptions { floating_base: args.floating, ..ReadOptions::default() };
         let (robot, warnings) = read_robot(&args.input, &options)?;
         exit::warn(&warnings);
-        return Ok((robot, Vec::new()));
+        return Ok(Input { robot, lost: Vec::new(), files: robot_files(&args.input)? });
     }
     let mut file = scene::load(&args.input)?;
     exit::warn(&file.warnings);
@@ -84,6 +93,10 @@ fn read(args: &Args) -> Result<(Robot, Vec<String>), Failure> {
         let count = file.scene.robot.len();
         let reason = format!("`{}` holds {count} robots; one is needed", args.input.display());
         return Err(Failure::Usage(reason));
+    }
+    let mut files: Vec<PathBuf> = file.source.files.iter().map(|file| file.name().into()).collect();
+    for path in &file.source.robots {
+        files.extend(robot_files(path)?);
     }
     let item = file.scene.robot.remove(0);
     let scene = &file.scene;
@@ -110,7 +123,7 @@ fn read(args: &Args) -> Result<(Robot, Vec<String>), Failure> {
     if item.pose != dalembert::math::Pose::identity() {
         lost.push("the pose of the robot in the scene".into());
     }
-    Ok((robot, lost))
+    Ok(Input { robot, lost, files })
 }
 
 /// A scene with the robot inside.

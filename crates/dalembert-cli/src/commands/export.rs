@@ -11,7 +11,7 @@ use dalembert_formats::recording::{Recording, RecordingError, atomic_write, csv}
 
 use crate::exit::{Failure, Outcome};
 use crate::expect::Reading;
-use crate::setup;
+use crate::{guard, setup};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,6 +56,7 @@ pub(crate) fn command(args: Args) -> Outcome {
         return Err(Failure::Usage(format!("--scalars and --track need a table, not a `.{ending}`")));
     }
     let recording = Recording::open(&args.recording)?;
+    guard::not_in_place(&args.out, [recording.path()])?;
     if let Some(lost) = recording.truncated() {
         let count = recording.frame_count();
         eprintln!(

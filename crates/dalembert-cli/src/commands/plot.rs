@@ -7,7 +7,7 @@ use dalembert_viewer::plot::{PlotOptions, check_ending, plot_recording};
 use dalembert_viewer::render::Theme;
 
 use crate::exit::{CODES, Outcome};
-use crate::setup;
+use crate::{guard, setup};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,6 +45,7 @@ pub(crate) struct Args {
 pub(crate) fn command(args: Args) -> Outcome {
     check_ending(&args.output)?;
     let recording = Recording::open(&args.recording)?;
+    guard::not_in_place(&args.output, [recording.path()])?;
     let model = setup::rebuild(&recording)?.simulation.model;
     if let Some(lost) = recording.truncated() {
         let count = recording.frame_count();

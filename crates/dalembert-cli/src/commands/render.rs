@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::seeing;
 use crate::exit::{self, CODES, Failure, Outcome};
+use crate::guard;
 use crate::setup::{self, Overrides};
 
 const EXAMPLES: &str = "\
@@ -95,6 +96,7 @@ pub(super) fn group(text: &str) -> Result<Group, String> {
 pub(crate) fn command(args: Args) -> Outcome {
     // Before anything is simulated for hours.
     check_ending(&args.output)?;
+    guard::not_in_place(&args.output, [&args.input])?;
     setup::on_threads(args.threads, || render(&args))
 }
 

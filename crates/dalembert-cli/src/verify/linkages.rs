@@ -208,12 +208,8 @@ pub(super) fn governor(table: &mut Table) -> Outcome {
         let center = foot + R * Vec3::new(c, 0.0, 0.0);
         let body = RigidBody::new(name, Shape::Point).inertia(mass, Vec3::new(c, 0.0, 0.0), I);
         let turn = Vec3::new(0.0, 0.0, w);
-        scene.add(
-            body.at(foot.into())
-                .turned(R)
-                .velocity(turn.cross(&center).into())
-                .angular_velocity(R.inverse_transform_vector(&turn).into()),
-        );
+        let body = body.at(foot.into()).turned(R).velocity(turn.cross(&center).into());
+        scene.add(body.angular_velocity(turn.into()));
         scene.add(hinge(format!("{name} hinge"), "shaft", name, foot.into(), [0.0, 1.0, 0.0]));
         let (lower, middle) = (format!("{name} lower"), format!("{name} middle"));
         let on = |name: &str, of: &str, at: [f64; 3]| MappedPoints {

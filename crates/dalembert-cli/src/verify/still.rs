@@ -123,7 +123,7 @@ pub(super) fn tumbling(table: &mut Table) -> Outcome {
                 let (turn, w) = (exp(&some(2.0)), some(8.0));
                 let v = some(1.0) + 3.0 * (Vec3::new(0.2, 0.2, 0.6) - at);
                 let body = RigidBody::new(format!("b{k}"), shape).mass(1.0 + 0.5 * f64::from(k)).turned(turn);
-                s.add(body.at(at.into()).velocity(v.into()).angular_velocity(w.into()));
+                s.add(body.at(at.into()).velocity(v.into()).angular_velocity((turn * w).into()));
             }
             let mut sim = s.build()?;
             let (scale, mut last) = (sim.energy().kinetic, sim.energy().total());

@@ -1,4 +1,4 @@
-//! PLY: one binary mesh per frame. Elements `vertex` (place \[m\], colour), `face` and `edge`; z points up.
+//! PLY: one binary mesh per frame. Elements `vertex` (place \[m\] in double precision, colour), `face` and `edge`; z points up.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn write_frame(
     write!(
         out,
         "ply\nformat binary_little_endian 1.0\ncomment dalembert, time {:?} s\n\
-         element vertex {}\nproperty float x\nproperty float y\nproperty float z\n\
+         element vertex {}\nproperty double x\nproperty double y\nproperty double z\n\
          property uchar red\nproperty uchar green\nproperty uchar blue\n\
          element face {}\nproperty list uchar int vertex_indices\n",
         state.time,
@@ -45,7 +45,7 @@ fn write_frame(
     let mut bytes = Vec::new();
     let mut blocks = surface.block.iter();
     surface.place(model, state, |p, _| {
-        p.iter().for_each(|x| bytes.extend((*x as f32).to_le_bytes()));
+        p.iter().for_each(|x| bytes.extend(x.to_le_bytes()));
         let block = blocks.next().copied().unwrap_or_default();
         bytes.extend(PALETTE[block as usize % PALETTE.len()]);
     });

@@ -2,7 +2,7 @@
 //!
 //! Points carry `velocity` \[m/s\] and `body`, the number of the body or set that they belong to. Points on their own are
 //! vertices, springs are lines, bodies and cloth are polygons. Arrays are base64 of little-endian numbers behind their
-//! length in bytes (u64). z points up.
+//! length in bytes (u64); places and velocities are doubles. z points up.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -51,8 +51,8 @@ fn escape(text: &str) -> String {
 fn frame(surface: &Surface, model: &Model, state: &State) -> String {
     let (mut places, mut velocities) = (Vec::new(), Vec::new());
     surface.place(model, state, |p, v| {
-        places.extend(p.iter().flat_map(|x| (*x as f32).to_le_bytes()));
-        velocities.extend(v.iter().flat_map(|x| (*x as f32).to_le_bytes()));
+        places.extend(p.iter().flat_map(|x| x.to_le_bytes()));
+        velocities.extend(v.iter().flat_map(|x| x.to_le_bytes()));
     });
     let bytes =
         |numbers: &mut dyn Iterator<Item = i32>| numbers.flat_map(i32::to_le_bytes).collect::<Vec<u8>>();
@@ -77,9 +77,9 @@ fn frame(surface: &Surface, model: &Model, state: &State) -> String {
         );
     };
     out.push_str("<Points>\n");
-    array(&mut out, "Float32", "Points", 3, &places);
+    array(&mut out, "Float64", "Points", 3, &places);
     out.push_str("</Points>\n<PointData Vectors=\"velocity\" Scalars=\"body\">\n");
-    array(&mut out, "Float32", "velocity", 3, &velocities);
+    array(&mut out, "Float64", "velocity", 3, &velocities);
     array(&mut out, "Int32", "body", 1, &blocks);
     out.push_str("</PointData>\n");
     let mut cells = |tag: &str, corners: &[u32], each: usize| {

@@ -180,6 +180,14 @@ pub enum RecordingError {
         /// The file to create.
         path: PathBuf,
     },
+    /// The name belongs to a file of another kind, which recording would destroy.
+    #[error("cannot record to `{}`: the file exists and is no recording of dalembert; give a name that no other file has, such as `{}`", path.display(), free.display())]
+    WouldReplace {
+        /// The file to create.
+        path: PathBuf,
+        /// A name that no file has.
+        free: PathBuf,
+    },
     /// Another process is writing the same recording.
     #[error("cannot create `{}`: another process is writing it", path.display())]
     Busy {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::BufWriter;
+use std::io::{BufWriter, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,9 @@ use super::{
 const CHUNK_SIZE: u64 = 1 << 20;
 /// A chunk is closed when this much wall-clock time has passed since the last one.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
+
+/// Where the profile stands in an MCAP file: behind the mark, and opcode and length of the header.
+const MCAP_PROFILE_AT: usize = 8 + 1 + 8;
 
 const STATE_SCHEMA: &str = "\
 Little-endian, without padding:
@@ -109,6 +112,7 @@ impl Writer {
             quoted_keys.push(serde_json::to_string(key).map_err(|e| bad_header(e.to_string()))?);
         }
         check_destination(path)?;
+        check_replaced(path)?;
         let file = open_part(path, &part)?;
         let begin = || {
             // Without seeking a chunk is written whole: the file is a valid beginning at every moment.
@@ -273,6 +277,30 @@ fn scalar_schema(header: &Header) -> String {
 /// The shortest decimal that reads back to the same bits, or `null`.
 fn push_json(buffer: &mut Vec<u8>, number: f64) -> Result<(), RecordingError> {
     serde_json::to_writer(buffer, &number).map_err(|e| RecordingError::Output(e.into()))
+}
+
+/// Refuses a name under which stands anything but a recording: a scene, a model, somebody's notes.
+fn check_replaced(path: &Path) -> Result<(), RecordingError> {
+    match begins_as_ours(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(RecordingError::io("read", path)(error)),
+        Ok(false) => {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let numbered = (1..).map(|k| path.with_file_name(format!("{stem}-{k}.mcap")));
+            let mut names = std::iter::once(path.with_extension("mcap")).chain(numbered);
+            let free = names.find(|name| fs::symlink_metadata(name).is_err()).unwrap_or_default();
+            Err(RecordingError::WouldReplace { path: path.to_owned(), free })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a file begins as a recording does: the mark of MCAP, then a header of our profile.
+fn begins_as_ours(path: &Path) -> std::io::Result<bool> {
+    let length = (PROFILE.len() as u32).to_le_bytes();
+    let mut beginning = Vec::new();
+    File::open(path)?.take((MCAP_PROFILE_AT + 4 + PROFILE.len()) as u64).read_to_end(&mut beginning)?;
+    let profile = [&length[..], PROFILE.as_bytes()].concat();
+    Ok(beginning.starts_with(mcap::MAGIC) && beginning.get(MCAP_PROFILE_AT..) == Some(&profile[..]))
 }
 
 /// Opens the file to fill, unless another writer holds it.

@@ -8,8 +8,6 @@
 //! | `kinematic` | body with a `motion`: pose k is reached at step k, then its velocities hold until its time is over |
 //! | fixed freedoms | `fix` of the centre along axes, `fix` of all turning, or a hinge to the world through the centre of mass |
 //! | `group_id` | contact switched off among the group |
-//!
-//! Angular velocities of rigid bodies are told in body axes here, in world axes there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -165,7 +163,7 @@ impl RigidIpcBody {
             body["velocity"] = numbers(&velocity);
         }
         if turning != Vec3::zeros() {
-            body["angular_velocity"] = numbers(&(self.rotation.inverse() * turning));
+            body["angular_velocity"] = numbers(&turning);
         }
         out.rigid.push(body);
         Ok(())

@@ -96,6 +96,17 @@ pub fn read_robot(
     read(name, path.to_owned(), bytes, Includes::Directory(Path::new("")), options)
 }
 
+/// The files that a URDF or MJCF file consists of: itself and what it includes. Meshes are not listed.
+pub fn robot_files(path: impl AsRef<Path>) -> Result<Vec<PathBuf>, SceneFileError> {
+    let path = path.as_ref();
+    let name = path.display().to_string();
+    let bytes = read_limited(path, MAX_FILE)
+        .map_err(|reason| Diagnostic::error(format!("cannot read {}: {reason}", quote_path(&name))))?;
+    let mut doc = Document::new(false);
+    Loader::new(Includes::Directory(Path::new(""))).parse(&mut doc, name, path.to_owned(), bytes)?;
+    Ok(doc.files.iter().map(|file| file.name().into()).collect())
+}
+
 /// Reads a URDF or MJCF text; includes and meshes are looked for in `includes`. `name` is used in messages.
 pub fn read_robot_text(
     name: impl Into<String>,

@@ -229,7 +229,7 @@ pub(super) static RIGID: Table = Table::new(
         Field::default("position", Kind::VEC3, ORIGIN, "m", "Where the origin of its frame stands."),
         ORIENTATION,
         Field::default("velocity", Kind::VEC3, ORIGIN, "m/s", "Velocity of its centre of mass, world axes."),
-        Field::default("angular_velocity", Kind::VEC3, ORIGIN, "rad/s", "Angular velocity, body axes."),
+        Field::default("angular_velocity", Kind::VEC3, ORIGIN, "rad/s", "Angular velocity, world axes."),
         COLLIDE,
         DECOMPOSITION,
     ],

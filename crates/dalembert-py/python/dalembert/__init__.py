@@ -36,6 +36,8 @@ from ._scene import Scene
 from ._simulation import Articulation, Contacts, LiveState, Simulation, State
 from ._views import Affine, Generalized, NamedArray, Points, Rigid, Robot
 
+__version__: str = _native.version()
+
 __all__ = [
     "Affine",
     "Articulation",
@@ -64,6 +66,7 @@ __all__ = [
     "StepError",
     "StepReport",
     "View",
+    "__version__",
     "examples",
     "load",
     "mesh",

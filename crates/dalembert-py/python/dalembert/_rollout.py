@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -13,6 +14,20 @@ from . import _native
 from ._simulation import State
 
 Array: TypeAlias = npt.NDArray[np.float64]
+
+
+MOST_THREADS = 1024
+"""Most threads of a batch, as of the program."""
+MOST_STEPS = 10**12
+"""Most steps of a batch, as of the program."""
+
+
+def _whole(what: str, number: object, least: int, most: int) -> int:
+    """A whole number within bounds."""
+    value = operator.index(number)  # type: ignore[arg-type]
+    if not least <= value <= most:
+        raise ValueError(f"{what} must lie between {least} and {most}, not {value}")
+    return value
 
 
 @dataclass(frozen=True)
@@ -98,9 +113,12 @@ def rollout(
         controls: Controls of all actuators, robot after robot, shape (rows, steps, nu) or (steps, nu) for all rows.
         steps: Number of steps; that of `controls` if absent.
         every: A frame is kept after every so many steps.
-        threads: Number of threads; all if absent.
+        threads: Number of threads, 1 to 1024; all of the machine if absent. No more are started than there are rows.
         on_error: "raise" a `StepError` if a row fails, or "keep" going with the others.
     """
+    every = _whole("every", every, 1, MOST_STEPS)
+    if threads is not None:
+        threads = _whole("threads", threads, 1, MOST_THREADS)
     if states is None or isinstance(states, State):
         states = [State(model) if states is None else states]
     fixed, tails, lengths = model.layout["packed"], np.zeros(0), None
@@ -126,6 +144,7 @@ def rollout(
         if given is None:
             raise ValueError("say how many `steps`")
         steps = given.shape[1]
+    steps = _whole("steps", steps, 0, MOST_STEPS)
     if lengths is None:
         lengths = [0] * len(packed)
     out, behind, counts, errors, diverged = _native.rollout(

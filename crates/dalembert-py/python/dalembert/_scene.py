@@ -229,21 +229,35 @@ class Scene(Tables):
     @property
     def text(self) -> str:
         """The scene as the text of a TOML file (functions of Python are not in it)."""
+        return self._text_in(self._directory)
+
+    def _text_in(self, directory: str) -> str:
+        """The text of a file in a folder."""
         head = "\n".join(_text.lines(self._settings))
         base = self._base
         if self._path is not None:
             if Path(self._path).suffix.lower() in ROBOTS:
                 base = _native.robot_scene(self._path)
             else:
-                head = f"include = [{_text.text(os.path.basename(self._path))}]\n" + head
+                loaded = os.path.relpath(os.path.join(self._directory, os.path.basename(self._path)), directory)
+                head = f"include = [{_text.text(loaded)}]\n" + head
         if base and self._settings:
             # Settings of ours stand instead of those of the text, which come before its first table.
             base = _without(base, self._settings)
         return "\n".join(part for part in [head, base, *self._items] if part).strip() + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the scene file, for the program `dalembert`."""
-        Path(path).write_text(self.text, encoding="utf-8")
+        """Writes the scene file, for the program `dalembert`.
+
+        A scene that was loaded includes its file, which therefore is not overwritten. Files that the scene names are looked
+        for beside the new file: where one is missing there, nothing is written and `SceneError` tells which.
+        """
+        if self._path is not None and os.path.exists(path) and os.path.samefile(path, self._path):
+            raise _native.Error(f"`{os.fspath(path)}` is the file that this scene was loaded from: save it under another name")
+        directory = os.path.dirname(os.path.abspath(path))
+        text = self._text_in(directory)
+        _native.check_text(os.path.basename(path), text, directory)
+        Path(path).write_text(text, encoding="utf-8")
 
     def model(self) -> _native.Model:
         """Checks everything and returns the model; raises `SceneError` with file, line, name and number."""

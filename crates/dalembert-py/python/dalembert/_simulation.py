@@ -47,19 +47,19 @@ class State:
 
     @property
     def q(self) -> Array:
-        """Free coordinates, shape (nq,): rigid bodies 7 each (place [m], quaternion w, x, y, z), then points [m]."""
+        """Free coordinates of everything but robots, shape (nq,): those of `LiveState.q` without the carried points."""
         first = self.layout["packed_q"]
         return self.packed[first : first + self.layout["nq"]]
 
     @property
     def v(self) -> Array:
-        """Free velocities, shape (nv,): rigid bodies 6 each ([m/s], [rad/s], world axes), then points [m/s]."""
+        """Free velocities of everything but robots, shape (nv,): those of `LiveState.v` without the carried points."""
         first = self.layout["packed_v"]
         return self.packed[first : first + self.layout["nv"]]
 
     @property
     def robots(self) -> Array:
-        """Numbers of all robots, shape (robots,)."""
+        """Numbers of all robots, shape (robots,): for each in turn q, v, activation, control, tau, acceleration, force."""
         first = self.layout["packed_robots"]
         return self.packed[first : first + self.layout["robots"]]
 
@@ -122,9 +122,13 @@ class LiveState:
         self._simulation = simulation
         buffer, (q, v, applied, robots, multipliers, end) = simulation.buffer, simulation.parts
         self.q: Array = buffer[q:v]
-        """Coordinates: rigid bodies 7 each (place [m], quaternion w, x, y, z), generalized ones, points [m]."""
+        """Coordinates of everything but robots, shape (layout["len_q"],): rigid bodies 7 each (centre of mass [m],
+        quaternion w, x, y, z), generalized ones, then all points 3 each [m]: particles, affine bodies (centre of mass and
+        the three columns of A), and carried points, which follow the others. `simulation.robot(name).q` has a robot's."""
         self.v: Array = buffer[v:applied]
-        """Velocities: rigid bodies 6 each ([m/s], [rad/s], world axes), generalized ones, points [m/s]."""
+        """Velocities of everything but robots, shape (layout["len_v"],): rigid bodies 6 each (of the centre of mass [m/s],
+        angular [rad/s], both in world axes), generalized ones, then all points 3 each [m/s], in the order of `q`.
+        `simulation.robot(name).v` has a robot's."""
         self.applied: Array = buffer[applied:robots]
         """Forces from outside [N or N·m], laid out like v, which act until they are set anew."""
         self.robots: Array = buffer[robots:multipliers]
@@ -293,12 +297,12 @@ class Simulation(_native.Simulation):
 
     @property
     def q(self) -> Array:
-        """Coordinates, live: see `LiveState.q`."""
+        """Coordinates of everything but robots, live, shape (layout["len_q"],): see `LiveState.q`."""
         return self._state.q
 
     @property
     def v(self) -> Array:
-        """Velocities, live: see `LiveState.v`."""
+        """Velocities of everything but robots, live, shape (layout["len_v"],): see `LiveState.v`."""
         return self._state.v
 
     @property
@@ -308,7 +312,7 @@ class Simulation(_native.Simulation):
 
     @property
     def x(self) -> Array:
-        """Places of all points [m], live, shape (points, 3)."""
+        """Places of all points [m], live, shape (points, 3); of an affine body the centre of mass and the columns of A."""
         return self._state.q[self.model.layout["points_q"] :].reshape(-1, 3)
 
     def reset(self) -> None:

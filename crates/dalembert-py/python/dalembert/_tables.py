@@ -119,7 +119,7 @@ class Tables:
             position: Where the origin of its frame stands. [m] Default: [0, 0, 0].
             orientation: Orientation: a unit quaternion w, x, y, z, or `{ axis, angle }`, or `{ euler = [roll, pitch, yaw] }`. Default: [1, 0, 0, 0].
             velocity: Velocity of its centre of mass, world axes. [m/s] Default: [0, 0, 0].
-            angular_velocity: Angular velocity, body axes. [rad/s] Default: [0, 0, 0].
+            angular_velocity: Angular velocity, world axes. [rad/s] Default: [0, 0, 0].
             collide: As what meshes collide under `impulse` and `lagrange`. Default: "automatic".
             decomposition: With `collide = "decomposition"`: how finely.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,12 @@ def load(path: str | os.PathLike[str], *, scale: float = 1.0) -> Mesh:
     """Triangles from a file (OBJ, STL, PLY, or the outside of a `.msh` or `.vtk`), which need not close.
 
     Args:
-        path: The file, its path relative to the scene.
+        path: The file, its path relative to the current folder. If it is not there, `FileNotFoundError`.
         scale: Factor on its vertices.
     """
-    return Mesh("surface", {"mesh": os.fspath(path), "scale": scale})
+    place = os.path.abspath(path)
+    if not os.path.exists(place):
+        raise FileNotFoundError(errno.ENOENT, "there is no such mesh file", os.fspath(path))
+    if not os.path.isfile(place):
+        raise IsADirectoryError(errno.EISDIR, "a mesh is a file, not a folder", os.fspath(path))
+    return Mesh("surface", {"mesh": place, "scale": scale})

@@ -11,6 +11,10 @@
 
 Every step: MuJoCo steps a copy without contact, which gives the increments δθ̃ that the joints would make; its mass matrix
 with implicit damping drives the links here, counted from where MuJoCo has them; what came out goes back to `qpos` and `qvel`.
+
+An actuator at a limit of its force pushes with that limit however the joint moves: ∂f/∂q = ∂f/∂v = 0 there, so it has no
+part in the mass. Where contact changes a velocity so much within a step that the linear law f − g Δv of a velocity gain g
+would pass the limit, the step is taken anew with that actuator held at its limit.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from ._simulation import Simulation
 Array: TypeAlias = npt.NDArray[np.float64]
 GEOM = mujoco.mjtGeom
 JOINT = mujoco.mjtJoint
+IMPLICIT = (mujoco.mjtIntegrator.mjINT_IMPLICIT, mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
 
 
 class MujocoRobot:
@@ -46,6 +51,8 @@ class MujocoRobot:
         self._links = links
         self._ahead = mujoco.MjData(model)
         self._order = list(links)
+        # Limits [N or N·m] at which (joints: True, actuators: False; number) push in this step, whatever their velocity.
+        self._held: dict[tuple[bool, int], float] = {}
 
     def mass(self) -> Array:
         """Effective mass at the state of `data`, shape (nv, nv), once `increments` were asked for: M + h B with the dampers
@@ -55,18 +62,13 @@ class MujocoRobot:
         full = np.zeros((m.nv, m.nv))
         mujoco.mj_fullM(m, ahead, full)
         kind, flags = mujoco.mjtIntegrator(m.opt.integrator), int(m.opt.disableflags)
-        implicit = kind in (mujoco.mjtIntegrator.mjINT_IMPLICIT, mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
+        implicit = kind in IMPLICIT
         euler = kind == mujoco.mjtIntegrator.mjINT_EULER and not flags & int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
         if implicit or euler:
             damping = np.array(m.dof_damping, dtype=np.float64).reshape(m.nv, -1)[:, 0]
             full[np.diag_indices(m.nv)] += h * damping
         if implicit:
-            moment = _rows(ahead.actuator_moment, ahead.moment_rownnz, ahead.moment_rowadr, ahead.moment_colind, m.nv)
-            for a in range(m.nu):
-                slope = float(m.actuator_biasprm[a, 2]) if m.actuator_biastype[a] == mujoco.mjtBias.mjBIAS_AFFINE else 0.0
-                if m.actuator_gaintype[a] == mujoco.mjtGain.mjGAIN_AFFINE:
-                    slope += float(m.actuator_gainprm[a, 2]) * float(ahead.ctrl[a])
-                full += h * max(0.0, -slope) * np.outer(moment[a], moment[a])
+            full += h * self._gains()[0]
         # The convex program of MuJoCo is quadratic with stiffness D in the rows of loops and of limits that are met.
         rows = np.asarray(ahead.efc_state) == int(mujoco.mjtConstraintState.mjCNSTRSTATE_QUADRATIC)
         if rows.any():
@@ -79,16 +81,72 @@ class MujocoRobot:
             full += jacobian.T @ (np.asarray(ahead.efc_D)[rows, None] * jacobian)
         return np.asarray(0.5 * (full + full.T))
 
+    def _gains(self) -> tuple[Array, Array]:
+        """Stiffness of the actuators against velocity in the predicted step: −∂(force on the dofs)/∂v, shape (nv, nv), and
+        −∂(force of each actuator)/∂v, shape (nu, nv). Zero for what is at a limit of its force."""
+        m, d = self.model, self._ahead
+        moment = _rows(d.actuator_moment, d.moment_rownnz, d.moment_rowadr, d.moment_colind, m.nv)
+        gains = np.zeros(m.nu)
+        if not int(m.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_ACTUATION):
+            for a in range(m.nu):
+                slope = float(m.actuator_biasprm[a, 2]) if m.actuator_biastype[a] == mujoco.mjtBias.mjBIAS_AFFINE else 0.0
+                if m.actuator_gaintype[a] == mujoco.mjtGain.mjGAIN_AFFINE:
+                    last = int(m.actuator_actadr[a]) + int(m.actuator_actnum[a]) - 1
+                    signal = d.ctrl[a] if m.actuator_dyntype[a] == mujoco.mjtDyn.mjDYN_NONE else self.data.act[last]
+                    slope += float(m.actuator_gainprm[a, 2]) * float(signal)
+                group = int(m.actuator_group[a])
+                switched_off = 0 <= group <= 30 and int(m.opt.disableactuator) >> group & 1
+                free = not m.actuator_forcelimited[a] or _inside(float(d.actuator_force[a]), m.actuator_forcerange[a])
+                gains[a] = max(0.0, -slope) if free and not switched_off else 0.0
+        forces = gains[:, None] * moment
+        dofs = moment.T @ forces
+        for j, dof in self._limited_joints():
+            if not _inside(float(d.qfrc_actuator[dof]), m.jnt_actfrcrange[j]):
+                dofs[dof, :] = dofs[:, dof] = 0.0
+        return dofs, forces
+
+    def _limited_joints(self) -> list[tuple[int, int]]:
+        """Joints that bound the sum of their actuators' forces, and their dofs."""
+        return [(j, int(self.model.jnt_dofadr[j])) for j in range(self.model.njnt) if self.model.jnt_actfrclimited[j]]
+
+    def _hold(self, delta: Array, done: Array) -> bool:
+        """Holds at its limit what pushed harder in a step that went by `done` instead of `delta`; whether anything did.
+
+        MuJoCo's own step is linear in the velocity too, and may pass a limit a little: that much is let pass here.
+        """
+        m, d, h = self.model, self._ahead, float(self.model.opt.timestep)
+        if mujoco.mjtIntegrator(m.opt.integrator) not in IMPLICIT:
+            return False
+        on_dofs, of_actuators = self._gains()
+        held = len(self._held)
+        actuators = [(a, a) for a in range(m.nu) if m.actuator_forcelimited[a]]
+        for joint, ranges, force, slopes, rows in (
+            (False, m.actuator_forcerange, d.actuator_force, of_actuators, actuators),
+            (True, m.jnt_actfrcrange, d.qfrc_actuator, on_dofs, self._limited_joints()),
+        ):
+            alone, now = (force - slopes @ (step / h - self.data.qvel) for step in (delta, done))
+            for i, row in rows:
+                low, high = (float(x) for x in ranges[i])
+                slack = 1e-9 * (high - low)
+                if now[row] > max(high, alone[row]) + slack:
+                    self._held[joint, i] = high
+                elif now[row] < min(low, alone[row]) - slack:
+                    self._held[joint, i] = low
+        return len(self._held) > held
+
     def increments(self) -> Array:
         """What the joints would do in a step without contact, shape (nv,) [rad or m]."""
         m, ahead = self.model, self._ahead
         mujoco.mj_copyData(ahead, m, self.data)
-        flags = m.opt.disableflags
+        flags, ranges = m.opt.disableflags, (m.actuator_forcerange.copy(), m.jnt_actfrcrange.copy())
         m.opt.disableflags = flags | int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+        for (joint, i), force in self._held.items():
+            (m.jnt_actfrcrange if joint else m.actuator_forcerange)[i] = force
         try:
             mujoco.mj_step(m, ahead)
         finally:
             m.opt.disableflags = flags
+            m.actuator_forcerange[:], m.jnt_actfrcrange[:] = ranges
         delta = np.zeros(m.nv)
         mujoco.mj_differentiatePos(m, delta, 1.0, self.data.qpos, ahead.qpos)
         return delta
@@ -102,7 +160,10 @@ class MujocoRobot:
         return np.stack([np.concatenate([place, row]) for row, (place, _) in zip(rows, poses, strict=True)])
 
     def step(self, simulation: Simulation) -> Any:
-        """One step of both; returns the report of the scene's step. `data.qfrc_applied` is yours as always."""
+        """One step of both; returns the report of the scene's step. `data.qfrc_applied` is yours as always.
+
+        Where contact would drive an actuator beyond the limit of its force, the scene's step is taken anew with that
+        actuator at its limit, controllers of the scene included."""
         m, d, h = self.model, self.data, float(self.model.opt.timestep)
         if abs(simulation.dt - h) > 1e-12 * h:
             raise Error(f"MuJoCo steps by {h} s and the scene by {simulation.dt} s: they must be the same")
@@ -112,10 +173,17 @@ class MujocoRobot:
             raise Error(f"the articulation `{self.name}` of this simulation is another robot")
         self._order = list(articulation.links)
         mujoco.mj_forward(m, d)
-        delta = self.increments()
-        articulation.drive(self.mass(), delta, self.reference())
-        report = simulation.step()
-        done = articulation.delta
+        before, reference = simulation.pack(), self.reference()
+        self._held.clear()
+        while True:
+            delta = self.increments()
+            articulation.drive(self.mass(), delta, reference)
+            report = simulation.step()
+            done = articulation.delta
+            # Each round holds one more limit at least, so there are at most as many as there are limits.
+            if not self._hold(delta, done):
+                break
+            simulation.unpack(before)
         mujoco.mj_integratePos(m, d.qpos, done, 1.0)
         d.qvel[:] = done / h
         d.act[:] = self._ahead.act
@@ -131,6 +199,11 @@ def _check(model: Any, data: Any) -> None:
             f"this `mjData` belongs to another model: it has {len(data.qpos)} coordinates, {len(data.qvel)} velocities and "
             f"{len(data.ctrl)} controls, not {model.nq}, {model.nv} and {model.nu}"
         )
+
+
+def _inside(force: float, limits: Any) -> bool:
+    """Whether a force lies between its limits, so that it may still follow the motion."""
+    return bool(limits[0] < force < limits[1])
 
 
 def _rows(values: Any, counts: Any, starts: Any, columns: Any, n: int) -> Array:

@@ -12,8 +12,8 @@
 //! | `NAME[3].x`, `NAME[-1].vx`, … | the same of one point; −1 is the last |
 //! | `NAME.lowest`, `NAME.highest` | least and greatest z over the set \[m\] |
 //! | `BODY.x`, `.y`, `.z`, `.vx`, `.vy`, `.vz`, `.speed` | origin of the frame of a rigid or affine body \[m\], its velocity \[m/s\] |
-//! | `BODY.wx`, `.wy`, `.wz` | angular velocity of a rigid body, body axes \[rad/s\] |
-//! | `BODY.qw`, `.qx`, `.qy`, `.qz` | orientation of a rigid body, a unit quaternion |
+//! | `BODY.wx`, `.wy`, `.wz` | angular velocity of a rigid or affine body, world axes \[rad/s\] |
+//! | `BODY.qw`, `.qx`, `.qy`, `.qz` | orientation of a rigid or affine body, a unit quaternion |
 //! | `NAME.u0`, `NAME.du0`, … | generalized coordinate and its rate |
 //! | `JOINT.angle`, `JOINT.position` | coordinate of a joint, over many turns \[rad\], \[m\] |
 //! | `JOINT.rate` | rate of the angle, of a slider's position \[rad/s\], \[m/s\] |
@@ -34,7 +34,6 @@ use super::{BlockKind, Model, RobotPart, State};
 use crate::bodies::Rigid;
 use crate::bodies::articulated::machine::Spot;
 use crate::joints::{Axis, AxisRow, Body, Role, Rows};
-use crate::math::rotation::matrix;
 use crate::math::{Vec3, norm, triple};
 
 /// A number that can be read off any state of a model.
@@ -61,7 +60,7 @@ enum What {
     /// Origin of the frame of rigid body k.
     Origin(usize, Part),
     OriginVelocity(usize, Part),
-    /// Component of the angular velocity of rigid body k, body axes.
+    /// Component of the angular velocity of rigid body k, world axes.
     Spin(usize, usize),
     /// w, x, y, z of rigid body k.
     Quaternion(usize, usize),
@@ -265,10 +264,7 @@ impl Quantity {
                 let origin = model.rigid.pose(&state.q, *k).position;
                 part.of(&Rigid::velocity_at(&state.q, &state.v, *k, &origin))
             }
-            What::Spin(k, i) => {
-                let R = matrix(&Rigid::rotation(&state.q, *k));
-                (R.transpose() * Rigid::angular_velocity(&state.v, *k))[*i]
-            }
+            What::Spin(k, i) => Rigid::angular_velocity(&state.v, *k)[*i],
             What::Quaternion(k, i) => state.q[7 * k + 3 + i],
             What::Coordinate(i) => state.q[*i],
             What::CoordinateRate(i) => state.v[*i],
@@ -558,15 +554,15 @@ impl Model {
 const POSE: [&str; 14] = ["x", "y", "z", "vx", "vy", "vz", "speed", "wx", "wy", "wz", "qw", "qx", "qy", "qz"];
 
 /// Pose and velocity of an affine body in the order of [`POSE`]: the origin of its frame, which lies at `origin` from its
-/// centre of mass in body axes, and the rotation R nearest to its deformation A (A = R S with S symmetric); the angular velocity, in the axes of R, is the skew part of $R^T\dot A$ for the small S − 1 of
-/// a stiff body.
+/// centre of mass in body axes, and the rotation R nearest to its deformation A (A = R S with S symmetric); the angular velocity, in
+/// world axes, is R w with w the skew part of $R^T\dot A$ for the small S − 1 of a stiff body.
 fn affine_pose(x: &[f64], v: &[f64], first: usize, origin: &Vec3) -> [f64; 14] {
     let matrix = |a: &[f64]| crate::math::Mat3::from_columns(&[1, 2, 3].map(|k| triple(a, first + k)));
     let (U, _, Q) = crate::forces::nary::signed_svd(&matrix(x));
     let R = U * Q.transpose();
     let q = crate::math::Quat::from_rotation_matrix(&nalgebra::Rotation3::from_matrix_unchecked(R));
     let W = R.transpose() * matrix(v);
-    let w = [W[(2, 1)] - W[(1, 2)], W[(0, 2)] - W[(2, 0)], W[(1, 0)] - W[(0, 1)]].map(|w| 0.5 * w);
+    let w = 0.5 * R * Vec3::new(W[(2, 1)] - W[(1, 2)], W[(0, 2)] - W[(2, 0)], W[(1, 0)] - W[(0, 1)]);
     let (p, u): (Vec3, Vec3) = (triple(x, first) + matrix(x) * origin, triple(v, first) + matrix(v) * origin);
     [p.x, p.y, p.z, u.x, u.y, u.z, u.norm(), w[0], w[1], w[2], q.w, q.i, q.j, q.k]
 }

@@ -69,7 +69,7 @@ pub(super) fn prepare(scene: &mut Scene, notes: &mut Notes) {
             position: body.pose.position,
             orientation: body.pose.rotation,
             velocity: body.velocity,
-            angular_velocity: body.pose.rotation * body.angular_velocity,
+            angular_velocity: body.angular_velocity,
             ..AffineBody::new(body.name, body.shape)
         });
     }

@@ -53,12 +53,11 @@ pub(super) fn rigid_bodies(scene: &Scene, notes: &mut Notes) -> Bodies {
         let id = out.rigid.push(&mass);
         out.names.insert(body.name.clone(), id as u32);
         out.shapes.push(body.shape.clone());
-        let R = matrix(&body.pose.rotation);
         out.start.push(Body {
             x: body.pose.point(&mass.center),
-            R,
+            R: matrix(&body.pose.rotation),
             v: body.velocity,
-            w: R * body.angular_velocity,
+            w: body.angular_velocity,
         });
     }
     out

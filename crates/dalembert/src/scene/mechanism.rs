@@ -35,7 +35,7 @@ pub struct RigidBody {
     pub pose: Pose,
     /// Velocity of its centre of mass, world axes \[m/s\].
     pub velocity: Vec3,
-    /// Angular velocity, body axes \[rad/s\].
+    /// Angular velocity, world axes \[rad/s\].
     pub angular_velocity: Vec3,
     /// As what a mesh collides under `impulse` and `lagrange`.
     pub collide: Collide,
@@ -91,7 +91,7 @@ impl RigidBody {
         self
     }
 
-    /// Sets the angular velocity, body axes \[rad/s\].
+    /// Sets the angular velocity, world axes \[rad/s\].
     pub fn angular_velocity(mut self, w: [f64; 3]) -> Self {
         self.angular_velocity = w.into();
         self

@@ -98,7 +98,7 @@ fn tumbling(seed: &mut u64, ground: bool, e: f64, mu: f64) -> Simulation {
         let mut some = |size: f64| Vec3::from_fn(|_, _| size * next(seed));
         let (turn, v, w) = (exp(&some(2.0)), some(1.0) + 3.0 * (Vec3::new(0.2, 0.2, 0.6) - at), some(8.0));
         let body = RigidBody::new(format!("b{k}"), shape).mass(1.0 + 0.5 * k as f64).turned(turn);
-        s.add(body.at(at.into()).velocity(v.into()).angular_velocity(w.into()));
+        s.add(body.at(at.into()).velocity(v.into()).angular_velocity((turn * w).into()));
     }
     s.build().unwrap()
 }
