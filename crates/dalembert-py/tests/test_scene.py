@@ -187,7 +187,7 @@ def test_warnings_are_those_that_the_program_prints(tmp_path: Path) -> None:
     path = tmp_path / "scene.toml"
     path.write_text(
         "method = 'ipc'\ndt = 0.01\nduration = 0.025\n[[ground]]\n[[rigid]]\nname = 'ball'\nshape = { sphere = 0.1 }\n"
-        "position = [0, 0, 1]\ncollide = 'hull'\n[[contact]]\nbetween = ['*', '*']\nrestitution = 0.5\n"
+        "mass = 1\nposition = [0, 0, 1]\ncollide = 'hull'\n[[contact]]\nbetween = ['*', '*']\nrestitution = 0.5\n"
     )
     program = [sys.executable, "-m", "dalembert", "check", str(path), "--json"]
     ran = subprocess.run(program, capture_output=True, text=True, check=True)
@@ -200,7 +200,7 @@ def test_warnings_are_those_that_the_program_prints(tmp_path: Path) -> None:
 
 def test_a_scene_made_in_python_has_warnings() -> None:
     scene = da.Scene(method="impulse", dt=0.01, duration=1.0)
-    scene.add_rigid("ball", shape={"sphere": 0.1}, position=(0, 0, 1))
+    scene.add_rigid("ball", shape={"sphere": 0.1}, mass=1, position=(0, 0, 1))
     scene.add_cloth("cloth", grid={"size": [1, 1], "cells": [2, 2]})
     (only,) = scene.build().model.warnings
     assert "`ball` and `cloth` do not touch under `impulse`" in only

@@ -727,4 +727,18 @@ mod tests {
             assert_eq!(frame.vertex(pairs[0][0] as usize + i), frame.vertex(0));
         }
     }
+
+    #[test]
+    fn a_page_shows_what_the_model_warns_of() {
+        assert_eq!(ball(0.01).notice(), None);
+        let mut scene = Scene { method: Method::from_name("implicit").unwrap(), ..Scene::default() };
+        for (k, name) in ["one", "two"].into_iter().enumerate() {
+            let shape = dalembert::bodies::Shape::Sphere { radius: 0.1 };
+            scene.add(dalembert::scene::RigidBody::new(name, shape).at([k as f64, 0.0, 0.0]));
+        }
+        let line = Live::new(scene.build().unwrap()).notice().unwrap();
+        assert!(line.contains("`one` and `two` do not touch under `implicit`"), "{line}");
+        let many: Vec<String> = (0..9).map(|k| format!("w{k}")).collect();
+        assert!(warnings_line(&many).unwrap().ends_with("4 more warnings: `dalembert check` lists them"));
+    }
 }

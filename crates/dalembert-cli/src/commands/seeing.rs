@@ -77,15 +77,15 @@ pub(crate) fn open(path: &Path, overrides: &Overrides) -> Result<Moving, Failure
     }
     let built = setup::load(path, overrides)?;
     let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let method = built.simulation.method.name().to_owned();
+    let mut player = Live::new(built.simulation);
+    player.warnings = built.warnings.iter().map(|warning| warning.message.clone()).collect();
     Ok(Moving {
         duration: built.duration,
         title: if built.title.is_empty() { name } else { built.title },
-        method: built.simulation.method.name().to_owned(),
+        method,
         live: true,
-        player: Box::new(Live {
-            warnings: built.warnings.iter().map(|warning| warning.message.clone()).collect(),
-            ..Live::new(built.simulation)
-        }),
+        player: Box::new(player),
         warnings: built.warnings,
     })
 }
