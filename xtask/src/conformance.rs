@@ -18,6 +18,7 @@ pub(crate) fn run() -> Outcome {
     for (package, test) in [
         ("dalembert-cli", "conformance"),
         ("dalembert-formats", "robots_conformance"),
+        ("dalembert-formats", "robots_whole_conformance"),
         ("dalembert-formats", "rigid_ipc_conformance"),
         ("dalembert-formats", "rigid_ipc_running"),
         ("dalembert-formats", "robots_dynamics"),

@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use dalembert::model::State;
 use dalembert::step::Simulation;
+use dalembert_formats::assets::Assets;
 use dalembert_formats::recording::{Header, Recording};
 use dalembert_formats::scene::Built;
 
 use crate::{drive, setup};
 
-/// The header of a recording: `scene` is the scene as JSON, `name` what people call it.
-pub fn header(sim: &Simulation, scene: &str, name: &str, seed: u64) -> Header {
+/// The header of a recording: `scene` is the scene as JSON, `assets` the meshes that it names, `name` what people call
+/// it.
+pub fn header(sim: &Simulation, scene: &str, assets: &Assets, name: &str, seed: u64) -> Header {
     Header {
         scene: scene.to_owned(),
+        assets: assets.clone(),
         scene_name: name.to_owned(),
         engine_version: env!("CARGO_PKG_VERSION").into(),
         method: sim.method.name().into(),

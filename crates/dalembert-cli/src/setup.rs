@@ -137,8 +137,8 @@ pub(crate) fn rebuild(recording: &Recording) -> Result<Built, Failure> {
     let header = recording.header();
     let overrides = Overrides::from_options(&header.options).map_err(damaged)?;
     let name = format!("{}:scene.json", recording.path().display());
-    let mut file =
-        scene::load_text(&name, &header.scene, Includes::None).map_err(|e| damaged(format!("\n{e}")))?;
+    let mut file = scene::load_text(&name, &header.scene, Includes::Assets(&header.assets))
+        .map_err(|e| damaged(format!("\n{e}")))?;
     overrides.apply(&mut file);
     let built = file.build().map_err(|e| damaged(format!("\n{e}")))?;
     let needed = State::packed_len(&built.simulation.model.layout);
@@ -173,7 +173,7 @@ pub(crate) fn steps(duration: f64, dt: f64) -> Result<u64, Failure> {
 pub(crate) fn header(built: &Built, name: &str, overrides: &Overrides, every: u64) -> Header {
     let name = if built.title.is_empty() { name } else { &built.title };
     let seed = overrides.seed.unwrap_or(built.seed);
-    let mut header = record::header(&built.simulation, &built.json, name, seed);
+    let mut header = record::header(&built.simulation, &built.json, &built.assets, name, seed);
     header.options = overrides.to_options();
     header.options.insert("every".into(), every.to_string());
     header

@@ -9,6 +9,7 @@
 //!
 //! What a simulation leaves behind is a [`recording`]; [`export`] turns one into files of other tools.
 
+pub mod assets;
 pub mod describe;
 pub mod error;
 pub mod export;

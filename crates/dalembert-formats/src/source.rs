@@ -9,7 +9,7 @@
 //! A mesh that a body takes from a file (`shape = { mesh = "part.obj" }` of a rigid or affine one, `surface` of carried
 //! points, `file` of a soft one) is read here too, because only here it is known what the path is relative to. Its
 //! vertices and triangles, tetrahedra or hexahedra take the place of the path, so that what a scene says is complete
-//! without its files.
+//! without its files. A robot's file becomes text, and its meshes become [`Assets`], which the text names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 
 use dalembert::math::Vec3;
 
+use crate::assets::Assets;
 use crate::describe::{Field, Kind};
 use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, plain, quote, quote_path};
 use crate::mesh::{self, VolumeMesh};
-use crate::robot::write::write_mjcf;
+use crate::robot::write::write_mjcf_beside;
 use crate::robot::{ReadOptions, read_robot, read_robot_text};
 use crate::tree::{self, Entry, Format, Node, Value};
 
@@ -50,6 +51,8 @@ pub struct Source {
     pub files: Files,
     /// The tree, a table, without its `include` keys.
     pub root: Node,
+    /// Meshes of robots, which the texts of these name.
+    pub assets: Assets,
     /// What files of robots said and could not be carried.
     pub warnings: Vec<Diagnostic>,
     /// The files of robots that were read; what these include is not listed.
@@ -65,6 +68,8 @@ pub enum Includes<'a> {
     Directory(&'a Path),
     /// In a list of names and texts.
     Embedded(&'a [(&'a str, &'a str)]),
+    /// Nowhere, but the meshes that robots name are here.
+    Assets(&'a Assets),
 }
 
 impl Source {
@@ -100,7 +105,7 @@ impl Source {
         let name = name.into();
         let path = match includes {
             Includes::Directory(directory) => directory.join(&name),
-            Includes::None | Includes::Embedded(_) => without_dots(Path::new(&name)),
+            Includes::None | Includes::Embedded(_) | Includes::Assets(_) => without_dots(Path::new(&name)),
         };
         Loader::new(includes).load(name, path, bytes)
     }
@@ -130,6 +135,7 @@ struct Loader<'a> {
     visits: Vec<Visit>,
     chain: Vec<Link>,
     total: usize,
+    assets: Assets,
     warnings: Vec<Diagnostic>,
     robots: Vec<PathBuf>,
 }
@@ -142,6 +148,10 @@ impl<'a> Loader<'a> {
             visits: Vec::new(),
             chain: Vec::new(),
             total: 0,
+            assets: match includes {
+                Includes::Assets(assets) => assets.clone(),
+                _ => Assets::default(),
+            },
             warnings: Vec::new(),
             robots: Vec::new(),
         }
@@ -152,14 +162,15 @@ impl<'a> Loader<'a> {
         self.visits.push(Visit { identity, asked_by: None });
         self.chain.push(Link { visit: 0, name: name.clone(), path });
         let root = self.file(name, bytes, None)?;
-        Ok(Source { files: self.files, root, warnings: self.warnings, robots: self.robots })
+        let Self { files, assets, warnings, robots, .. } = self;
+        Ok(Source { files, root, assets, warnings, robots })
     }
 
     /// What tells whether two paths are the same file.
     fn identity_of(&self, path: &Path) -> PathBuf {
         let on_disk = match self.includes {
             Includes::Directory(_) => fs::canonicalize(path).ok(),
-            Includes::None | Includes::Embedded(_) => None,
+            Includes::None | Includes::Embedded(_) | Includes::Assets(_) => None,
         };
         on_disk.unwrap_or_else(|| without_dots(path))
     }
@@ -260,13 +271,17 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Puts the text of a robot, with all that it includes, in the place of its file.
+    /// Puts the text of a robot, with all that it includes, in the place of its file, and its meshes beside.
     fn read_robot(&mut self, robot: &mut Node) -> Result<(), Diagnostic> {
         let Value::Table(entries) = &mut robot.value else { return Ok(()) };
         let Some(i) = entries.iter().position(|entry| entry.key == "file") else {
             if let Some(Value::Text(text)) = entries.iter().find(|e| e.key == "text").map(|e| &e.node.value) {
                 // Mistakes are told where the robot is made of it.
-                let read = read_robot_text("robot.xml", text, Includes::None, &ReadOptions::default());
+                let meshes = match self.includes {
+                    Includes::Assets(assets) => Includes::Assets(assets),
+                    _ => Includes::None,
+                };
+                let read = read_robot_text("robot.xml", text, meshes, &ReadOptions::default());
                 self.warnings.extend(read.into_iter().flat_map(|(_, warnings)| warnings));
             }
             return Ok(());
@@ -304,7 +319,9 @@ impl<'a> Loader<'a> {
         }
         let stem = place.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let own_name = robot_name(&robot.name, &stem.unwrap_or_default());
-        let written = write_mjcf(&robot);
+        let written = write_mjcf_beside(&robot, &mut self.assets).map_err(|reason| {
+            self.files.error(span, format!("cannot read {}: {reason}", quote_path(&name)))
+        })?;
         for lost in written.lost {
             self.warnings.push(self.files.warning(span, format!("{}: {lost}", quote_path(&name))));
         }
@@ -389,7 +406,7 @@ impl<'a> Loader<'a> {
     fn bytes_of(&self, name: &str, path: &Path, span: Span) -> Result<Vec<u8>, Diagnostic> {
         let refuse = |message: String| self.files.error(span, message);
         match self.includes {
-            Includes::None => {
+            Includes::None | Includes::Assets(_) => {
                 let message = format!("cannot read {}: this text has no place among files", quote_path(name));
                 Err(refuse(message))
             }
@@ -425,7 +442,7 @@ impl<'a> Loader<'a> {
         let identity = self.identity_of(&path);
         self.refuse_repeated(&identity, &name, span)?;
         let bytes = match self.includes {
-            Includes::None => {
+            Includes::None | Includes::Assets(_) => {
                 return Err(refuse(format!(
                     "cannot include {}: this text has no place among files",
                     quote_path(&name)

@@ -6,10 +6,10 @@ use dalembert::math::rotation::exp;
 use dalembert::math::{Mat3, Quat, Vec3};
 use dalembert::scene::robot::{
     ActuatorDynamics, ActuatorLaw, EqualityKind, GeomShape, JointKind, PathPoint, Robot, RobotBodyId,
-    RobotIntegrator, RobotJointId, SensorObject, TendonPath, Transmission,
+    RobotIntegrator, RobotJointId, SensorObject, TendonId, TendonPath, Transmission,
 };
 use dalembert_formats::error::Diagnostic;
-use dalembert_formats::robot::{MeshPolicy, ReadOptions, read_robot_text};
+use dalembert_formats::robot::{MeshPolicy, ReadOptions, read_robot, read_robot_text};
 use dalembert_formats::source::Includes;
 
 fn read(text: &str) -> (Robot, Vec<Diagnostic>) {
@@ -468,7 +468,6 @@ fn broken_models_are_refused_with_their_place() {
     let joint = "<body><joint name=\"hinge\"/><geom name=\"g\" size=\"1\"/><site name=\"s\"/></body>";
     for (text, part) in [
         (world("<body><joint axis=\"0 1\"/></body>", ""), "`axis` wants 3 numbers, found 2"),
-        (world("<body><joint axis=\"\"/></body>", ""), "`axis` wants 3 numbers, found 0"),
         (world("<body><joint axis=\"0 0 0\"/></body>", ""), "has length zero"),
         (world("<body><joint damping=\"nan\"/></body>", ""), "`damping` is `nan`; it must be finite"),
         (world("<body><joint damping=\"-1\"/></body>", ""), "must not be negative"),
@@ -544,4 +543,162 @@ fn a_long_chain_is_read_and_a_longer_one_is_refused() {
     assert_eq!(clean(&chain(1000)).velocity_count(), 1000);
     assert!(refused(&chain(1100)).contains("nested more than 1024 deep"));
     assert!(refused(&chain(100_000)).contains("nested more than 1024 deep"));
+}
+
+#[test]
+fn empty_numbers_say_nothing_and_leave_the_class_its_word() {
+    let robot = clean(&world(
+        r#"<body quat="" euler="0 0 90"><joint axis="" range="" damping=""/>
+           <geom class="big" size="" rgba=" " friction="" condim="" mass="" pos="" hfield="" mesh=""/></body>"#,
+        r#"<default><default class="big"><geom size="0.2" rgba="1 0 0 1" condim="4"/></default></default>"#,
+    ));
+    let body = &robot.bodies[1];
+    assert_eq!((body.joints[0].axis, body.joints[0].limits), (Vec3::z(), None));
+    assert_eq!(body.geoms[0].shape, GeomShape::Sphere { radius: 0.2 });
+    assert_eq!((body.geoms[0].color, body.geoms[0].contact_dimension), ([1.0, 0.0, 0.0, 1.0], 4));
+    assert!((body.pose.rotation * Vec3::x() - Vec3::y()).norm() < 1e-15);
+}
+
+#[test]
+fn quaternions_of_keyframes_have_length_one_and_that_of_zeros_turns_nothing() {
+    let robot = clean(&world(
+        "<body><freejoint/><geom size=\"1\"/></body><body><joint type=\"ball\"/><geom size=\"1\"/></body>",
+        "<keyframe><key qpos=\"1 2 3 0 0 0 0 0 0 0 5\"/></keyframe>",
+    ));
+    assert_eq!(robot.keyframes[0].positions, [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+}
+
+/// Three copies of a finger, each with a hinge and two sites, beside one body that stands alone.
+const FINGERS: &str = r#"<site name="w"/><replicate count="3" offset="1 0 0" sep="-"><site name="s" pos="0 0 1"/>
+    <body name="a"><joint name="h"/><geom size="0.1" name="g"/><site name="t"/></body></replicate>
+    <body name="o"><joint name="q"/><geom size="1"/></body>"#;
+
+/// The sites of a tendon.
+fn sites_of(robot: &Robot, tendon: usize) -> Vec<&str> {
+    let names: Vec<&str> = robot.sites().map(|(_, site)| site.name.as_str()).collect();
+    let TendonPath::Spatial(points) = &robot.tendons[tendon].path else { panic!("a path") };
+    let site = |point: &PathPoint| match point {
+        PathPoint::Site(id) => names[id.0],
+        other => panic!("{other:?}"),
+    };
+    points.iter().map(site).collect()
+}
+
+// Orders and names below are those of MuJoCo 4.0.0.
+#[test]
+fn a_tendon_between_repeated_sites_is_repeated_with_them() {
+    let robot = clean(&world(
+        FINGERS,
+        r#"<tendon><spatial name="k"><site site="s"/><site site="t"/></spatial>
+             <spatial name="one"><site site="s-0"/><site site="t-1"/></spatial>
+             <spatial name="fan"><site site="w"/><site site="t"/></spatial></tendon>"#,
+    ));
+    let names: Vec<&str> = robot.tendons.iter().map(|tendon| tendon.name.as_str()).collect();
+    assert_eq!(names, ["one", "k-0", "fan-0", "k-1", "fan-1", "k-2", "fan-2"]);
+    assert_eq!(sites_of(&robot, 0), ["s-0", "t-1"]);
+    assert_eq!(sites_of(&robot, 3), ["s-1", "t-1"]);
+    assert_eq!(sites_of(&robot, 6), ["w", "t-2"]);
+}
+
+#[test]
+fn whatever_names_a_repeated_part_is_repeated_in_the_order_of_the_copies() {
+    let robot = clean(&world(
+        FINGERS,
+        r#"<tendon><fixed name="k"><joint joint="h" coef="1"/></fixed></tendon>
+           <actuator><motor name="m" joint="h"/><motor name="z" joint="q"/><motor name="p" tendon="k"/></actuator>
+           <equality><joint name="e" joint1="h"/></equality>
+           <sensor><actuatorfrc name="f" actuator="m"/><framepos name="w" objtype="site" objname="t" cutoff="0"/>
+             <jointpos joint="q" name="zz"/></sensor>
+           <keyframe><key qpos="1 2 3 4" ctrl="1 2 3 4 5 6 7"/></keyframe>"#,
+    ));
+    let actuators: Vec<&str> = robot.actuators.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(actuators, ["z", "m-0", "p-0", "m-1", "p-1", "m-2", "p-2"]);
+    assert_eq!(robot.actuators[4].transmission, Transmission::Tendon(TendonId(1)));
+    let sensors: Vec<&str> = robot.sensors.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(sensors, ["zz", "f-0", "w-0", "f-1", "w-1", "f-2", "w-2"]);
+    let equalities: Vec<&str> = robot.equalities.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(equalities, ["e-0", "e-1", "e-2"]);
+}
+
+#[test]
+fn replicas_in_replicas_take_their_tendons_with_them() {
+    let nested = format!(
+        "<replicate count=\"2\" offset=\"0 1 0\"><site name=\"u\"/>{}</replicate>",
+        r#"<replicate count="3" offset="1 0 0" sep="-"><site name="s"/><site name="t"/></replicate>"#
+    );
+    let robot = clean(&world(
+        &nested,
+        r#"<tendon><spatial name="k"><site site="u"/><site site="t"/></spatial>
+             <spatial name="l"><site site="s"/><site site="t"/></spatial></tendon>"#,
+    ));
+    let names: Vec<&str> = robot.tendons.iter().map(|tendon| tendon.name.as_str()).collect();
+    let wanted = "k-00 l-00 k-10 l-10 k-20 l-20 k-01 l-01 k-11 l-11 k-21 l-21";
+    assert_eq!(names.join(" "), wanted);
+    assert_eq!(sites_of(&robot, 8), ["u1", "t-11"]);
+    assert_eq!(sites_of(&robot, 9), ["s-11", "t-11"]);
+    // A name that no copy has is a mistake as ever.
+    let typo = world(FINGERS, "<tendon><spatial><site site=\"s\"/><site site=\"tt\"/></spatial></tendon>");
+    assert!(refused(&typo).contains("there is no site called"), "{}", refused(&typo));
+}
+
+#[test]
+fn names_of_replicas_are_not_looked_for_without_end() {
+    let copies = "<replicate count=\"30000\"><site name=\"s\"/></replicate>";
+    let tendon = "<spatial><site site=\"s\"/><site site=\"x\"/></spatial>".repeat(2000);
+    let text = world(copies, &format!("<tendon>{tendon}</tendon>"));
+    assert!(refused(&text).contains("names of replicas are looked for"));
+}
+
+#[test]
+fn a_mesh_is_looked_for_from_the_main_file_and_then_beside_the_included_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    // A corner of a cube with edges of `size`: its volume tells which file was taken.
+    let corner = |size: f64| {
+        format!("v 0 0 0\nv {size} 0 0\nv 0 {size} 0\nv 0 0 {size}\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    };
+    let main = |compiler: &str| {
+        format!(
+            r#"<mujoco><compiler {compiler}/><include file="sub/parts.xml"/>
+               <worldbody><body><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"#
+        )
+    };
+    let taken = || {
+        let (robot, _) = read_robot(folder.path().join("main.xml"), &ReadOptions::default()).unwrap();
+        (robot.total_mass() / 1000.0 * 6.0).cbrt().round()
+    };
+    put("main.xml", &main(""));
+    put("sub/parts.xml", r#"<mujoco><asset><mesh name="m" file="../geometry/m.obj"/></asset></mujoco>"#);
+    put("geometry/m.obj", &corner(1.0));
+    assert_eq!(taken(), 1.0, "beside the included file");
+    put("sub/parts.xml", r#"<mujoco><asset><mesh name="m" file="m.obj"/></asset></mujoco>"#);
+    put("sub/m.obj", &corner(2.0));
+    assert_eq!(taken(), 2.0, "beside the included file");
+    put("m.obj", &corner(3.0));
+    assert_eq!(taken(), 3.0, "beside the main file first");
+    put("main.xml", &main(r#"meshdir="geo""#));
+    assert_eq!(taken(), 2.0, "`meshdir` is seen from the main file");
+    put("geo/m.obj", &corner(4.0));
+    assert_eq!(taken(), 4.0, "`meshdir` first");
+    std::fs::remove_file(folder.path().join("geo/m.obj")).unwrap();
+    std::fs::remove_file(folder.path().join("sub/m.obj")).unwrap();
+    let error = read_robot(folder.path().join("main.xml"), &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("geo") && error.contains("sub"), "{error}");
+}
+
+#[test]
+fn what_belongs_to_an_actuator_of_an_unknown_kind_is_left_out_with_it() {
+    let (robot, warnings) = read(&world(
+        "<body><joint name=\"j\"/><geom size=\"1\"/></body>",
+        r#"<actuator><dcmotor name="d" joint="j"/><motor name="m" joint="j"/></actuator>
+           <sensor><actuatorfrc actuator="d"/></sensor><keyframe><key ctrl="1 2"/></keyframe>"#,
+    ));
+    assert_eq!((robot.actuators.len(), robot.sensors.len()), (1, 0));
+    let list = texts(&warnings);
+    assert!(list.contains("actuator `dcmotor` is not read"), "{list}");
+    assert!(list.contains("`ctrl` has 2 numbers; the model has 1"), "{list}");
 }

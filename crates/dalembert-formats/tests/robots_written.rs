@@ -106,7 +106,8 @@ fn a_scene_holds_robots_and_its_json_holds_them_whole() {
                 [[expect]]\nquantity = 'arm.joint2'\nabove = -10\n";
     let mut built = load_text("s.toml", text, Includes::Directory(&folder())).unwrap().build().unwrap();
     built.simulation.run(0.1).unwrap();
-    let mut again = load_text("s.json", &built.json, Includes::None).unwrap().build().unwrap();
+    let mut again =
+        load_text("s.json", &built.json, Includes::Assets(&built.assets)).unwrap().build().unwrap();
     again.simulation.run(0.1).unwrap();
     assert_eq!(again.simulation.state, built.simulation.state);
     let arm = built.simulation.model.robot("arm").unwrap();

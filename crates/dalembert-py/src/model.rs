@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use dalembert::model::{BlockKind, Model, Quantity, State};
 use dalembert::step::Method;
+use dalembert_formats::assets::Assets;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::callbacks::Slot;
 use crate::errors;
@@ -30,9 +31,11 @@ pub(crate) struct PyModel {
     /// How long the scene runs [s].
     #[pyo3(get)]
     pub(crate) duration: f64,
-    /// The whole scene as JSON, with nothing left to look up elsewhere. Python functions are not in it.
+    /// The whole scene as JSON, with nothing left to look up elsewhere but the meshes of robots, which it names and which
+    /// recordings and pickles hold beside it. Python functions are not in it.
     #[pyo3(get)]
     pub(crate) json: String,
+    pub(crate) assets: Assets,
     /// Seed of everything random in the scene.
     #[pyo3(get)]
     pub(crate) seed: u64,
@@ -194,7 +197,11 @@ impl PyModel {
         }
         let build = py.import("dalembert._native")?.getattr("build")?;
         let none = || PyList::empty(py);
-        let arguments = (py.None(), "scene.json", &self.json, ".", none(), none(), none(), none());
+        let assets = PyList::empty(py);
+        for (name, content) in self.assets.iter() {
+            assets.append((name, PyBytes::new(py, content)))?;
+        }
+        let arguments = (py.None(), "scene.json", &self.json, ".", none(), none(), none(), none(), assets);
         Ok((build, arguments.into_pyobject(py)?.into_any()))
     }
 

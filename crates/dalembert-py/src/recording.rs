@@ -23,7 +23,13 @@ impl PyRecorder {
     fn new(py: Python<'_>, simulation: &PySimulation, path: PathBuf) -> PyResult<Self> {
         let model = simulation.the_model();
         let header = simulation.with(py, |sim| {
-            let mut header = dalembert_cli::record::header(sim, &model.json, &model.model.title, model.seed);
+            let mut header = dalembert_cli::record::header(
+                sim,
+                &model.json,
+                &model.assets,
+                &model.model.title,
+                model.seed,
+            );
             if model.has_callbacks {
                 header
                     .options
@@ -115,6 +121,7 @@ impl PyRecording {
             dt: sim.dt,
             duration: built.duration,
             json: built.json,
+            assets: built.assets,
             seed: built.seed,
             warnings: Vec::new(),
             method: sim.method,

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use dalembert::filters::Motion;
 use dalembert::scene::{ArticulationItem, CustomConstraint, CustomForce, MotionSet};
+use dalembert_formats::assets::Assets;
 use dalembert_formats::describe::read;
-use dalembert_formats::robot::{ReadOptions, read_robot, read_robot_text};
+use dalembert_formats::robot::{MeshPolicy, ReadOptions, read_robot, read_robot_text};
 use dalembert_formats::scene::{ROOT, SceneFile, load, load_text};
 use dalembert_formats::source::{Includes, Source};
 use pyo3::exceptions::PyValueError;
@@ -44,7 +45,7 @@ pub(crate) fn robot_scene(path: PathBuf) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (path, text))]
 pub(crate) fn robot_name(path: Option<PathBuf>, text: &str) -> PyResult<String> {
-    let options = ReadOptions::default();
+    let options = ReadOptions { meshes: MeshPolicy::Skip, ..ReadOptions::default() };
     let (robot, _) = match &path {
         Some(path) => read_robot(path, &options),
         None => read_robot_text("robot.xml", text, Includes::None, &options),
@@ -54,9 +55,9 @@ pub(crate) fn robot_name(path: Option<PathBuf>, text: &str) -> PyResult<String> 
     Ok(dalembert_formats::source::robot_name(&robot.name, &stem.unwrap_or_default()))
 }
 
-/// Builds a model from a file, or from a text whose files are looked for in `directory`.
+/// Builds a model from a file, or from a text whose files are looked for in `directory`, or whose meshes are `assets`.
 #[pyfunction]
-#[pyo3(signature = (path, name, text, directory, forces, constraints, motions, articulations))]
+#[pyo3(signature = (path, name, text, directory, forces, constraints, motions, articulations, assets = Vec::new()))]
 pub(crate) fn build(
     py: Python<'_>,
     path: Option<PathBuf>,
@@ -67,13 +68,19 @@ pub(crate) fn build(
     constraints: Vec<ConstraintRow>,
     motions: Vec<MotionRow>,
     articulations: Vec<ArticulationRow>,
+    assets: Vec<(String, Vec<u8>)>,
 ) -> PyResult<PyModel> {
     let slot = Slot::default();
+    let mut held = Assets::default();
+    for (name, content) in assets {
+        held.insert(name, content.into()).map_err(PyValueError::new_err)?;
+    }
+    let includes = if held.is_empty() { Includes::Directory(&directory) } else { Includes::Assets(&held) };
     let has_callbacks = !(forces.is_empty() && constraints.is_empty() && motions.is_empty());
     let built = threads::detach(py, || {
         let mut file = match &path {
             Some(path) => load(path),
-            None => load_text(name, text, Includes::Directory(&directory)),
+            None => load_text(name, text, includes),
         }
         .map_err(errors::scene)?;
         add_functions(&mut file, &slot, forces, constraints, motions)?;
@@ -91,6 +98,7 @@ pub(crate) fn build(
         dt: sim.dt,
         duration: built.duration,
         json: built.json,
+        assets: built.assets,
         seed: built.seed,
         warnings: built.warnings.iter().map(ToString::to_string).collect(),
         method: sim.method,

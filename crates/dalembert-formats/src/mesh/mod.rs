@@ -20,6 +20,7 @@ mod stl;
 mod vtk;
 
 pub use gmsh::write as write_gmsh;
+pub use ply::write as write_ply;
 pub use vtk::write as write_vtk;
 
 use std::fmt;

@@ -3,8 +3,37 @@
 //! Taken are `vertex` (x, y, z), `face` (list `vertex_indices` or `vertex_index`) and `edge` (`vertex1`, `vertex2`);
 //! other elements and properties are stepped over.
 
+use dalembert::math::Vec3;
+
 use super::RawMesh;
 use super::scan::{Encoding, Number, Problem, Scanner, short};
+
+/// A surface as a binary file. Places are written in 32 bits each if all of them fit there without loss, else in 64, so
+/// that they read back to the same bits.
+pub fn write(points: &[Vec3], triangles: &[[u32; 3]]) -> Vec<u8> {
+    let narrow = points.iter().flatten().all(|x| f64::from(*x as f32).to_bits() == x.to_bits());
+    let kind = if narrow { "float" } else { "double" };
+    let mut out = format!(
+        "ply\nformat binary_little_endian 1.0\nelement vertex {}\nproperty {kind} x\nproperty {kind} y\n\
+         property {kind} z\nelement face {}\nproperty list uchar uint vertex_indices\nend_header\n",
+        points.len(),
+        triangles.len()
+    )
+    .into_bytes();
+    out.reserve(points.len() * if narrow { 12 } else { 24 } + triangles.len() * 13);
+    for x in points.iter().flatten() {
+        if narrow {
+            out.extend((*x as f32).to_le_bytes());
+        } else {
+            out.extend(x.to_le_bytes());
+        }
+    }
+    for corners in triangles {
+        out.push(3);
+        corners.iter().for_each(|i| out.extend(i.to_le_bytes()));
+    }
+    out
+}
 
 struct Element {
     name: String,

@@ -5,6 +5,7 @@
 //! | record | holds |
 //! |---|---|
 //! | `Header`, profile `dalembert` | tells our recordings from other MCAP files |
+//! | attachments `assets/NAME` | the meshes that the scene names, each under a checksum |
 //! | attachment `header.json` | the [`Header`] as JSON, under a checksum |
 //! | chunks (LZ4, checksummed) | channels `state` and `scalars` |
 //! | summary, footer | indexes for other tools; not needed to read the file back |
@@ -50,6 +51,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::assets::Assets;
 use crate::error::plain;
 
 /// Version of the file layout described above; readers refuse a later one.
@@ -58,6 +60,8 @@ const FORMAT: u64 = 1;
 const PROFILE: &str = "dalembert";
 /// Name of the attachment that carries the header.
 const HEADER_NAME: &str = "header.json";
+/// What stands before the names of attachments that carry [`Header::assets`].
+const ASSETS: &str = "assets/";
 const STATE_TOPIC: &str = "state";
 const SCALARS_TOPIC: &str = "scalars";
 /// Largest record or unpacked chunk that is written or believed \[bytes\].
@@ -68,8 +72,11 @@ const FRAME_LIMIT: u64 = RECORD_LIMIT / 2;
 /// What is constant over a recording: enough to rebuild the model and go on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// The whole scene as text (JSON or TOML), with nothing left to look up elsewhere.
+    /// The whole scene as text (JSON or TOML), with nothing left to look up elsewhere than in `assets`.
     pub scene: String,
+    /// The meshes that the scene names.
+    #[serde(skip)]
+    pub assets: Assets,
     /// Name of the scene, for people.
     pub scene_name: String,
     /// Version of the engine that ran it.

@@ -15,9 +15,10 @@ use mcap::sans_io::{LinearReadEvent, LinearReader, LinearReaderOptions};
 
 use super::atomic::with_suffix;
 use super::{
-    FORMAT, Frame, HEADER_NAME, Header, PROFILE, RECORD_LIMIT, RecordingError, SCALARS_TOPIC, STATE_TOPIC,
-    Scalars, frame_bytes,
+    ASSETS, FORMAT, Frame, HEADER_NAME, Header, PROFILE, RECORD_LIMIT, RecordingError, SCALARS_TOPIC,
+    STATE_TOPIC, Scalars, frame_bytes,
 };
+use crate::assets::Assets;
 
 /// Opcode and length before every record.
 const PREFIX: u64 = 9;
@@ -209,6 +210,8 @@ struct Scan {
     /// The file carries the mark of a finished one, so nothing of it may be missing.
     ends_as_finished: bool,
     header: Option<Header>,
+    /// What stood before the header.
+    assets: Assets,
     channels: Channels,
     chunks: Vec<Chunk>,
     frame_count: usize,
@@ -229,6 +232,7 @@ impl Scan {
             length: 0,
             ends_as_finished: false,
             header: None,
+            assets: Assets::default(),
             channels: Channels::default(),
             chunks: Vec::new(),
             frame_count: 0,
@@ -355,6 +359,10 @@ impl Scan {
             Ok(_) => return Err(self.corrupt(offset, "an attachment cannot be read".into())),
             Err(error) => return Err(self.corrupt(offset, error.to_string())),
         };
+        if let Some(asset) = name.strip_prefix(ASSETS) {
+            let kept = self.assets.insert(asset.to_owned(), data.as_ref().into());
+            return kept.map_err(|reason| self.corrupt(offset, reason));
+        }
         if name != HEADER_NAME {
             return Ok(());
         }
@@ -367,8 +375,9 @@ impl Scan {
             Some(_) => {}
             None => return Err(self.corrupt(offset, "header.json has no format number".into())),
         }
-        let header: Header = serde_json::from_value(value).map_err(unreadable)?;
+        let mut header: Header = serde_json::from_value(value).map_err(unreadable)?;
         header.check().map_err(|reason| self.corrupt(offset, format!("header.json: {reason}")))?;
+        header.assets = std::mem::take(&mut self.assets);
         self.header = Some(header);
         Ok(())
     }

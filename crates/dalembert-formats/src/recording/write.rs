@@ -12,7 +12,8 @@ use mcap::{Attachment, Compression, McapError, WriteOptions};
 
 use super::atomic::{check_destination, publish, with_suffix};
 use super::{
-    FORMAT, HEADER_NAME, Header, PROFILE, Recording, RecordingError, SCALARS_TOPIC, STATE_TOPIC, split_unit,
+    ASSETS, FORMAT, HEADER_NAME, Header, PROFILE, Recording, RecordingError, SCALARS_TOPIC, STATE_TOPIC,
+    split_unit,
 };
 
 /// A chunk is closed when it holds this many bytes before compression.
@@ -123,13 +124,20 @@ impl Writer {
                 .chunk_size(Some(CHUNK_SIZE))
                 .disable_seeking(true)
                 .create(NoSeek::new(BufWriter::new(file)))?;
-            mcap.attach(&Attachment {
-                log_time: 0,
-                create_time: 0,
-                name: HEADER_NAME.into(),
-                media_type: "application/json".into(),
-                data: header_json.into(),
-            })?;
+            let mut attach = |name: String, media_type: &str, data: &[u8]| {
+                mcap.attach(&Attachment {
+                    log_time: 0,
+                    create_time: 0,
+                    name,
+                    media_type: media_type.into(),
+                    data: data.into(),
+                })
+            };
+            // Before the header, so that whoever has read that has everything.
+            for (name, content) in header.assets.iter() {
+                attach(format!("{ASSETS}{name}"), "application/octet-stream", content)?;
+            }
+            attach(HEADER_NAME.into(), "application/json", &header_json)?;
             let channels = add_channels(&mut mcap, header)?;
             mcap.flush()?;
             Ok((mcap, channels))

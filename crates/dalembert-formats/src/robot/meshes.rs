@@ -15,10 +15,15 @@ use crate::mesh::RawMesh;
 /// How many of the places where a file was looked for are named.
 const PLACES_SHOWN: usize = 6;
 
+/// Most room for the meshes of a model, each counted as often as it is used \[bytes\].
+const MAX_MESHES: usize = 1 << 30;
+
 /// Files of meshes that were read already.
 #[derive(Default)]
 pub(super) struct MeshFiles {
     known: BTreeMap<PathBuf, Result<RawMesh, String>>,
+    /// Room for all that was taken \[bytes\].
+    taken: usize,
 }
 
 impl MeshFiles {
@@ -56,7 +61,14 @@ impl MeshFiles {
             self.known.insert(clean.clone(), mesh);
         }
         match self.known.get(&clean) {
-            Some(Ok(mesh)) => Ok(mesh),
+            Some(Ok(mesh)) => {
+                self.taken += size_of_val(&mesh.vertices[..]) + size_of_val(&mesh.triangles[..]);
+                if self.taken > MAX_MESHES {
+                    let most = MAX_MESHES >> 20;
+                    return Err(format!("with {} the meshes take more than {most} MiB", quote_path(name)));
+                }
+                Ok(mesh)
+            }
             Some(Err(reason)) => Err(reason.clone()),
             None => Err(format!("cannot read the mesh {}", quote_path(name))),
         }

@@ -117,7 +117,7 @@ pub fn read_robot_text(
     let name = name.into();
     let path = match includes {
         Includes::Directory(directory) => directory.join(&name),
-        Includes::None | Includes::Embedded(_) => without_dots(Path::new(&name)),
+        Includes::None | Includes::Embedded(_) | Includes::Assets(_) => without_dots(Path::new(&name)),
     };
     read(name, path, text.into().into_bytes(), includes, options)
 }

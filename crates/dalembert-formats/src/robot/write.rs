@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use dalembert::math::Pose;
 
-pub use super::write_mjcf::write_mjcf;
+pub use super::write_mjcf::{write_mjcf, write_mjcf_beside};
 pub use super::write_urdf::write_urdf;
 
 /// A robot as a text.

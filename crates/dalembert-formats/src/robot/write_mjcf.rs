@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use dalembert::math::Pose;
 use dalembert::scene::robot::{
     Actuator, ActuatorDynamics, ActuatorLaw, ContactSoftness, Equality, EqualityKind, GeomShape, JointKind,
-    PathPoint, Robot, RobotBodyId, RobotGeom, RobotIntegrator, RobotJoint, RobotSolver, Sensor, SensorObject,
-    Tendon, TendonPath, Transmission,
+    PathPoint, Robot, RobotBodyId, RobotGeom, RobotIntegrator, RobotJoint, RobotMesh, RobotSolver, Sensor,
+    SensorObject, Tendon, TendonPath, Transmission,
 };
 
 use super::write::{Written, Xml, quaternion};
+use crate::assets::Assets;
+use crate::mesh::write_ply;
 
 /// Names by number: the robot's own, or made ones where something must be referred to.
 struct Names {
@@ -40,6 +42,18 @@ fn named<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 /// Writes a robot as MJCF, meshes inside.
 pub fn write_mjcf(robot: &Robot) -> Written {
+    write(robot, None)
+}
+
+/// Writes a robot as MJCF whose meshes are files among `assets`. The error says why they do not fit there.
+pub fn write_mjcf_beside(robot: &Robot, assets: &mut Assets) -> Result<Written, String> {
+    let add = |mesh: &RobotMesh| assets.add("ply", write_ply(&mesh.vertices, &mesh.triangles));
+    let files = robot.meshes.iter().map(add).collect::<Result<Vec<String>, String>>()?;
+    Ok(write(robot, Some(&files)))
+}
+
+/// With `files` the meshes are in these, else inside.
+fn write(robot: &Robot, files: Option<&[String]>) -> Written {
     let names = Names {
         bodies: named("body", robot.bodies.iter().map(|x| x.name.as_str())),
         joints: named("joint", robot.joints().map(|(_, x)| x.name.as_str())),
@@ -59,7 +73,7 @@ pub fn write_mjcf(robot: &Robot) -> Written {
     xml.put("inertiafromgeom", "false");
     xml.end();
     options(robot, &mut xml);
-    assets(robot, &names, &mut xml);
+    assets(robot, &names, files, &mut xml);
     bodies(robot, &names, &mut xml);
     section(
         &mut xml,
@@ -189,7 +203,7 @@ fn options(robot: &Robot, xml: &mut Xml) {
     xml.close("option");
 }
 
-fn assets(robot: &Robot, names: &Names, xml: &mut Xml) {
+fn assets(robot: &Robot, names: &Names, files: Option<&[String]>, xml: &mut Xml) {
     let materials: BTreeSet<&str> =
         robot.geoms().map(|(_, geom)| geom.material.as_str()).filter(|name| !name.is_empty()).collect();
     let any = !robot.meshes.is_empty() || !robot.height_fields.is_empty() || !materials.is_empty();
@@ -199,11 +213,17 @@ fn assets(robot: &Robot, names: &Names, xml: &mut Xml) {
             xml.put("name", material);
             xml.end();
         }
-        for (mesh, name) in
-            robot.meshes.iter().zip(&names.meshes).filter(|(mesh, _)| !mesh.triangles.is_empty())
-        {
+        for (i, (mesh, name)) in robot.meshes.iter().zip(&names.meshes).enumerate() {
+            if mesh.triangles.is_empty() {
+                continue;
+            }
             xml.begin("mesh");
             xml.put("name", name);
+            if let Some(files) = files {
+                xml.put("file", &files[i]);
+                xml.end();
+                continue;
+            }
             let vertices: Vec<f64> = mesh.vertices.iter().flat_map(|v| [v.x, v.y, v.z]).collect();
             xml.numbers("vertex", &vertices);
             let faces: Vec<String> = mesh.triangles.iter().flatten().map(u32::to_string).collect();

@@ -7,6 +7,7 @@
 //! Attributes remember whether somebody read them: what nobody read is reported, so that nothing is dropped silently.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +51,8 @@ pub(super) struct Element {
 pub(super) struct Document {
     pub(super) files: Files,
     pub(super) elements: Vec<Element>,
+    /// Folders of the files that others include.
+    folders: BTreeMap<FileId, PathBuf>,
     problems: RefCell<Problems>,
     warnings: RefCell<Vec<Diagnostic>>,
     more_warnings: Cell<usize>,
@@ -62,6 +65,7 @@ impl Document {
         Self {
             files: Files::default(),
             elements: Vec::new(),
+            folders: BTreeMap::new(),
             problems: RefCell::default(),
             warnings: RefCell::default(),
             more_warnings: Cell::new(0),
@@ -71,6 +75,11 @@ impl Document {
 
     pub(super) fn node(&self, id: ElementId) -> Node<'_> {
         Node { doc: self, element: &self.elements[id] }
+    }
+
+    /// The folder of the included file in which something stands; `None` in a main file.
+    pub(super) fn folder_of(&self, span: Span) -> Option<&Path> {
+        self.folders.get(&span.file).map(PathBuf::as_path)
     }
 
     pub(super) fn push(&self, diagnostic: Diagnostic) {
@@ -292,6 +301,10 @@ impl<'a> Loader<'a> {
                 let found = list.iter().find(|(known, _)| Path::new(known) == clean);
                 found.map(|(_, text)| text.as_bytes().to_vec()).ok_or("no such file or folder")?
             }
+            Includes::Assets(assets) => match assets.get(&without_dots(path).to_string_lossy()) {
+                Some(content) => content.to_vec(),
+                None => return Err("this text has no place among files".into()),
+            },
             Includes::Directory(_) => read_limited(path, limit)?,
         };
         if bytes.len() > limit {
@@ -309,6 +322,7 @@ impl<'a> Loader<'a> {
     pub(super) fn has(&self, path: &Path) -> bool {
         match self.includes {
             Includes::None => false,
+            Includes::Assets(assets) => assets.get(&without_dots(path).to_string_lossy()).is_some(),
             Includes::Embedded(list) => {
                 let clean = without_dots(path);
                 list.iter().any(|(known, _)| Path::new(known) == clean)
@@ -432,7 +446,7 @@ impl<'a> Loader<'a> {
             path if self.has(&path) => path,
             path if beside == path || !self.has(&beside) => {
                 let message = match self.includes {
-                    Includes::None => {
+                    Includes::None | Includes::Assets(_) => {
                         format!("cannot include {}: this text has no place among files", quote(&value))
                     }
                     _ => format!("cannot include {}: there is no file {}", quote(&value), path.display()),
@@ -454,6 +468,8 @@ impl<'a> Loader<'a> {
         let root = self.parse_one(doc, path.display().to_string(), bytes).map_err(|error| {
             if error.place.is_some() { error } else { doc.files.error(span, error.message) }
         })?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        doc.folders.insert(doc.node(root).span().file, folder);
         chain.push(clean);
         let result = self.unfold(doc, root, main, chain);
         chain.pop();

@@ -20,6 +20,7 @@ use super::convert_mechanism::{bead, gear, generalized, joint, rigid};
 use super::convert_robot::robot;
 use super::convert_sheet::{cloths, obstacle, pressure, rod};
 
+use crate::assets::Assets;
 use crate::describe::View;
 use crate::error::{Diagnostic, Files, Problems, SceneFileError, Span};
 use crate::tree::{Node, Value};
@@ -28,6 +29,7 @@ use crate::tree::{Node, Value};
 pub(super) fn scene(
     root: &View<'_>,
     files: &Files,
+    assets: &Assets,
 ) -> Result<(Scene, Vec<Method>, Vec<Diagnostic>), SceneFileError> {
     let mut problems = Problems::default();
     let methods = methods(root, files, &mut problems);
@@ -50,7 +52,7 @@ pub(super) fn scene(
             .iter()
             .map(|t| generalized(t, files, &mut problems))
             .collect(),
-        robot: root.tables("robot").iter().filter_map(|t| robot(t, files, &mut problems)).collect(),
+        robot: root.tables("robot").iter().filter_map(|t| robot(t, files, assets, &mut problems)).collect(),
         particles: each(root, "particles", particles),
         soft: soft_bodies(root, files, &mut problems),
         cloth: cloths(root, files, &mut problems),

@@ -9,20 +9,26 @@ use dalembert::scene::{Drive, RobotItem};
 
 use super::convert::name;
 use super::convert_mechanism::{collide, orientation};
+use crate::assets::Assets;
 use crate::describe::View;
 use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote_path};
-use crate::robot::{ReadOptions, read_robot, read_robot_text};
+use crate::robot::{MeshPolicy, ReadOptions, read_robot, read_robot_text};
 use crate::source::{Includes, robot_name};
 use crate::tree::Value;
 
 /// A robot; `None` if its text is none, which is among the problems then.
-pub(super) fn robot(t: &View<'_>, files: &Files, problems: &mut Problems) -> Option<RobotItem> {
+pub(super) fn robot(
+    t: &View<'_>,
+    files: &Files,
+    assets: &Assets,
+    problems: &mut Problems,
+) -> Option<RobotItem> {
     let text = t.maybe_text("text").unwrap_or_default();
     let base = t.maybe_text("base");
     let options = ReadOptions { floating_base: base == Some("floating"), ..ReadOptions::default() };
     let given = name(t);
     let file = if given.is_empty() { "robot" } else { &given };
-    let robot = match read_robot_text(format!("{file}.xml"), text, Includes::None, &options) {
+    let robot = match read_robot_text(format!("{file}.xml"), text, Includes::Assets(assets), &options) {
         // What the file could not carry was said when it was read.
         Ok((robot, _)) => robot,
         Err(error) => {
@@ -85,7 +91,9 @@ pub(super) fn is_robot(path: &Path) -> bool {
 
 /// A scene with nothing but the robot of a file, under the step and gravity that the file asks for.
 pub fn scene_around(path: &Path) -> Result<String, SceneFileError> {
-    let (robot, _) = read_robot(path, &ReadOptions::default())?;
+    // What the scene takes from its meshes is read with the scene.
+    let options = ReadOptions { meshes: MeshPolicy::Skip, ..ReadOptions::default() };
+    let (robot, _) = read_robot(path, &options)?;
     let file = path.file_name().and_then(|name| name.to_str());
     let Some(file) = file else {
         return Err(

@@ -39,6 +39,7 @@ use std::path::Path;
 use dalembert::scene::{Culprits, Expectation, Scene};
 use dalembert::step::{Method, Simulation};
 
+use crate::assets::Assets;
 use crate::describe::{self, View, read};
 use crate::error::{Diagnostic, Files, Problems, SceneFileError, quote};
 use crate::rigid_ipc;
@@ -74,8 +75,10 @@ pub struct Built {
     /// Seed of everything random.
     pub seed: u64,
     /// The file with all that it includes as compact JSON, which [`load_text`] reads back under a name that ends in
-    /// `.json`.
+    /// `.json` with [`Includes::Assets`].
     pub json: String,
+    /// The meshes that the JSON names.
+    pub assets: Assets,
     /// What is probably not meant.
     pub warnings: Vec<Diagnostic>,
 }
@@ -119,7 +122,7 @@ pub fn load_text(name: &str, text: &str, includes: Includes<'_>) -> Result<Scene
 
 fn from_source(source: Source) -> Result<SceneFile, SceneFileError> {
     let root = read(&ROOT, &source.root, &source.files)?;
-    let (scene, methods, mut warnings) = convert::scene(&root, &source.files)?;
+    let (scene, methods, mut warnings) = convert::scene(&root, &source.files, &source.assets)?;
     warnings.extend(source.warnings.iter().cloned());
     Ok(SceneFile { source, scene, methods, warnings })
 }
@@ -146,8 +149,8 @@ impl SceneFile {
             .extend(stability::warning(&simulation).map(|text| source.files.warning(root.span("dt"), text)));
         let told = simulation.model.warnings.iter();
         warnings.extend(told.map(|warning| convert::warning(&root, &source.files, warning)));
-        let json = json(&source.root);
-        Ok(Built { simulation, expect, title, description, duration, seed, json, warnings })
+        let (json, assets) = (json(&source.root), source.assets);
+        Ok(Built { simulation, expect, title, description, duration, seed, json, assets, warnings })
     }
 }
 

@@ -162,6 +162,7 @@ def build(
     constraints: list[Any],
     motions: list[Any],
     articulations: list[Any],
+    assets: list[tuple[str, bytes]] = ...,
 ) -> Model: ...
 def articulations(simulation: Simulation) -> list[tuple[str, int, list[str], list[str], bool]]: ...
 def set_drive(

@@ -61,6 +61,7 @@ impl Assets {
 }
 
 pub(super) struct Reader<'a, 'b, 'c> {
+    pub(super) doc: &'a Document,
     pub(super) robot: &'b mut Robot,
     pub(super) loader: &'b mut Loader<'c>,
     pub(super) files: &'b mut MeshFiles,
@@ -107,15 +108,22 @@ impl<'a> Reader<'a, '_, '_> {
         assets
     }
 
-    /// Where a file of this model is.
-    fn place(&self, folder: &str, file: &str) -> PathBuf {
+    /// Where the file that an attribute names may be, the first place first: in the folder that `compiler` gives, seen
+    /// from the main file; or else beside the included file that names it, with or without that folder before.
+    fn places(&self, folder: &str, attribute: &Attribute) -> Vec<PathBuf> {
         let folder = if folder.is_empty() { &self.compiler.asset_folder } else { folder };
-        let inside = if self.compiler.strip_path {
-            Path::new(file).file_name().map_or(Path::new(file), Path::new)
-        } else {
-            Path::new(file)
-        };
-        self.folder.join(folder).join(inside)
+        let file = Path::new(&attribute.value);
+        if self.compiler.strip_path {
+            return vec![self.folder.join(folder).join(file.file_name().map_or(file, Path::new))];
+        }
+        let mut places = vec![self.folder.join(folder).join(file)];
+        if let Some(included) = self.doc.folder_of(attribute.value_span) {
+            places.push(included.join(file));
+            if let Ok(inner) = included.strip_prefix(self.folder) {
+                places.push(self.folder.join(folder).join(inner).join(file));
+            }
+        }
+        places
     }
 
     fn mesh(&mut self, node: Node<'a>) -> (String, Mesh) {
@@ -147,8 +155,8 @@ impl<'a> Reader<'a, '_, '_> {
         }
         let raw = match (file, vertices) {
             (Some(file), None) => {
-                let place = self.place(&self.compiler.mesh_folder, &file.value);
-                let read = self.files.read(self.loader, &file.value, &[place]).cloned();
+                let places = self.places(&self.compiler.mesh_folder, file);
+                let read = self.files.read(self.loader, &file.value, &places).cloned();
                 read.map(|raw| (raw, file.value.clone()))
             }
             (None, Some(vertices)) => inline(&vertices, faces.as_deref()).map(|raw| (raw, String::new())),
@@ -192,8 +200,9 @@ impl<'a> Reader<'a, '_, '_> {
         let mut file = String::new();
         if let Some(attribute) = a.get("file") {
             file.clone_from(&attribute.value);
-            let place = self.place("", &attribute.value);
-            let read = self.loader.asset(&place).and_then(|bytes| binary_heights(&bytes));
+            let places = self.places("", attribute);
+            let place = places.iter().find(|place| self.loader.has(place)).unwrap_or(&places[0]);
+            let read = self.loader.asset(place).and_then(|bytes| binary_heights(&bytes));
             match read {
                 Ok((r, c, values)) => (rows, columns, heights) = (r, c, values),
                 Err(reason) => {

@@ -51,6 +51,15 @@ impl<'a> Attributes<'a> {
         })
     }
 
+    /// The attribute, of the element or of the nearest class where it is not empty. Empty numbers say nothing, as in MuJoCo.
+    pub(super) fn filled(&self, name: &str) -> Option<&'a Attribute> {
+        let says = |node: Node<'a>| node.attribute(name).filter(|a| !a.value.trim().is_empty());
+        self.layers.iter().fold(says(self.node), |found, layer| {
+            let other = says(*layer);
+            found.or(other)
+        })
+    }
+
     /// An attribute of the element itself.
     pub(super) fn own(&self, name: &str) -> Option<&'a Attribute> {
         self.node.attribute(name)
@@ -65,7 +74,7 @@ impl<'a> Attributes<'a> {
     }
 
     pub(super) fn array<const N: usize>(&self, name: &str) -> Option<[f64; N]> {
-        self.get(name).and_then(|a| array(self.doc(), a))
+        self.filled(name).and_then(|a| array(self.doc(), a))
     }
 
     pub(super) fn vector(&self, name: &str) -> Option<Vec3> {
@@ -78,7 +87,7 @@ impl<'a> Attributes<'a> {
 
     /// A number that must not be negative.
     pub(super) fn size(&self, name: &str) -> Option<f64> {
-        let attribute = self.get(name)?;
+        let attribute = self.filled(name)?;
         let [x] = array::<1>(self.doc(), attribute)?;
         if x < 0.0 {
             let message = format!("{} is {x}; it must not be negative", quote(name));
@@ -90,23 +99,23 @@ impl<'a> Attributes<'a> {
 
     /// At most N numbers over `start`.
     pub(super) fn up_to<const N: usize>(&self, name: &str, start: [f64; N]) -> [f64; N] {
-        self.get(name).and_then(|a| array_up_to(self.doc(), a, start)).unwrap_or(start)
+        self.filled(name).and_then(|a| array_up_to(self.doc(), a, start)).unwrap_or(start)
     }
 
     /// At most N numbers, and how many.
     pub(super) fn some<const N: usize>(&self, name: &str) -> Option<([f64; N], usize)> {
         let mut out = [0.0; N];
-        let count = fill(self.doc(), self.get(name)?, &mut out, 1)?;
+        let count = fill(self.doc(), self.filled(name)?, &mut out, 1)?;
         Some((out, count))
     }
 
     /// Any number of numbers.
     pub(super) fn list(&self, name: &str) -> Option<Vec<f64>> {
-        self.get(name).and_then(|a| numbers(self.doc(), a))
+        self.filled(name).and_then(|a| numbers(self.doc(), a))
     }
 
     pub(super) fn integer(&self, name: &str) -> Option<i32> {
-        let attribute = self.get(name)?;
+        let attribute = self.filled(name)?;
         let value = attribute.value.trim().parse().ok();
         if value.is_none() {
             let message = format!("{} wants a whole number, found {}", quote(name), quote(&attribute.value));
@@ -187,7 +196,7 @@ impl<'a> Attributes<'a> {
         for node in std::iter::once(&self.node).chain(&self.layers) {
             let mut given = ["quat", "axisangle", "euler", "xyaxes", "zaxis"]
                 .into_iter()
-                .filter_map(|key| node.attribute(key))
+                .filter_map(|key| node.attribute(key).filter(|a| !a.value.trim().is_empty()))
                 .collect::<Vec<_>>()
                 .into_iter();
             if let Some(first) = given.next()

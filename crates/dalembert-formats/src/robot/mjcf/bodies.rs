@@ -1,5 +1,6 @@
 //! The tree of bodies: frames and replicas unfolded, attached models in their places.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -22,18 +23,27 @@ use crate::error::{Span, quote};
 /// Most elements of the tree when all replicas are unfolded.
 pub(super) const MOST_ELEMENTS: usize = 100_000;
 
-/// A model in one of its places.
+/// A model in one of its places, or one copy of what a `replicate` in it repeats.
 pub(super) struct Scope {
     pub(super) model: usize,
     /// Before each of its names.
     pub(super) prefix: String,
     /// Behind each of its names.
     pub(super) suffix: String,
+    /// Number of the place among all of them.
+    instance: usize,
+    /// Of a copy: what stands around the `replicate`.
+    pub(super) around: Option<Rc<Scope>>,
 }
 
 impl Scope {
     pub(super) fn full(&self, name: &str) -> String {
         if name.is_empty() { String::new() } else { format!("{}{name}{}", self.prefix, self.suffix) }
+    }
+
+    /// It and what stands around it, from the inside out.
+    pub(super) fn outwards(&self) -> impl Iterator<Item = &Scope> {
+        std::iter::successors(Some(self), |scope| scope.around.as_deref())
     }
 }
 
@@ -44,8 +54,14 @@ pub(super) struct World {
     pub(super) geoms: Names<(usize, usize)>,
     pub(super) sites: Names<(usize, usize)>,
     pub(super) cameras: Names<usize>,
-    /// Whether bodies are missing that only an unsupported element would make.
-    pub(super) incomplete: bool,
+    /// Whether something is missing that only an unsupported element would make.
+    pub(super) incomplete: Cell<bool>,
+}
+
+/// A model in one of its places, and the copies of all parts of it that are repeated there, outer ones first.
+pub(super) struct Instance {
+    pub(super) scope: Rc<Scope>,
+    pub(super) copies: Vec<Rc<Scope>>,
 }
 
 /// What a geom weighs, in the body's frame.
@@ -81,7 +97,7 @@ pub(super) struct Walker<'a, 'b> {
     pub(super) robot: &'b mut Robot,
     pub(super) world: World,
     pub(super) masses: Vec<Masses>,
-    instances: Vec<Rc<Scope>>,
+    instances: Vec<Instance>,
     /// Bodies of models that were asked for already.
     attachable: BTreeMap<(usize, String), Option<(Node<'a>, ClassId)>>,
     cameras: usize,
@@ -92,10 +108,11 @@ pub(super) fn walk<'a>(
     models: &[Model<'a>],
     robot: &mut Robot,
     options: &ReadOptions,
-) -> (World, Vec<Rc<Scope>>) {
+) -> (World, Vec<Instance>) {
     let main = &models[0];
     let doc = main.root.doc;
-    let scope = Rc::new(Scope { model: 0, prefix: String::new(), suffix: String::new() });
+    let scope =
+        Rc::new(Scope { model: 0, prefix: String::new(), suffix: String::new(), instance: 0, around: None });
     let mut walker = Walker {
         doc,
         models,
@@ -107,10 +124,10 @@ pub(super) fn walk<'a>(
             geoms: Names::new("geom"),
             sites: Names::new("site"),
             cameras: Names::new("camera"),
-            incomplete: false,
+            incomplete: Cell::new(false),
         },
         masses: vec![Masses { given: None, geoms: Vec::new(), span: main.root.span(), model: 0 }],
-        instances: vec![scope.clone()],
+        instances: vec![Instance { scope: scope.clone(), copies: Vec::new() }],
         attachable: BTreeMap::new(),
         cameras: 0,
     };
@@ -219,7 +236,7 @@ impl<'a> Walker<'a, '_> {
             }
             "light" => schema::ignore(node),
             "flexcomp" | "composite" => {
-                self.world.incomplete = true;
+                self.world.incomplete.set(true);
                 schema::ignore(node);
                 node.lost(format!("{} is not read: its bodies are missing", quote(node.name())));
             }
@@ -292,7 +309,10 @@ impl<'a> Walker<'a, '_> {
             model: job.scope.model,
             prefix: job.scope.prefix.clone(),
             suffix: format!("{separator}{i:0width$}{}", job.scope.suffix),
+            instance: job.scope.instance,
+            around: Some(job.scope.clone()),
         });
+        self.instances[scope.instance].copies.push(scope.clone());
         // Copy i is turned by i times the angles, and stands an offset away from the copy before it, in that one's axes.
         let turn = model.compiler.euler(angles.map(|angle| (i + 1) as f64 * angle));
         let next = Pose::new(pose.point(&offset), turn);
@@ -335,8 +355,9 @@ impl<'a> Walker<'a, '_> {
             a.error("models attach each other without end");
             return;
         }
-        let scope = Rc::new(Scope { model: other, prefix, suffix: job.scope.suffix.clone() });
-        self.instances.push(scope.clone());
+        let (suffix, instance) = (job.scope.suffix.clone(), self.instances.len());
+        let scope = Rc::new(Scope { model: other, prefix, suffix, instance, around: None });
+        self.instances.push(Instance { scope: scope.clone(), copies: Vec::new() });
         work.push(Job { node, replica: None, body: job.body, frame: job.frame, class, scope });
     }
 
@@ -396,7 +417,7 @@ impl<'a> Walker<'a, '_> {
         joint.actuator_gravity_compensation = a.switch("actuatorgravcomp").unwrap_or(false);
         joint.group = a.integer("group").unwrap_or(0);
         a.ignore(&["user"]);
-        if a.get("springdamper").is_some() {
+        if a.filled("springdamper").is_some() {
             a.node.lost("`springdamper` is not done: give stiffness and damping");
         }
         self.add_joint(a, body, joint);
@@ -426,7 +447,7 @@ impl<'a> Walker<'a, '_> {
 
     fn inertial(&self, a: &Attributes<'a>, body: usize, frame: &Pose, compiler: &Compiler) -> Inertial {
         let pose = frame.then(&a.pose(compiler));
-        let mass = match a.own("mass") {
+        let mass = match a.filled("mass") {
             Some(_) => a.number("mass").unwrap_or(0.0),
             None => {
                 a.error("`inertial` needs the attribute `mass`");

@@ -57,8 +57,8 @@ impl<'a> Walker<'a, '_> {
         let shell = a.switch("shellinertia").unwrap_or(false);
         let group = a.integer("group").unwrap_or(0);
         let dimension = a.integer("condim").unwrap_or(3);
-        let field = a.get("hfield");
-        let mesh_attribute = a.get("mesh");
+        let field = a.filled("hfield");
+        let mesh_attribute = a.filled("mesh");
         let mut pose = a.pose(&model.compiler);
         let fit_scale = a.number("fitscale").unwrap_or(1.0);
 
@@ -222,14 +222,14 @@ fn placed(extent: &Extent, mass: f64, pose: &Pose) -> Inertial {
 fn primitive(a: &Attributes<'_>, kind: Kind, pose: &mut Pose, fallback: Option<f64>) -> Option<GeomShape> {
     let (mut size, mut count) = match a.some::<3>("size") {
         Some(given) => given,
-        None if a.get("size").is_some() => return None,
+        None if a.filled("size").is_some() => return None,
         None => ([fallback.unwrap_or(0.0); 3], if fallback.is_some() { 3 } else { 0 }),
     };
     if let (Some(fallback), true) = (fallback, count < 3) {
         size[count..].fill(fallback);
         count = 3;
     }
-    if let Some(ends) = a.get("fromto") {
+    if let Some(ends) = a.filled("fromto") {
         let [ax, ay, az, bx, by, bz] = super::super::xml::array(a.doc(), ends)?;
         let (from, to) = (Vec3::new(ax, ay, az), Vec3::new(bx, by, bz));
         let along = from - to;

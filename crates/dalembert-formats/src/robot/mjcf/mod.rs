@@ -71,6 +71,7 @@ pub(super) fn read(
         let compiler = Compiler::read(root);
         let classes = Classes::read(root);
         let mut reader = assets::Reader {
+            doc,
             robot: &mut robot,
             loader,
             files: &mut mesh_files,

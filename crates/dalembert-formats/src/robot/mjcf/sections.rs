@@ -1,8 +1,8 @@
 //! The sections that refer to the tree by names: options, contact, equality, tendons, actuators, sensors, keyframes.
 
-use std::rc::Rc;
+use std::cell::Cell;
 
-use dalembert::math::{Pose, Vec3};
+use dalembert::math::{Pose, Quat, Vec3};
 use dalembert::scene::robot::{
     ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, JointKind, Keyframe,
     PathPoint, Robot, RobotBodyId, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId, RobotSolver,
@@ -12,10 +12,13 @@ use dalembert::scene::robot::{
 use super::super::names::Names;
 use super::super::xml::{Attribute, Document, Node};
 use super::attributes::{Attributes, unit};
-use super::bodies::{MOST_ELEMENTS, Scope, World, linear, softness};
+use super::bodies::{Instance, MOST_ELEMENTS, Scope, World, linear, softness};
 use super::classes::Classes;
 use super::{Model, actuators, schema, sensors};
 use crate::error::quote;
+
+/// Most names that are looked for among replicas.
+const MOST_NAMES: usize = 10_000_000;
 
 /// Finds what names stand for, in the scope of one model.
 pub(super) struct Refer<'a> {
@@ -32,11 +35,12 @@ pub(super) struct Refer<'a> {
 
 impl Refer<'_> {
     fn find<T: Copy>(&self, names: &Names<T>, attribute: &Attribute) -> Option<T> {
-        let full = self.scope.full(&attribute.value);
-        if self.partial {
-            return names.get(&full);
+        let found = self.scope.outwards().find_map(|scope| names.get(&scope.full(&attribute.value)));
+        if found.is_some() || self.partial {
+            return found;
         }
-        if self.world.incomplete && names.get(&full).is_none() {
+        let full = self.scope.full(&attribute.value);
+        if self.world.incomplete.get() {
             let message = format!("{} is part of something that was not read", quote(&attribute.value));
             self.doc.lost(self.doc.files.warning(attribute.value_span, message));
             return None;
@@ -77,10 +81,99 @@ impl Refer<'_> {
     pub(super) fn actuator(&self, attribute: &Attribute) -> Option<ActuatorId> {
         self.find(self.actuators, attribute)
     }
+
+    /// Whether the name in an attribute of an element stands for something, in exactly this scope; `None` if the
+    /// attribute holds no name of that sort.
+    fn names(&self, scope: &Scope, node: Node<'_>, attribute: &Attribute) -> Option<bool> {
+        let kind_in = |key: &str| {
+            let kind = node.element.attributes.iter().find(|a| a.name == key);
+            kind.map_or("", |kind| kind.value.trim_start_matches('x'))
+        };
+        let kind = match attribute.name.as_str() {
+            "objname" => kind_in("objtype"),
+            "refname" => kind_in("reftype"),
+            "sidesite" | "refsite" | "cranksite" | "slidersite" => "site",
+            "jointinparent" => "joint",
+            name => name.trim_end_matches(['1', '2']),
+        };
+        let (full, world) = (scope.full(&attribute.value), self.world);
+        Some(match kind {
+            // The world stands nowhere in particular.
+            "body" if attribute.value == "world" => return None,
+            "body" => world.bodies.get(&full).is_some(),
+            "joint" => world.joints.get(&full).is_some(),
+            "geom" => world.geoms.get(&full).is_some(),
+            "site" => world.sites.get(&full).is_some(),
+            "camera" => world.cameras.get(&full).is_some(),
+            "tendon" => self.tendons.get(&full).is_some(),
+            "actuator" => self.actuators.get(&full).is_some(),
+            _ => return None,
+        })
+    }
+}
+
+/// The elements of a section, each with the scope that its names belong to. As in MuJoCo, an element that names
+/// something which a `replicate` repeats is repeated with it, behind the elements that are not. `looked` counts names
+/// that were looked for.
+fn unfolded<'a, 's>(
+    nodes: impl Iterator<Item = Node<'a>>,
+    instance: &'s Instance,
+    refer: &Refer<'_>,
+    looked: &Cell<usize>,
+) -> Vec<(Node<'a>, &'s Scope)> {
+    let base: &Scope = &instance.scope;
+    if instance.copies.is_empty() {
+        return nodes.map(|node| (node, base)).collect();
+    }
+    // Of the names in an element and its children: whether they stand for something in exactly this scope.
+    fn names<'n>(
+        node: Node<'n>,
+        scope: &'n Scope,
+        refer: &'n Refer<'_>,
+        looked: &'n Cell<usize>,
+    ) -> impl Iterator<Item = bool> + 'n {
+        let parts = std::iter::once(node).chain(node.children());
+        let all = parts.flat_map(|part| part.element.attributes.iter().map(move |a| (part, a)));
+        all.filter_map(move |(part, a)| {
+            looked.set(looked.get() + 1);
+            if looked.get() > MOST_NAMES { Some(false) } else { refer.names(scope, part, a) }
+        })
+    }
+    let mut once: Vec<(Node<'a>, &'s Scope)> = Vec::new();
+    let mut again: Vec<(usize, Node<'a>)> = Vec::new();
+    for node in nodes {
+        let mut copies = Vec::new();
+        if !names(node, base, refer, looked).all(|found| found) {
+            for (i, copy) in instance.copies.iter().enumerate() {
+                let own: Vec<bool> = names(node, copy, refer, looked).collect();
+                if !own.contains(&true) {
+                    continue;
+                }
+                let around = copy.outwards().skip(1).fold(own, |found, scope| {
+                    let more = names(node, scope, refer, looked);
+                    found.into_iter().zip(more).map(|(a, b)| a || b).collect()
+                });
+                if !around.contains(&false) {
+                    copies.push((i, node));
+                }
+            }
+        }
+        if looked.get() > MOST_NAMES {
+            node.error(format!("more than {MOST_NAMES} names of replicas are looked for"));
+            break;
+        }
+        if copies.is_empty() {
+            once.push((node, base));
+        }
+        again.extend(copies);
+    }
+    again.sort_by_key(|(i, _)| *i);
+    once.extend(again.into_iter().map(|(i, node)| (node, &*instance.copies[i])));
+    once
 }
 
 /// Reads all sections of all models in their places.
-pub(super) fn read(models: &[Model<'_>], instances: &[Rc<Scope>], world: &World, robot: &mut Robot) {
+pub(super) fn read(models: &[Model<'_>], instances: &[Instance], world: &World, robot: &mut Robot) {
     let doc = models[0].root.doc;
     let mut first = Vec::with_capacity(robot.bodies.len());
     let mut counts = [0; 3];
@@ -96,8 +189,9 @@ pub(super) fn read(models: &[Model<'_>], instances: &[Rc<Scope>], world: &World,
     let mut actuators: Names<ActuatorId> = Names::new("actuator");
     let mut sensors: Names<()> = Names::new("sensor");
     let mut equalities: Names<()> = Names::new("equality");
-    let mut work = 0;
-    for (i, scope) in instances.iter().enumerate() {
+    let (mut work, looked) = (0, Cell::new(0));
+    for (i, instance) in instances.iter().enumerate() {
+        let scope: &Scope = &instance.scope;
         if doc.is_full() {
             return;
         }
@@ -110,10 +204,10 @@ pub(super) fn read(models: &[Model<'_>], instances: &[Rc<Scope>], world: &World,
             return;
         }
         macro_rules! refer {
-            () => {
+            ($scope:expr) => {
                 Refer {
                     doc,
-                    scope,
+                    scope: $scope,
                     world,
                     first: &first,
                     tendons: &tendons,
@@ -129,17 +223,18 @@ pub(super) fn read(models: &[Model<'_>], instances: &[Rc<Scope>], world: &World,
             })
         };
         // An element that refers to nothing has been reported; its attributes need not be.
-        for node in section("tendon") {
-            if let Some(tendon) = self::tendon(node, model, &refer!(), &kinds) {
+        for (node, scope) in unfolded(section("tendon"), instance, &refer!(scope), &looked) {
+            if let Some(tendon) = self::tendon(node, model, &refer!(scope), &kinds) {
                 tendons.add(doc, &tendon.name, TendonId(robot.tendons.len()), node.span());
                 robot.tendons.push(tendon);
             } else {
                 schema::ignore(node);
             }
         }
-        for node in section("actuator") {
+        for (node, scope) in unfolded(section("actuator"), instance, &refer!(scope), &looked) {
             if !actuators::TAGS.contains(&node.name()) {
                 schema::ignore(node);
+                world.incomplete.set(true);
                 let warning =
                     doc.files.warning(node.span(), format!("actuator {} is not read", quote(node.name())));
                 doc.lost(warning.with_suggestion(node.name(), actuators::TAGS));
@@ -150,27 +245,27 @@ pub(super) fn read(models: &[Model<'_>], instances: &[Rc<Scope>], world: &World,
                 Transmission::Tendon(tendon) => robot.tendons[tendon.0].limits,
                 _ => None,
             };
-            if let Some(actuator) = actuators::read(node, model, &refer!(), &ranges) {
+            if let Some(actuator) = actuators::read(node, model, &refer!(scope), &ranges) {
                 actuators.add(doc, &actuator.name, ActuatorId(robot.actuators.len()), node.span());
                 robot.actuators.push(actuator);
             } else {
                 schema::ignore(node);
             }
         }
-        let refer = refer!();
-        for node in section("equality") {
-            if let Some(equality) = equality(node, model, &refer) {
+        let refer = refer!(scope);
+        for (node, scope) in unfolded(section("equality"), instance, &refer, &looked) {
+            if let Some(equality) = equality(node, model, &refer!(scope)) {
                 equalities.add(doc, &equality.name, (), node.span());
                 robot.equalities.push(equality);
             } else {
                 schema::ignore(node);
             }
         }
-        for node in section("contact") {
-            contact(node, model, &refer, robot);
+        for (node, scope) in unfolded(section("contact"), instance, &refer, &looked) {
+            contact(node, model, &refer!(scope), robot);
         }
-        for node in section("sensor") {
-            if let Some(sensor) = sensors::read(node, &refer) {
+        for (node, scope) in unfolded(section("sensor"), instance, &refer, &looked) {
+            if let Some(sensor) = sensors::read(node, &refer!(scope)) {
                 sensors.add(doc, &sensor.name, (), node.span());
                 robot.sensors.push(sensor);
             } else {
@@ -183,7 +278,7 @@ pub(super) fn read(models: &[Model<'_>], instances: &[Rc<Scope>], world: &World,
         if i == 0 {
             let mut names: Names<()> = Names::new("key");
             for node in section("keyframe") {
-                if let Some(key) = key(node, robot, &kinds, world.incomplete) {
+                if let Some(key) = key(node, robot, &kinds, world.incomplete.get()) {
                     names.add(doc, &key.name, (), node.span());
                     robot.keyframes.push(key);
                 }
@@ -233,7 +328,7 @@ pub(super) fn options(model: &Model<'_>, robot: &mut Robot) {
         let solvers = [("PGS", RobotSolver::Pgs), ("CG", RobotSolver::Cg), ("Newton", RobotSolver::Newton)];
         o.solver = a.keyword("solver", &solvers).unwrap_or(o.solver);
         let margin = a.number("o_margin");
-        let soft = (a.get("o_solref"), a.get("o_solimp"));
+        let soft = (a.filled("o_solref"), a.filled("o_solimp"));
         if margin.is_some() || soft.0.is_some() || soft.1.is_some() {
             o.contact_override = Some((margin.unwrap_or(0.0), softness(&a, "o_solref", "o_solimp")));
         }
@@ -327,6 +422,7 @@ fn tendon<'a>(
         }
         other => {
             schema::ignore(node);
+            refer.world.incomplete.set(true);
             let warning = node.doc.files.warning(node.span(), format!("unknown tendon {}", quote(other)));
             node.doc.lost(warning.with_suggestion(other, ["fixed", "spatial"]));
             return None;
@@ -440,7 +536,7 @@ fn contact<'a>(node: Node<'a>, model: &Model<'a>, refer: &Refer<'_>, robot: &mut
             let (Some(one), Some(two)) = (node.required("geom1"), node.required("geom2")) else { return };
             let (Some(one), Some(two)) = (refer.geom(one), refer.geom(two)) else { return };
             let start = ContactSoftness::default();
-            let given = |key: &str| a.get(key).is_some();
+            let given = |key: &str| a.filled(key).is_some();
             let dimension = a.integer("condim").map(|n| {
                 if !matches!(n, 1 | 3 | 4 | 6) {
                     a.error(format!("`condim` is {n}; it must be 1, 3, 4 or 6"));
@@ -522,7 +618,7 @@ fn key(
         .filter(|actuator| actuator.dynamics != dalembert::scene::robot::ActuatorDynamics::None)
         .count();
     let mut positions = list("qpos", robot.position_count());
-    // Quaternions of any length are allowed.
+    // Quaternions of any length are allowed; one of length zero turns nothing, as in MuJoCo.
     let mut at = 0;
     if !positions.is_empty() {
         for (kind, _) in kinds {
@@ -533,10 +629,8 @@ fn key(
             };
             if let Some(start) = start {
                 let q = &mut positions[start..start + 4];
-                match unit(q[0], q[1], q[2], q[3]) {
-                    Some(turn) => q.copy_from_slice(&[turn.w, turn.i, turn.j, turn.k]),
-                    None => a.error("`qpos` has a quaternion of length zero"),
-                }
+                let turn = unit(q[0], q[1], q[2], q[3]).unwrap_or_else(Quat::identity);
+                q.copy_from_slice(&[turn.w, turn.i, turn.j, turn.k]);
             }
             at += kind.position_count();
         }

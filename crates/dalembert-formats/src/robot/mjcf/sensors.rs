@@ -85,6 +85,8 @@ pub(super) fn read(node: Node<'_>, refer: &Refer<'_>) -> Option<Sensor> {
         doc.lost(warning.with_suggestion(node.name(), KINDS.iter().map(|(kind, _)| *kind)));
         return None;
     };
+    // What stands in several places is read as often.
+    node.element.attributes.iter().for_each(|attribute| attribute.read.set(false));
     if matches!(*kind, "user" | "tactile" | "plugin") {
         super::schema::ignore(node);
         node.lost(format!("sensors of kind {} are not read", quote(kind)));
