@@ -49,7 +49,7 @@ pub(super) struct Islands {
     of: usize,
 }
 
-fn find(parent: &mut [u32], mut i: u32) -> u32 {
+pub(super) fn find(parent: &mut [u32], mut i: u32) -> u32 {
     while parent[i as usize] != i {
         let up = parent[parent[i as usize] as usize];
         parent[i as usize] = up;
@@ -59,7 +59,7 @@ fn find(parent: &mut [u32], mut i: u32) -> u32 {
 }
 
 /// Joins two sets; the lower number stays its root, so that the answer does not depend on the order.
-fn join(parent: &mut [u32], a: u32, b: u32) {
+pub(super) fn join(parent: &mut [u32], a: u32, b: u32) {
     let (a, b) = (find(parent, a), find(parent, b));
     parent[a.max(b) as usize] = a.min(b);
 }

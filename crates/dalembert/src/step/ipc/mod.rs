@@ -23,12 +23,15 @@
 //! bent back, $A \leftarrow A\,e^{\Omega}(1 + S)$ with the symmetric and skew parts of $A^{-1}\delta A = S + \Omega$. From z to that
 //! point everything moves on straight lines; continuous collision detection says how far it may go, and a line search
 //! on E how far it should. So every accepted z is free of intersections. The iteration ends when no point would move
-//! faster than the tolerance, in metres per second. Where all that moves are nodes (`nodes`) each of them is stopped on its own
+//! faster than the tolerance, in metres per second, nor than a small part of the change of velocity in the step (`change`); what nothing
+//! holds from outside keeps its momentum (`drift`). Where all that moves are nodes (`nodes`) each of them is stopped on its own
 //! if the energy then falls, and a last step well below the tolerance is found but not taken. Book: "Intersection-free contact".
 
 mod augmented;
 mod bend;
 mod bodies;
+mod change;
+mod drift;
 mod islands;
 mod joints;
 mod near;
@@ -61,7 +64,8 @@ pub struct Ipc {
     pub scheme: Scheme,
     /// What keeps things apart: a barrier, or multipliers.
     pub potential: ContactPotential,
-    /// Newton stops when no point would move faster than this \[m/s\], > 0; where there is friction, than a tenth of
+    /// Newton stops when no point would move faster than this \[m/s\], > 0, nor than a 64th of what the step changes the velocity
+    /// of its island by; where there is friction, than a tenth of
     /// `friction_speed` if that is less.
     pub tolerance: f64,
     /// Most Newton iterations per step.

@@ -2,12 +2,14 @@
 
 use super::super::{StepError, StepReport};
 use super::bodies::{Bodies, only_bodies};
+use super::change::Change;
+use super::drift::Drift;
 use super::islands::{Islands, NONE};
 use super::joints::JointWork;
 use super::nodes::{Nodes, only_nodes};
 use super::part::Part;
 use super::potential::Potential;
-use super::search::{Steps, crowded};
+use super::search::{PART, Steps, crowded};
 use super::system::{Equations, ITERATE};
 use super::touch::{Sink, Touch};
 use super::{ContactPotential, Ipc};
@@ -63,6 +65,9 @@ pub(crate) struct IpcWork {
     pub(super) bodies: Bodies,
     by_bodies: bool,
     in_bodies: bool,
+    /// Who drifts as a whole, and by how much everything changes its velocity.
+    pub(super) drift: Drift,
+    pub(super) change: Change,
     /// The present step was found by it.
     served: bool,
     /// Nothing acts on these bodies that they do not know themselves.
@@ -104,6 +109,7 @@ impl Ipc {
         report: &mut StepReport,
     ) -> Result<(), StepError> {
         w.begin(self, model, state, h)?;
+        w.drift.prepare(model, state);
         for pass in 1..=self.friction_passes.max(1) {
             let ended = self.newton_held(model, state, h, w, report)?;
             if (!ended || pass >= self.friction_passes) && w.end_friction(model) {
@@ -115,6 +121,7 @@ impl Ipc {
             }
         }
         w.keep_certified(model, state, report)?;
+        report.unfinished |= w.stands_still(state);
         if model.contact.is_some() {
             report.contacts = w.touch.set.contacts.len() as u32;
             report.smallest_gap = w.touch.smallest_gap();
@@ -176,9 +183,7 @@ impl Ipc {
             if pending {
                 w.follow(model);
             }
-            if pending || !(w.solve_nodes(self, model, report) || w.solve_bodies(model, state, h, report)) {
-                w.solve(self, model, report)?;
-            }
+            w.solve_all(self, model, state, h, pending, report)?;
             w.tell();
             let mut speeds = w.speeds(model, h);
             report.residual = speeds.iter().copied().fold(0.0, f64::max);
@@ -190,6 +195,9 @@ impl Ipc {
                 return Ok(true);
             }
             w.search(model, state, pending, report)?;
+            if w.change.wants.is_empty() && !pending {
+                w.note_wishes(&speeds);
+            }
             went = true;
             w.certify(model, state)?;
             if pending {
@@ -202,7 +210,7 @@ impl Ipc {
             }
             w.take_off(&mut speeds);
             report.residual = speeds.iter().copied().fold(0.0, f64::max);
-            if w.rest(self, model, &speeds) {
+            if w.rest(self, model, &speeds, report) {
                 return Ok(true);
             }
             if report.iterations >= limit || w.touch.rows.stalled() {
@@ -246,6 +254,7 @@ impl IpcWork {
         self.carried.resize(model.layout.len_v(), 0.0);
         self.told.clear();
         self.told.extend(model.filters.told(self.potential.time));
+        self.change.begin(model, &self.islands, state, self.potential.time, self.potential.d);
         if let Some(contact) = &model.contact {
             let slip = settings.friction_speed * self.potential.d;
             self.touch.begin(contact, &self.q, &self.potential.start, slip);
@@ -379,6 +388,39 @@ impl IpcWork {
         }
     }
 
+    /// δ, by the way that serves, with the momentum of what nothing holds.
+    fn solve_all(
+        &mut self,
+        settings: &Ipc,
+        model: &Model,
+        state: &State,
+        h: f64,
+        pending: bool,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        if pending {
+            self.drift.lack.clear();
+            return self.solve(settings, model, report);
+        }
+        let Self { drift, islands, touch, potential, b, .. } = self;
+        drift.look(islands, touch.ties(), [potential.inertia, potential.d], b);
+        // Bodies have taken b already, and know their centres to be free.
+        if self.in_bodies && self.solve_bodies(model, state, h, report) {
+            self.drift.correct(model, self.potential.inertia, &mut self.delta);
+            return Ok(());
+        }
+        self.drift.take_out(model, &mut self.b);
+        let done = if self.solve_nodes(settings, model, report) {
+            Ok(())
+        } else {
+            self.solve(settings, model, report)
+        };
+        self.drift.put_back(&mut self.b);
+        done?;
+        self.drift.correct(model, self.potential.inertia, &mut self.delta);
+        Ok(())
+    }
+
     /// δ where all that moves are nodes. False if it must be found another way, for the rest of the step.
     fn solve_nodes(&mut self, settings: &Ipc, model: &Model, report: &mut StepReport) -> bool {
         if !self.by_nodes {
@@ -389,7 +431,8 @@ impl IpcWork {
             _ => FORCING,
         };
         // ρ bounds (m/d²)|error|² of every row: less than a tenth of what the tolerance lets a node move.
-        let speed = 0.1 * settings.tolerance.min(0.1 * settings.friction_speed);
+        let fine = if self.potential.inertia > 0.0 { PART * self.change.given() } else { f64::INFINITY };
+        let speed = 0.1 * settings.tolerance.min(fine).min(0.1 * settings.friction_speed);
         let floor = self.nodes.least_mass * speed * speed;
         let Some((iterations, residual)) = self.nodes.solve(&self.b, &mut self.delta, eta, floor) else {
             self.by_nodes = false;

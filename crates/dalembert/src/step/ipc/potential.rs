@@ -13,7 +13,7 @@ pub(super) struct Potential {
     here: Linearization,
     /// Where velocities count from, z_s, and the target s.
     pub start: Vec<f64>,
-    target: Vec<f64>,
+    pub target: Vec<f64>,
     /// The scheme's step d \[s\]; 0 for `static`.
     pub d: f64,
     /// 1/d², 0 for `static`.

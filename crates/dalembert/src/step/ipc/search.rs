@@ -43,6 +43,11 @@ const SETTLING: u32 = 12;
 /// Speed \[m/s\] at which the tolerance of a rubbing group is the tolerance itself; it falls with the speed.
 const UNIT_SPEED: f64 = 1.0;
 
+/// A group has come to rest when its Newton step is no more than this part of its change of velocity in the step: see `change`.
+pub(super) const PART: f64 = 1.0 / 64.0;
+/// Part of its change of velocity by which a group may miss the momentum that given forces leave it.
+const KEPT_MOMENTUM: f64 = 1e-10;
+
 /// What the search knows of each group.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
@@ -55,8 +60,9 @@ pub(super) struct Steps {
     free: Vec<f64>,
     /// The whole ways of all groups are known to be free.
     known: bool,
-    /// Nothing but rounding is left to gain.
+    /// Nothing but rounding is left to gain, or nothing leads down.
     floor: Vec<bool>,
+    stuck: Vec<bool>,
     energies: Vec<[f64; 2]>,
     /// How far each vertex may go.
     of_vertex: Vec<f64>,
@@ -288,11 +294,11 @@ impl IpcWork {
     }
 
     fn begin_ways(&mut self) {
-        let Steps { part, straight, changed, floor, .. } = &mut self.steps;
+        let Steps { part, straight, changed, floor, stuck, .. } = &mut self.steps;
         let n = self.islands.groups;
         part.clear();
         part.resize(n, 1.0);
-        for list in [straight, changed, floor] {
+        for list in [straight, changed, floor, stuck] {
             list.clear();
             list.resize(n, false);
         }
@@ -507,6 +513,7 @@ impl IpcWork {
                     report.unfinished |= stuck && -slope[g] > 1e-6 * here[g][1];
                     let whole = !pending && self.steps.part[g] >= 1.0 && -slope[g] <= noise[g];
                     self.steps.floor[g] = whole || stuck;
+                    self.steps.stuck[g] = stuck;
                 }
                 let gains: Vec<f64> = (0..groups).map(|g| self.steps.energies[g][0] - here[g][0]).collect();
                 self.adapt(&gains, &slope, &cuts);
@@ -539,13 +546,60 @@ impl IpcWork {
         }
     }
 
+    /// The tolerance of each group without friction, at q \[m/s\]: see `change`.
+    fn limits(&self, settings: &Ipc, model: &Model) -> Vec<f64> {
+        let Self { islands, potential, change, q, .. } = self;
+        if potential.inertia == 0.0 {
+            return vec![settings.tolerance; islands.groups];
+        }
+        let of = |[change, noise]: [f64; 2]| settings.tolerance.min(f64::max(PART * change, noise));
+        change.of_groups(model, islands, potential, q).into_iter().map(of).collect()
+    }
+
+    /// True for each group that keeps its momentum if it goes the given part of its step.
+    fn keeps_momentum(&self, model: &Model, part: impl Fn(usize) -> f64) -> Vec<bool> {
+        let Self { islands, potential, change, drift, q, .. } = self;
+        if drift.lack.iter().enumerate().all(|(g, lack)| (1.0 - part(g)) * lack == 0.0) {
+            return vec![true; islands.groups];
+        }
+        let of = |(g, [change, noise]): (usize, [f64; 2])| {
+            (1.0 - part(g)) * drift.lack[g] <= f64::max(KEPT_MOMENTUM * change, noise)
+        };
+        change.of_groups(model, islands, potential, q).into_iter().enumerate().map(of).collect()
+    }
+
+    /// True for each group that forces from outside act on and whose step is not short beside what these would do alone.
+    fn pushed(&self, speeds: &[f64]) -> Vec<bool> {
+        let given = self.change.given_of_groups(&self.islands);
+        speeds.iter().zip(given).map(|(v, given)| given > 0.0 && *v > PART * given).collect()
+    }
+
+    /// Notes what wants to move in the first step.
+    pub(super) fn note_wishes(&mut self, speeds: &[f64]) {
+        let pushed = self.pushed(speeds);
+        let groups = &self.islands.group_of_unit;
+        self.change.wants.extend(groups.iter().map(|&g| pushed[g as usize]));
+    }
+
+    /// True if something that wanted to move has not moved by a bit.
+    pub(super) fn stands_still(&self, state: &State) -> bool {
+        let mut still = self.change.wants.clone();
+        for (i, &u) in self.islands.unit_of_block.iter().enumerate().take(self.delta.len() / 3) {
+            if u != NONE && self.q[3 * i..3 * i + 3] != state.q[3 * i..3 * i + 3] {
+                if let Some(still) = still.get_mut(u as usize) {
+                    *still = false;
+                }
+            }
+        }
+        still.contains(&true)
+    }
+
     /// Speed below which each group is at rest, at q \[m/s\].
     pub(super) fn tolerances(&self, settings: &Ipc, model: &Model) -> Vec<f64> {
         let Self { islands, potential, touch, q, .. } = self;
         // What sticks moves slower than the speed below which friction is smoothed: it must be resolved.
-        let mut tolerance = vec![settings.tolerance; islands.groups];
+        let mut tolerance = self.limits(settings, model);
         if touch.rubs() {
-            let fine = settings.tolerance.min(0.1 * settings.friction_speed);
             let mut fastest = vec![0.0f64; islands.groups];
             let reach = |i: usize| model.contact.as_ref().map_or(1.0, |c| c.reach[i]);
             for i in 0..model.layout.particles {
@@ -558,7 +612,8 @@ impl IpcWork {
                 }
             }
             for (t, v) in tolerance.iter_mut().zip(&fastest) {
-                *t = (*t * v / UNIT_SPEED).clamp(fine, settings.tolerance);
+                let fine = t.min(0.1 * settings.friction_speed);
+                *t = (settings.tolerance * v / UNIT_SPEED).clamp(fine, *t);
             }
         }
         tolerance
@@ -575,7 +630,8 @@ impl IpcWork {
         if self.by_nodes && speeds[0] > (1.0 - SHORT) * self.steps.last {
             return false;
         }
-        let there = speeds.iter().zip(&tolerance).all(|(v, t)| *v <= short * t);
+        let there = speeds.iter().zip(&tolerance).all(|(v, t)| *v <= short * t)
+            && self.keeps_momentum(model, |_| 0.0).iter().all(|k| *k);
         if there {
             self.islands.done.fill(true);
         }
@@ -583,8 +639,17 @@ impl IpcWork {
     }
 
     /// Notes which groups have come to rest; true if all have.
-    pub(super) fn rest(&mut self, settings: &Ipc, model: &Model, speeds: &[f64]) -> bool {
+    pub(super) fn rest(
+        &mut self,
+        settings: &Ipc,
+        model: &Model,
+        speeds: &[f64],
+        report: &mut StepReport,
+    ) -> bool {
         let tolerance = self.tolerances(settings, model);
+        let part = |g: usize| if self.steps.clipped { 0.0 } else { self.steps.part[g] };
+        let keeps = self.keeps_momentum(model, part);
+        let pushed = self.pushed(speeds);
         let Self { islands, steps, touch, .. } = self;
         if self.by_nodes {
             let whole = steps.part[0] >= 1.0 && !steps.clipped;
@@ -600,7 +665,8 @@ impl IpcWork {
         for (u, &g) in islands.group_of_unit.iter().enumerate() {
             let g = g as usize;
             let open = touch.rows.on && touch.rows.open[u];
-            islands.done[u] |= (steps.floor[g] || speeds[g] <= tolerance[g]) && !open;
+            report.unfinished |= steps.stuck[g] && pushed[g] && !islands.done[u];
+            islands.done[u] |= (steps.floor[g] || speeds[g] <= tolerance[g] && keeps[g]) && !open;
         }
         islands.done.iter().all(|d| *d)
     }
