@@ -61,3 +61,50 @@ fn resting(model: &Model) -> Vec<bool> {
     }
     rests
 }
+
+#[cfg(test)]
+mod tests {
+    use dalembert::prelude::{Ground, Method, RigidBody, Scene, Shape};
+
+    use super::*;
+    use crate::drawing::{self, Groups};
+
+    /// A cube of 2 kg on the ground, after half a second.
+    fn resting_cube(method: &str) -> (Drawing, Frame) {
+        let method = Method::from_name(method).unwrap();
+        let mut scene = Scene { dt: 5e-3, method, ..Scene::default() };
+        scene.add(Ground::default());
+        let cube = Shape::Box { size: Vec3::repeat(0.2) };
+        scene.add(RigidBody::new("cube", cube).mass(2.0).at([0.0, 0.0, 0.1005]));
+        let mut sim = scene.build().unwrap();
+        sim.run(0.5).unwrap();
+        let drawing = drawing::describe(&sim.model, &sim.state);
+        let mut frame = Frame::default();
+        drawing::frame(&sim.model, &drawing, &sim.state, Groups::NONE.with(Group::Contact), &mut frame);
+        (drawing, frame)
+    }
+
+    #[test]
+    fn arrows_show_what_the_ground_does_to_a_body_and_add_up_to_its_weight() {
+        for method in ["impulse", "lagrange", "ipc"] {
+            let (drawing, frame) = resting_cube(method);
+            assert!(drawing.shows(Group::Contact), "{method}");
+            let [normals, forces] = drawing.contacts.unwrap().map(|k| &frame.arrows[k as usize]);
+            assert!(normals.len() == forces.len() && normals.len() >= 3 * 6, "{method}: {}", normals.len());
+            assert!(
+                normals.chunks_exact(6).all(|a| a[5] > 0.99 && a[2].abs() < 0.01),
+                "{method}: {normals:?}"
+            );
+            let sum: f32 = forces.chunks_exact(6).map(|a| a[5]).sum();
+            assert!((sum / (2.0 * 9.81) - 1.0).abs() < 0.02, "{method}: {sum} N");
+        }
+    }
+
+    #[test]
+    fn a_method_without_contacts_has_nothing_to_show() {
+        let mut scene = Scene::default();
+        scene.add(RigidBody::new("ball", Shape::Sphere { radius: 0.1 }).mass(1.0));
+        let sim = scene.build().unwrap();
+        assert!(!drawing::describe(&sim.model, &sim.state).shows(Group::Contact));
+    }
+}
