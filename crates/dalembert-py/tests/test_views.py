@@ -31,6 +31,16 @@ def test_what_is_written_counts(stone: da.Simulation) -> None:
     assert stone.points("stone").v[0, 2] == pytest.approx(7 - 0.0981)
 
 
+def test_what_is_assigned_counts_too(stone: da.Simulation) -> None:
+    points = stone.points("stone")
+    x = points.x
+    points.x = [[1, 2, 3]]
+    points.v += 7
+    assert points.x is x and stone.quantity("stone.y") == 2 and stone.quantity("stone.vx") == 7
+    with pytest.raises(ValueError, match="broadcast"):
+        points.x = [1, 2]
+
+
 def test_forces_from_outside_act_until_they_are_cleared(stone: da.Simulation) -> None:
     points = stone.points("stone")
     points.force[0] = (4, 0, 2 * 9.81)

@@ -116,6 +116,8 @@ def rollout(
         threads: Number of threads, 1 to 1024; all of the machine if absent. No more are started than there are rows.
         on_error: "raise" a `StepError` if a row fails, or "keep" going with the others.
     """
+    if on_error not in ("raise", "keep"):
+        raise ValueError(f'on_error must be "raise" or "keep", not {on_error!r}')
     every = _whole("every", every, 1, MOST_STEPS)
     if threads is not None:
         threads = _whole("threads", threads, 1, MOST_THREADS)

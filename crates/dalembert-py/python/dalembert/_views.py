@@ -49,6 +49,14 @@ class _View:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # `ball.position = (1, 2, 3)` writes into the live array, as `ball.position[:] = …` does.
+        live = getattr(self, name, None)
+        if isinstance(live, np.ndarray):
+            live[...] = value
+        else:
+            super().__setattr__(name, value)
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} `{self.name}`>"
 
