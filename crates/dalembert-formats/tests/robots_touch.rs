@@ -69,7 +69,7 @@ fn a_tree_of_one_free_body_is_a_rigid_body() {
     // What a joint hangs on, or a sensor reads, stays with the robot.
     for world in [
         "<body name='a'><freejoint/><geom size='0.1'/><body><joint/><geom size='0.1'/></body></body>",
-        "<body name='a'><freejoint damping='1'/><geom size='0.1'/></body>",
+        "<body name='a'><joint type='free' damping='1'/><geom size='0.1'/></body>",
         "<body name='a'><joint/><geom size='0.1'/></body>",
     ] {
         let sim = robots("impulse", &[world], "").simulation;
@@ -80,12 +80,12 @@ fn a_tree_of_one_free_body_is_a_rigid_body() {
 #[test]
 fn free_bodies_start_where_the_keyframe_puts_them_and_move_as_it_says() {
     let text = "method = 'impulse'\ndt = 0.001\ngravity = [0, 0, 0]\n[[robot]]\nname = 'r'\nkeyframe = 'up'\ntext = '''<mujoco><worldbody>\
-        <body name='arm'><joint name='pivot' axis='0 1 0'/><geom size='0.1' pos='3 0 0'/></body>\
+        <body name='arm'><joint name='pivot' axis='0 1 0'/><geom size='0.1'/></body>\
         <body name='cube'><freejoint/><geom type='box' size='0.1 0.2 0.3' pos='0.5 0 0'/></body></worldbody>\
         <keyframe><key name='up' qpos='0.3 1 2 3 0.5 0.5 0.5 0.5' qvel='0.7 4 5 6 0 0 2'/></keyframe></mujoco>'''\n";
     let mut sim = built(text).simulation;
     let all =
-        ["cube.x", "cube.y", "cube.z", "cube.qw", "cube.qz", "cube.vx", "cube.vy", "cube.vz", "cube.wz"];
+        ["cube.x", "cube.y", "cube.z", "cube.qw", "cube.qz", "cube.vx", "cube.vy", "cube.vz", "cube.wx"];
     let found = all.map(|part| read(&sim, &format!("r.{part}")));
     let wanted = [1.0, 2.0, 3.0, 0.5, 0.5, 4.0, 5.0, 6.0, 2.0];
     for ((part, found), wanted) in all.iter().zip(found).zip(wanted) {
@@ -200,9 +200,9 @@ fn a_bin_of_free_bodies_settles_without_an_unfinished_step() {
     let kinds = ["sphere", "box", "capsule", "cylinder", "ellipsoid"];
     for k in 0..40 {
         let (x, y, z) =
-            (0.4 * (k % 4) as f64 - 0.6, 0.4 * (k / 4 % 4) as f64 - 0.6, 0.3 + 0.35 * (k / 16) as f64);
+            (0.4 * (k % 4) as f64 - 0.6, 0.4 * (k / 4 % 4) as f64 - 0.6, 0.3 + 0.4 * (k / 16) as f64);
         world += &format!(
-            "<body pos='{x} {y} {z}' euler='{} 20 0'><freejoint/><geom type='{}' size='0.1 0.12 0.14'/></body>",
+            "<body pos='{x} {y} {z}' euler='{} 20 0'><freejoint/><geom type='{}' size='0.08 0.1 0.12'/></body>",
             10 * k,
             kinds[k % 5]
         );

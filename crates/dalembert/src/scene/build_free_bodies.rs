@@ -83,12 +83,12 @@ fn geoms<'a>(robot: &'a Robot, places: &[BodyPlace], k: usize) -> Vec<(Pose, &'a
 }
 
 /// The body with mass and start of a free body. Of a free joint the velocity is that of the frame's origin in world axes,
-/// and the angular velocity stands in body axes.
+/// and the angular velocity stands in body axes; that of a rigid body stands in world axes.
 fn moving(body: RigidBody, own: &FreeBody, q: &[f64], v: &[f64]) -> RigidBody {
     let ((at, rate), mass) = (own.place, own.inertial);
     let three = |list: &[f64], i: usize| Vec3::new(list[i], list[i + 1], list[i + 2]);
     let pose = Pose::new(three(q, at), renormalise(&quaternion(q, at + 3)));
-    let angular_velocity = three(v, rate + 3);
-    let velocity = three(v, rate) + pose.rotation * angular_velocity.cross(&mass.center);
+    let angular_velocity = pose.rotation * three(v, rate + 3);
+    let velocity = three(v, rate) + angular_velocity.cross(&(pose.rotation * mass.center));
     RigidBody { pose, velocity, angular_velocity, ..body.inertia(mass.mass, mass.center, mass.inertia) }
 }
