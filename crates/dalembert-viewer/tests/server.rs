@@ -235,18 +235,19 @@ fn time_begins_with_the_first_picture_of_a_page_stops_at_the_end_and_goes_on_whe
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     let (mut page, _) = tungstenite::client(format!("ws://{address}/ws"), stream).unwrap();
-    let mut notice = String::new();
+    let (mut notice, mut newest) = (String::new(), 0);
     // Draws what comes, for some time.
     let mut look = |page: &mut WebSocket<TcpStream>, draws: bool, time: u64| {
         let end = Instant::now() + Duration::from_millis(time);
         while Instant::now() < end {
             match page.read() {
-                Ok(Message::Binary(frame)) if draws => {
-                    let number = u32::from_le_bytes(frame[8..12].try_into().unwrap());
-                    let _ = page.send(Message::text(format!("{{\"type\":\"ack\",\"frame\":{number}}}")));
-                }
+                Ok(Message::Binary(frame)) => newest = u32::from_le_bytes(frame[8..12].try_into().unwrap()),
                 Ok(Message::Text(text)) if text.contains("notice") => notice = text.to_string(),
                 _ => {}
+            }
+            // Also of frames that came while it did not draw.
+            if draws {
+                let _ = page.send(Message::text(format!("{{\"type\":\"ack\",\"frame\":{newest}}}")));
             }
         }
         notice.clone()
