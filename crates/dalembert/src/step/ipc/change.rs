@@ -5,7 +5,7 @@
 //!
 //! $$ \Delta v = \sqrt{\frac{(z - s)^T M (z - s)}{m\,d^2}} + d\,\sqrt{\frac{f_0^T M^{-1} f_0}{m}}, $$
 //!
-//! where $f_0$ are the forces from outside alone, weight for example: what lies still changes no velocity, since contact
+//! where $f_0$ are the sizes of the forces from outside, summed on each block, weight for example: what lies still changes no velocity, since contact
 //! carries it, and is right if it moves by no more than a small part of what either of the two would do. Both terms are speeds, so the
 //! ratio of a step to them has no unit: it does not know in which units a scene is written, and it is the same for a
 //! scene that is $a$ times as large, $b$ times as heavy and runs in steps $c$ times as long, if its forces are those of
@@ -16,7 +16,7 @@
 use super::islands::{Islands, NONE};
 use super::potential::Potential;
 use crate::mapping::gather_all;
-use crate::model::{Model, State};
+use crate::model::{Model, NamedForce, State};
 
 /// Last digits of a place that are rounding.
 const DIGITS: f64 = 16.0;
@@ -27,6 +27,8 @@ pub(super) struct Change {
     /// d² f₀ᵀM⁻¹f₀ \[kg m²/s²\] and mass \[kg\].
     given: Vec<f64>,
     mass: Vec<f64>,
+    /// Size of all forces from outside on each block, and one of them \[N\].
+    sizes: Vec<f64>,
     f: Vec<f64>,
     /// Those that wanted to move in the first step.
     pub wants: Vec<bool>,
@@ -40,18 +42,29 @@ impl Change {
             list.resize(islands.units, 0.0);
         }
         self.wants.clear();
-        self.f.clear();
-        self.f.resize(model.layout.len_v(), 0.0);
-        self.f.iter_mut().zip(&state.applied).for_each(|(f, a)| *f = *a);
+        let n = model.layout.particles;
+        self.sizes.clear();
+        self.sizes.resize(n, 0.0);
+        // Forces that balance each other, weight and a spring to the world, count both.
+        let mut add = |of: &dyn Fn(&mut [f64])| {
+            self.f.clear();
+            self.f.resize(model.layout.len_v(), 0.0);
+            of(&mut self.f);
+            gather_all(&model.mappings, &state.q, &mut self.f);
+            for (size, f) in self.sizes.iter_mut().zip(self.f.chunks_exact(3)) {
+                *size += (f[0] * f[0] + f[1] * f[1] + f[2] * f[2]).sqrt();
+            }
+        };
+        if !state.applied.is_empty() {
+            add(&|f| f.iter_mut().zip(&state.applied).for_each(|(f, a)| *f = *a));
+        }
         let points = model.points(time, &state.q, &state.v);
-        let outside =
-            |b: &&crate::model::NamedForce| !b.force.is_internal() && b.force.affine_bodies().is_none();
-        model.forces.iter().filter(outside).for_each(|b| b.force.add_force(&points, &mut self.f));
-        gather_all(&model.mappings, &state.q, &mut self.f);
-        for (i, f) in self.f.chunks_exact(3).enumerate().take(model.layout.particles) {
+        let outside = |b: &&NamedForce| !b.force.is_internal() && b.force.affine_bodies().is_none();
+        model.forces.iter().filter(outside).for_each(|b| add(&|f| b.force.add_force(&points, f)));
+        for (i, f) in self.sizes.iter().enumerate() {
             let (u, m) = (islands.unit_of_block[i], model.particles.mass[i]);
             if u != NONE && m > 0.0 {
-                self.given[u as usize] += d * d * (f[0] * f[0] + f[1] * f[1] + f[2] * f[2]) / m;
+                self.given[u as usize] += d * d * f * f / m;
                 self.mass[u as usize] += m;
             }
         }
