@@ -110,7 +110,7 @@ fn mathematics_is_written_between_dollars_in_every_chapter() {
         }
         let outside: String = text.split("```").step_by(2).collect();
         let plain: String = outside.split('`').step_by(2).collect();
-        assert!(plain.matches('$').count() % 2 == 0, "{page}: a `$` has no other");
+        assert!(plain.matches('$').count().is_multiple_of(2), "{page}: a `$` has no other");
     }
 }
 

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 fn header(state_len: usize) -> Header {
     Header {
         scene: "title = \"ball, \\\"door\\\" and é\"\n".into(),
+        assets: Default::default(),
         scene_name: "door".into(),
         engine_version: "0.1.0".into(),
         method: "impulse".into(),

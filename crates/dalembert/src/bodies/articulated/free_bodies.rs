@@ -124,7 +124,7 @@ fn referred(robot: &Robot) -> Vec<RobotBodyId> {
             Transmission::Joint(j) | Transmission::JointInParent(j) => out.push(joint(j)),
             Transmission::Tendon(_) => {}
             Transmission::Site { site: s, reference } => {
-                out.extend([Some(s), reference].into_iter().flatten().map(|s| site(s)));
+                out.extend([Some(s), reference].into_iter().flatten().map(&site));
             }
             Transmission::SliderCrank { crank, slider, .. } => out.extend([site(crank), site(slider)]),
             Transmission::Body(body) => out.push(body),
@@ -136,7 +136,7 @@ fn referred(robot: &Robot) -> Vec<RobotBodyId> {
             TendonPath::Spatial(path) => out.extend(path.iter().flat_map(|point| match *point {
                 PathPoint::Site(s) => vec![site(s)],
                 PathPoint::Geom { geom: g, side } => {
-                    std::iter::once(geom(g)).chain(side.map(|s| site(s))).collect()
+                    std::iter::once(geom(g)).chain(side.map(&site)).collect()
                 }
                 PathPoint::Pulley { .. } => Vec::new(),
             })),
@@ -146,10 +146,10 @@ fn referred(robot: &Robot) -> Vec<RobotBodyId> {
         match equality.kind {
             EqualityKind::Connect { bodies, .. } | EqualityKind::Weld { bodies, .. } => out.extend(bodies),
             EqualityKind::ConnectSites { sites } | EqualityKind::WeldSites { sites, .. } => {
-                out.extend(sites.map(|s| site(s)));
+                out.extend(sites.map(&site));
             }
             EqualityKind::Joints { joint: j, other, .. } => {
-                out.extend([Some(j), other].into_iter().flatten().map(|j| joint(j)));
+                out.extend([Some(j), other].into_iter().flatten().map(&joint));
             }
             EqualityKind::Tendons { .. } => {}
         }

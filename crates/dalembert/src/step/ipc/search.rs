@@ -585,10 +585,11 @@ impl IpcWork {
     pub(super) fn stands_still(&self, state: &State) -> bool {
         let mut still = self.change.wants.clone();
         for (i, &u) in self.islands.unit_of_block.iter().enumerate().take(self.delta.len() / 3) {
-            if u != NONE && self.q[3 * i..3 * i + 3] != state.q[3 * i..3 * i + 3] {
-                if let Some(still) = still.get_mut(u as usize) {
-                    *still = false;
-                }
+            if u != NONE
+                && self.q[3 * i..3 * i + 3] != state.q[3 * i..3 * i + 3]
+                && let Some(still) = still.get_mut(u as usize)
+            {
+                *still = false;
             }
         }
         still.contains(&true)
