@@ -29,7 +29,7 @@ fn robot(geom: &str, more: &str) -> String {
 
 /// Warnings of a scene, or its refusal, as one text.
 fn told(method: &str, body: &str) -> Result<String, String> {
-    let text = format!("method = '{method}'\ndt = 0.01\nduration = 1\n{body}");
+    let text = format!("method = '{method}'\ndt = 0.001\nduration = 1\n{body}");
     let built = load_text("scene.toml", &text, Includes::None).and_then(|file| file.build());
     let built = built.map_err(|error| format!("{error}"))?;
     let lines: Vec<String> = built.warnings.iter().map(ToString::to_string).collect();

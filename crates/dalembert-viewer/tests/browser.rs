@@ -534,7 +534,10 @@ fn contacts_are_drawn_over_what_touches_and_the_key_says_how_much_they_bear() {
     browser.click("toggle-contact", 0.5);
     // Four corners below each box: discs, normals and forces.
     browser.wait("__dalembert.key.some((k) => k === 'contact points: 8')");
-    browser.wait("__dalembert.key.some((k) => /contact forces, longest 4\\.9/.test(k))");
+    // Eight forces carry 19.62 N on the ground and 9.81 N between the boxes: how corners share it is a matter of choice, but
+    // the longest is no less than a quarter of the weight and no more than all of it.
+    let longest = "Number(__dalembert.key.map((k) => /contact forces, longest ([0-9.]+) N/.exec(k)?.[1]).find((n) => n))";
+    browser.wait(&format!("{longest} > 4.9 && {longest} < 19.7"));
     let with = browser.shot("contacts_on");
     let red = |p: &[u8; 3]| p[0] > 150 && p[1] < 110 && p[2] < 120;
     let count = |shot: &[[u8; 3]]| shot.iter().filter(|p| red(p)).count();

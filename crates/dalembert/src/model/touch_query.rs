@@ -108,8 +108,10 @@ impl Model {
 
     /// The same by the number of the name.
     pub(super) fn contact_force_of(&self, state: &State, number: usize) -> Vec3 {
+        // Geoms of the world of one robot's file go by one name: a fixed body and grounds.
+        let names = self.contact_names();
         let on = |c: super::ContactForce| {
-            let sign = |k: u32, s: f64| if k as usize == number { s } else { 0.0 };
+            let sign = |k: u32, s: f64| if names[k as usize] == names[number] { s } else { 0.0 };
             c.force * (sign(c.a, 1.0) + sign(c.b, -1.0))
         };
         self.contact_forces(state).map(on).sum()

@@ -193,9 +193,9 @@ fn robot(
     scene.affine.extend(middle);
     couplings(scene, part);
     let world = world(scene, part, notes);
-    let own = contact_rules(scene, part, &name, &world);
+    let own = contact_rules(scene, part, &name, world.as_ref());
     own_contacts(scene, robot, own.as_ref(), &name);
-    file_contacts(scene, part, &name, &world);
+    file_contacts(scene, part, &name);
     if list.is_empty() {
         return;
     }
@@ -210,42 +210,30 @@ fn robot(
     });
 }
 
-/// Geoms of the world of a robot's file: planes become grounds, all others one fixed body `ROBOT/world`. Returns their names.
-fn world(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) -> Vec<String> {
+/// Geoms of the world of a robot's file that touch: planes become grounds, all others one fixed body. All go by the name
+/// `ROBOT/world`, which is returned; none if there are none.
+fn world(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) -> Option<String> {
     let robot = &part.machine.robot;
-    if robot.options.disables("contact") {
-        return Vec::new();
-    }
-    let mut names = Vec::new();
     let touching = || robot.bodies[0].geoms.iter().filter(|geom| !geom.is_visual());
+    if robot.options.disables("contact") || touching().next().is_none() {
+        return None;
+    }
+    let name = format!("{}/world", part.name);
     let shape = compound(robot, touching().map(|geom| (geom.pose, geom)), notes);
     if shape != Shape::Point {
-        let name = format!("{}/world", part.name);
         scene.affine.push(AffineBody { mass: frame_mass(), ..AffineBody::new(name.clone(), shape) });
         scene.fix.push(Fix::points(name.clone()));
-        names.push(name);
     }
-    let planes = touching().filter(|geom| matches!(geom.shape, GeomShape::Plane { .. }));
-    for (k, plane) in planes.enumerate() {
-        let name = match plane.name.as_str() {
-            "" => format!("{}/plane{k}", part.name),
-            own => format!("{}/{}", part.name, plain(own)),
-        };
-        let normal = plane.pose.rotation * Vec3::z();
-        scene.ground.push(Ground {
-            name: name.clone(),
-            point: plane.pose.position,
-            normal,
-            ..Ground::default()
-        });
-        names.push(name);
+    for plane in touching().filter(|geom| matches!(geom.shape, GeomShape::Plane { .. })) {
+        let (point, normal) = (plane.pose.position, plane.pose.rotation * Vec3::z());
+        scene.ground.push(Ground { name: name.clone(), point, normal, ..Ground::default() });
     }
-    names
+    Some(name)
 }
 
 /// What touches neither links nor world by the robot's file passes through them: pairs of its world, links and free bodies, of
 /// which one at least is no link.
-fn file_contacts(scene: &mut Scene, part: &RobotPart, name: &impl Fn(usize) -> String, world: &[String]) {
+fn file_contacts(scene: &mut Scene, part: &RobotPart, name: &impl Fn(usize) -> String) {
     let (robot, weld) = (part.description(), super::build_touch_robot::welds(part.description()));
     let is_link = |i: usize| i != 0 && matches!(part.body_place(RobotBodyId(i)), BodyPlace::Robot(_));
     let called = |i: usize| match part.body_place(RobotBodyId(i)) {
@@ -278,10 +266,8 @@ fn file_contacts(scene: &mut Scene, part: &RobotPart, name: &impl Fn(usize) -> S
             {
                 continue;
             }
-            let others = if j == 0 { world.to_vec() } else { vec![called(j)] };
-            for other in others {
-                *pairs.entry([called(i), other]).or_default() |= meet(i, j);
-            }
+            let other = if j == 0 { format!("{}/world", part.name) } else { called(j) };
+            *pairs.entry([called(i), other]).or_default() |= meet(i, j);
         }
     }
     let apart = pairs.into_iter().filter(|(_, touch)| !touch);
@@ -293,7 +279,7 @@ fn contact_rules(
     scene: &mut Scene,
     part: &RobotPart,
     name: &impl Fn(usize) -> String,
-    world: &[String],
+    world: Option<&String>,
 ) -> Option<ContactRule> {
     let itself = |rule: &ContactRule| rule.between.iter().all(|side| *side == part.name);
     let own = scene.contact.iter().rfind(|rule| itself(rule)).cloned();

@@ -127,7 +127,11 @@ pub(super) fn robots(
                 format!("`RK4` is not used under `{method}`, whose steps are of first order; {why}"),
             );
         }
-        if let Some((machine, start)) = robot(item, &scene.gravity, touch, notes) {
+        if let Some((machine, start)) = robot(item, &scene.gravity, notes) {
+            if touch {
+                let described = whole[k].as_ref().map_or(&machine.robot, |whole| &whole.robot);
+                contact_notes(described).into_iter().for_each(|note| notes.warn("", note));
+            }
             let count = MachineState::packed_len(&machine);
             let (place, whole) = (first..first + count, whole[k].take());
             made.push((RobotPart { name, machine, place, collide, whole }, start));
@@ -137,12 +141,7 @@ pub(super) fn robots(
     made
 }
 
-fn robot(
-    mut item: RobotItem,
-    gravity: &Vec3,
-    touch: bool,
-    notes: &mut Notes,
-) -> Option<(Machine, MachineState)> {
+fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Machine, MachineState)> {
     let before = notes.found;
     item.robot.options.gravity = *gravity;
     let mut machine = match Machine::new(item.robot) {
@@ -195,9 +194,6 @@ fn robot(
         return None;
     }
     machine.notes.iter().for_each(|note| notes.warn("", note.clone()));
-    if touch {
-        contact_notes(&machine.robot).into_iter().for_each(|note| notes.warn("", note));
-    }
     machine.controller = controller;
     machine.integrator = item.integrator;
     let gap = machine.assemble(&mut start, &mut machine.work());
