@@ -221,3 +221,21 @@ fn a_bin_of_free_bodies_settles_without_an_unfinished_step() {
         assert!((0.0..2.0).contains(&z), "body {k} at {z} m");
     }
 }
+
+#[test]
+fn where_robots_do_not_touch_it_is_told_unless_a_rule_says_so() {
+    let world =
+        format!("{FLOOR}<body pos='0 0 0.5'><joint axis='0 1 0'/><geom size='0.1' pos='0.3 0 0'/></body>");
+    for method in ["lagrange", "explicit"] {
+        let scene = |more: &str| {
+            let text = format!(
+                "method = '{method}'\n{method} = {{ integrator = 'rk4' }}\ndt = 0.002\n[[robot]]\nname = 'r'\n\
+                 text = '''<mujoco><worldbody>{world}</worldbody></mujoco>'''\n{more}"
+            );
+            warnings(&built(&text))
+        };
+        let told = scene("");
+        assert!(told.contains("`r` touches nothing") && told.contains(method), "{method}: {told}");
+        assert_eq!(scene("[[contact]]\nbetween = ['*', '*']\nenabled = false\n"), "", "{method}");
+    }
+}

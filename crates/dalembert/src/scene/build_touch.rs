@@ -238,7 +238,9 @@ pub(super) fn touch_model(
     let settings = match &scene.method {
         Method::Impulse(m) => (m.friction, m.restitution),
         Method::Lagrange(m) => {
-            for (k, robot) in robots.iter().enumerate() {
+            // Rules that only let things pass ask for nothing that could not be done.
+            let asked = !scene.ground.is_empty() || scene.contact.iter().any(|rule| rule.enabled);
+            for (k, robot) in robots.iter().enumerate().filter(|_| asked) {
                 notes.at("robot", k, &robot.name);
                 notes.error("", "robots touch nothing under `lagrange`; they do under `impulse`");
             }
@@ -298,7 +300,8 @@ pub(super) fn touch_model(
         maker.add(&g.name, Collider { material, ..Collider::new(WORLD, Geometry::HalfSpace).at(place) });
     }
     add_particles(scene, blocks, filters, &mut maker, notes);
-    for (k, robot) in robots.iter().enumerate() {
+    let impulse = matches!(scene.method, Method::Impulse(_));
+    for (k, robot) in robots.iter().enumerate().filter(|_| impulse) {
         notes.at("robot", k, &robot.name);
         super::build_touch_robot::add_robot(k as u32, robot, &part_of, &mut maker, notes);
     }

@@ -208,11 +208,11 @@ fn bodies(scene: &Scene, notes: &mut Notes) {
         if let Method::Ipc(settings) = &scene.method {
             ipc_robot(scene, robot, settings.friction, notes);
         }
-        if robot.robot.touches() && matches!(scene.method, Method::Explicit(_) | Method::Lagrange(_)) {
-            notes.warn(
-                "",
-                format!("it touches nothing under `{method}`; `impulse` and `ipc` have contact of robots"),
-            );
+        let without = matches!(scene.method, Method::Explicit(_) | Method::Lagrange(_));
+        if without && robot.robot.touches() && !is_off(scene, &robot.name, &robot.name) {
+            let why = "`impulse` and `ipc` have contact of robots";
+            let meant = "a rule of contact with `enabled = false` takes this as meant";
+            notes.warn("", format!("`{}` touches nothing under `{method}`: {why}; {meant}", robot.name));
         }
         let integrates = matches!(scene.method, Method::Impulse(_) | Method::Ipc(_));
         if robot.integrator != RobotIntegrator::Discrete && !integrates {
