@@ -199,7 +199,7 @@ def test_warnings_are_those_that_the_program_prints(tmp_path: Path) -> None:
 
 
 def test_a_scene_made_in_python_has_warnings() -> None:
-    scene = da.Scene(method="impulse", dt=0.01, duration=1.0)
+    scene = da.Scene(method="impulse", dt=0.001, duration=1.0)
     scene.add_rigid("ball", shape={"sphere": 0.1}, mass=1, position=(0, 0, 1))
     scene.add_cloth("cloth", grid={"size": [1, 1], "cells": [2, 2]})
     (only,) = scene.build().model.warnings

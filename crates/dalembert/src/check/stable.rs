@@ -48,7 +48,7 @@ fn rounds(particles: usize) -> usize {
 
 /// Pairs cost too much here, and nobody knows what a closure holds.
 fn takes_part(force: &dyn Force) -> bool {
-    !matches!(force.kind(), "all_pairs" | "near_pairs" | "point_closure" | "tuple_closure")
+    !matches!(force.kind(), "all_pairs" | "near_pairs" | "point_closure" | "tuple_closure" | "python")
 }
 
 /// The longest step, if steps of h seconds are longer than that; none as well where it is not known.
