@@ -111,12 +111,6 @@ impl Facts {
         let joint_dt = matches!(sim.method, Method::Explicit(_))
             .then(|| critical_step(&sim.model, &sim.state))
             .flatten();
-        if let Some(h) = joint_dt.filter(|h| *h < sim.dt) {
-            let (dt, h) = (number(sim.dt), number(h));
-            remarks.push(format!(
-                "dt = {dt} s is longer than {h} s, the stability limit of the spring-damper joints"
-            ));
-        }
         Self {
             dof: free.saturating_sub(rows.rows - rows.weak)
                 + sim.model.robots.iter().map(|robot| robot.machine.tree.freedoms()).sum::<usize>(),

@@ -28,7 +28,6 @@ mod deformable_tables;
 mod mechanism_tables;
 mod robot_tables;
 mod sheet_tables;
-mod stability;
 mod tables;
 
 pub use convert_robot::scene_around;
@@ -145,8 +144,6 @@ impl SceneFile {
             }
         })?;
         warnings.extend(partial_step(&root, &source.files, duration, simulation.dt));
-        warnings
-            .extend(stability::warning(&simulation).map(|text| source.files.warning(root.span("dt"), text)));
         let told = simulation.model.warnings.iter();
         warnings.extend(told.map(|warning| convert::warning(&root, &source.files, warning)));
         let (json, assets) = (json(&source.root), source.assets);

@@ -480,6 +480,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         return Err(notes.refusal());
     }
     unused::masses(&model, &mut notes);
+    unused::steps(&method, &model, &state, dt, &mut notes);
     model.warnings = notes.take_warnings();
     model.size = size(&model, &state);
     let start_energy = model.energy(&state);

@@ -9,8 +9,8 @@ use super::build::Notes;
 use super::build_told::name_of;
 use super::{ContactRule, RobotItem, Scene, build_touch};
 use crate::bodies::{Collide, Shape};
-use crate::check::mass_ratio;
-use crate::model::Model;
+use crate::check::{StableStep, critical_step, mass_ratio, stability_limit, unstable_step};
+use crate::model::{Model, State};
 use crate::scene::robot::RobotIntegrator;
 use crate::step::Method;
 
@@ -41,6 +41,29 @@ pub(super) fn masses(model: &Model, notes: &mut Notes) {
             found.heaviest, found.lightest, found.ratio
         ),
     );
+}
+
+/// Warns of a step that is too long for forces that the method takes at its start.
+pub(super) fn steps(method: &Method, model: &Model, state: &State, dt: f64, notes: &mut Notes) {
+    let name = method.name();
+    let mut told = |longest: f64, what: &str| {
+        notes.at("", 0, "");
+        let why = "which takes its forces at the start of a step: the motion will explode";
+        let way = "a shorter dt or the method `implicit` or `ipc` would help";
+        notes.warn(
+            "dt",
+            format!("dt = {dt} s is longer than {longest:.3e} s, the stability limit of {what} under `{name}`, {why}; {way}"),
+        );
+    };
+    if let Some(StableStep { longest, stiffest }) = unstable_step(method, model, state, dt) {
+        told(longest, &format!("`{stiffest}`"));
+    }
+    // The critical step is that of symplectic Euler, whose limit of h ω is 2.
+    let limit = stability_limit(method).filter(|_| matches!(method, Method::Explicit(_)));
+    let joints = limit.and_then(|limit| Some(0.5 * limit * critical_step(model, state)?));
+    if let Some(longest) = joints.filter(|h| *h < dt) {
+        told(longest, "spring-damper joints");
+    }
 }
 
 fn in_touch(method: &Method) -> bool {
