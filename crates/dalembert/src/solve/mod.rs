@@ -1,4 +1,4 @@
-//! Maths without physics: ordinary differential equations, minimisation, saddle-point and large sparse systems.
+//! Maths without physics: ordinary differential equations, saddle-point and large sparse systems, complementarity.
 //!
 //! Nothing here knows what a body or a force is. A solver takes closures, works in buffers that the
 //! caller keeps, and says in a report or an error how it ended. Book: "Solvers".
@@ -13,7 +13,6 @@ pub mod direct;
 pub mod kkt;
 pub mod lcp;
 pub mod linear;
-pub mod newton;
 pub mod ode;
 pub mod order;
 pub mod precondition;
