@@ -1,7 +1,5 @@
 //! Laws of joints between affine bodies under the method `ipc`.
 
-#![allow(non_snake_case)] // the letters of the formulas
-
 use dalembert::prelude::*;
 use dalembert::scene::{Gear, JointItem, JointType, Motor, Stiffness};
 use dalembert::step::Ipc;

@@ -377,7 +377,6 @@ fn frame_mass() -> BodyMass {
     BodyMass::Given { mass: 0.1, center: Vec3::zeros(), inertia: 1e-4 * Mat3::identity() }
 }
 
-#[allow(clippy::too_many_arguments)]
 fn link(
     name: String,
     body: &RobotBody,

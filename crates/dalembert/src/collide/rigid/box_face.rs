@@ -117,7 +117,6 @@ struct Seen {
 /// Points of the contact along `normal` (from b towards a), the direction of a face with the separation `s`; `None` if an
 /// edge of each box defines it. The manifold is added to `out`, whether it has points or not; returns the smallest gap of
 /// all corners \[m\], infinite if there are none. The polygons are room to work in.
-#[allow(clippy::too_many_arguments)]
 pub(super) fn along_face(
     pair: &Pair,
     (a, h_a): (&Frame, &Vec3),

@@ -20,7 +20,6 @@ pub(super) const MOST_ROUNDS: u32 = 5;
 impl ContactWork {
     /// v⁺ and answers of all clusters that contacts touch, under the impulses as they are. True if some row stands
     /// otherwise than in the round before.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn answer_clusters(
         &mut self,
         settings: &Impulse,
@@ -144,7 +143,6 @@ impl ContactWork {
     }
 
     /// Everything moves: islands of joints, robots, bodies by themselves, and what touches nothing.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn conclude(
         &mut self,
         settings: &Impulse,
@@ -201,7 +199,6 @@ impl ImpulseWork {
     }
 
     /// v⁺ and λ of the island at hand.
-    #[allow(clippy::too_many_arguments)]
     pub(in crate::step::impulse) fn solve_island(
         &mut self,
         settings: &Impulse,

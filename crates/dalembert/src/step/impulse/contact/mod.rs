@@ -221,7 +221,6 @@ impl Impulse {
 }
 
 impl ContactWork {
-    #[allow(clippy::too_many_arguments)]
     fn step(
         &mut self,
         settings: &Impulse,
@@ -266,7 +265,6 @@ impl ContactWork {
     }
 
     /// Velocities and impulses of all that the detector has found, left-out points of robots among it.
-    #[allow(clippy::too_many_arguments)]
     fn velocities(
         &mut self,
         settings: &Impulse,
@@ -297,7 +295,6 @@ impl ContactWork {
     }
 
     /// Velocities and impulses, clusters and contacts in turn until no row of a cluster changes its mind.
-    #[allow(clippy::too_many_arguments)]
     fn rounds(
         &mut self,
         settings: &Impulse,

@@ -412,7 +412,6 @@ impl Heap {
 
 impl ContactWork {
     /// Velocities of the bodies of all heaps.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn solve_pile(
         &mut self,
         settings: &Impulse,

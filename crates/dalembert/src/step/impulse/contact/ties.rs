@@ -81,7 +81,6 @@ fn times(j: &[f64; 6], linear: &[f64; 4], angular: &[f64; 4]) -> f64 {
 
 impl Tie {
     /// A row with violation C; `bodies` by their places, `NONE` for the world, and `last` the force of the step before.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn new(
         hold: &Hold,
         C: f64,

@@ -211,7 +211,6 @@ impl Trees {
 
     /// Rows and factors of the trees of a heap, in a step of `parts` of `part` seconds. `body` gives the place in the heap of
     /// a node of an island. Returns how many fours of trees there are, and how many rows with bounds.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn load(
         &mut self,
         part: f64,
@@ -411,7 +410,6 @@ impl Four {
         self.islands.iter().take_while(|i| **i != NONE).count()
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn load(
         &mut self,
         shapes: &[Vec<Limb>],
@@ -488,7 +486,6 @@ impl Four {
     }
 
     /// −C of all rows; returns the worst of them.
-    #[allow(clippy::too_many_arguments)]
     fn measure(
         &self,
         trees: &[Option<Tree>],
