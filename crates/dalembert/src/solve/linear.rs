@@ -157,11 +157,6 @@ impl Linear {
         Self { solver, ..Self::default() }
     }
 
-    /// The matrix, if the last solution needed its blocks.
-    pub fn matrix(&self) -> &BlockMatrix {
-        &self.matrix
-    }
-
     /// Solves A x = b for a new A. Iterations start from the given x.
     ///
     /// # Panics

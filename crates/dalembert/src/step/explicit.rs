@@ -181,7 +181,7 @@ fn kick_drift(
         super::kick(model, &mut next.v, f, 0.5 * h);
         super::drift(model, &mut next.q, &mut next.v, h);
         model.settle_at(end, &mut next.q, &mut next.v);
-        // Forces that depend on the velocity see v + h a, which is off by O(h²) only; see `ode::verlet_step`.
+        // Forces that depend on the velocity see v + h a, which is off by O(h²) only, so the order stays 2.
         half.clone_from(&next.v);
         super::kick(model, &mut next.v, f, 0.5 * h);
         model.settle_at(end, &mut next.q, &mut next.v);

@@ -280,16 +280,6 @@ impl Pattern {
         self.pivots[chunk.pivots.clone()].iter().filter(|p| p.primal).map(|p| p.node as usize)
     }
 
-    /// Number of primal nodes.
-    pub fn primal_nodes(&self) -> usize {
-        self.primal
-    }
-
-    /// Number of dual nodes.
-    pub fn dual_nodes(&self) -> usize {
-        self.couplings.len()
-    }
-
     /// Number of blocks off the diagonal of the factor. A tree has as many as couplings.
     pub fn fill(&self) -> usize {
         self.links.len()

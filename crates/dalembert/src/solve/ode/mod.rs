@@ -3,7 +3,6 @@
 //! | form | steps |
 //! |---|---|
 //! | first order, fixed step | [`runge_kutta_step`] with [`EULER`], [`MIDPOINT`], [`RK4`], [`DORMAND_PRINCE`] |
-//! | second order, fixed step | [`symplectic_euler_step`], [`verlet_step`] |
 //! | first order, step chosen by the error | [`integrate_adaptive`] with [`AdaptiveMethod`] |
 //!
 //! A point has `y.len()` coordinates and a velocity has as many as there are degrees of freedom: a
@@ -32,7 +31,6 @@
 mod adaptive;
 mod dense;
 mod runge_kutta;
-mod symplectic;
 
 pub use adaptive::{
     AdaptiveMethod, AdaptiveOptions, AdaptiveReport, Controller, OdeError, Tolerance, flat_magnitude,
@@ -40,7 +38,6 @@ pub use adaptive::{
 };
 pub use dense::DenseStep;
 pub use runge_kutta::{DORMAND_PRINCE, EULER, MIDPOINT, RK4, Tableau, runge_kutta_step};
-pub use symplectic::{symplectic_euler_step, verlet_step};
 
 /// Space on which an ODE lives.
 pub trait Manifold {
@@ -74,8 +71,6 @@ pub struct OdeWork {
     nt: usize,
     /// Stage point handed to the rate closure, which may overwrite it.
     stage: Vec<f64>,
-    /// Stage velocity handed to the acceleration closure.
-    stage_v: Vec<f64>,
     /// Chart coordinate of the stage; scratch of the dense output.
     u: Vec<f64>,
     /// Chart rates, one row of `nt` numbers per stage.
@@ -103,7 +98,6 @@ impl OdeWork {
             ny,
             nt,
             stage: empty(),
-            stage_v: empty(),
             u: empty(),
             k: empty(),
             last_rate: empty(),
@@ -122,16 +116,6 @@ impl OdeWork {
     pub fn resize(&mut self, ny: usize, nt: usize) {
         (self.ny, self.nt) = (ny, nt);
         self.last_step = None;
-    }
-
-    /// Number of point coordinates.
-    pub fn point_len(&self) -> usize {
-        self.ny
-    }
-
-    /// Number of tangent coordinates.
-    pub fn tangent_len(&self) -> usize {
-        self.nt
     }
 
     /// The tangent coordinate to look at after [`OdeError::NonFinite`]: the first whose rate was not finite, else the

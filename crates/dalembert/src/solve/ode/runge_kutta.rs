@@ -74,7 +74,7 @@ pub static DORMAND_PRINCE: Tableau = Tableau {
 
 /// One step of size `h` from (t, y), in place.
 ///
-/// `rate(t, y, dy)` writes the tangent `dy`, whose length is `work.tangent_len()` and may differ from
+/// `rate(t, y, dy)` writes the tangent `dy`, whose length is that of `work` and may differ from
 /// `y.len()`. It may overwrite prescribed coordinates of the point it is given, which is a copy.
 pub fn runge_kutta_step<M: Manifold>(
     tableau: &Tableau,

@@ -76,11 +76,6 @@ impl TwoLevel {
         self.t.resize(3 * a.rows(), 0.0);
     }
 
-    /// Number of aggregates; the coarse matrix has six rows for each.
-    pub fn aggregates(&self) -> usize {
-        self.count
-    }
-
     /// Cuts sets of nodes in two until they are small, then into parts that touch.
     fn gather(&mut self, a: &BlockMatrix, positions: &[f64]) {
         let n = a.rows();
