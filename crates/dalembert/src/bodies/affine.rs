@@ -9,9 +9,8 @@
 //! axes M is diagonal. The inertia I of the rigid body of the same shape is $I = \mathrm{tr}(C)\,\mathbf 1 - C$ with
 //! the second moments C, hence $C = \tfrac12\mathrm{tr}(I)\,\mathbf 1 - I$.
 
-use super::{MassError, MassProperties, Shape, TriangleMesh};
+use super::{MassError, MassProperties, Shape};
 use crate::math::{Mat3, Vec3, outer};
-use crate::mesh::{TetMesh, corners, tet_volume};
 
 /// Mass, first and second moments of a body.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,32 +35,6 @@ impl AffineMass {
         shape.validate()?;
         let unit = shape.unit_mass_properties().ok_or(MassError::NoVolume)?;
         Self::from_mass_properties(&unit).scaled(density)
-    }
-
-    /// Of the inside of a closed surface, with `density` \[kg/m³\], about the origin of its coordinates.
-    pub fn from_mesh(mesh: &TriangleMesh, density: f64) -> Result<Self, MassError> {
-        Self::from_mass_properties(&mesh.unit_mass_properties()).scaled(density)
-    }
-
-    /// Of tetrahedra of `density` \[kg/m³\], about the origin of their coordinates.
-    pub fn from_tets(mesh: &TetMesh, density: f64) -> Result<Self, MassError> {
-        // An apex among the points keeps a mesh far from the origin from cancelling.
-        let apex = mesh.points.first().copied().unwrap_or_default();
-        let mut sum = Self { mass: 0.0, first: Vec3::zeros(), second: Mat3::zeros() };
-        for t in &mesh.tets {
-            let x = corners(&mesh.points, t).map(|x| x - apex);
-            let (V, s) = (tet_volume(&x), x.iter().sum::<Vec3>());
-            // ∫ λᵢ λⱼ dV = V (1 + δᵢⱼ)/20 for barycentric coordinates.
-            let squares = x.iter().fold(outer(&s, &s), |sum, x| sum + outer(x, x));
-            sum.mass += V;
-            sum.first += V / 4.0 * s;
-            sum.second += V / 20.0 * squares;
-        }
-        if !(sum.mass > 0.0) {
-            return Err(MassError::NoVolume);
-        }
-        // By way of the centre, where numbers are smallest.
-        sum.about(&sum.center()).about(&-(sum.center() + apex)).scaled(density)
     }
 
     fn scaled(self, density: f64) -> Result<Self, MassError> {
@@ -118,31 +91,12 @@ mod tests {
     use crate::math::rotation::{exp, skew};
 
     #[test]
-    fn shape_surface_and_tetrahedra_of_one_block_have_one_mass() {
-        let size = Vec3::new(0.3, 2.0, 1.1);
-        let by_shape = AffineMass::from_shape(&Shape::Box { size }, 700.0).unwrap();
-        let tets = TetMesh::block(size, [2, 3, 1]).unwrap();
-        let surface = tets.boundary().surface;
-        let mesh = TriangleMesh::new(surface.points, surface.triangles).unwrap();
-        let m = 700.0 * size.product();
-        let wanted = Mat3::from_diagonal(&(m / 12.0 * size.component_mul(&size)));
-        for mass in [
-            by_shape,
-            AffineMass::from_mesh(&mesh, 700.0).unwrap(),
-            AffineMass::from_tets(&tets, 700.0).unwrap(),
-        ] {
-            assert!((mass.mass - m).abs() < 1e-12 * m && mass.first.norm() < 1e-12 * m);
-            assert!((mass.second - wanted).norm() < 1e-12 * m);
-        }
-    }
-
-    #[test]
     fn moments_shift_with_the_origin_and_vanish_at_the_centre() {
-        let away = Vec3::new(100.0, -300.0, 50.0);
-        let mut tets = TetMesh::cylinder(0.2, 0.7, 2, 3).unwrap();
-        let here = AffineMass::from_tets(&tets, 1000.0).unwrap();
-        tets.points.iter_mut().for_each(|p| *p += away);
-        let there = AffineMass::from_tets(&tets, 1000.0).unwrap();
+        let away = Vec3::new(10.0, -30.0, 5.0);
+        let shape = Shape::Cylinder { radius: 0.2, length: 0.7 };
+        let here = AffineMass::from_shape(&shape, 1000.0).unwrap();
+        let moved = Shape::Compound(vec![(Pose::at(away), shape)]);
+        let there = AffineMass::from_shape(&moved, 1000.0).unwrap();
         assert!((there.about(&away).second - here.second).norm() < 1e-9);
         assert!((there.center() - here.center() - away).norm() < 1e-12);
         assert!((there.about_center().second - here.about_center().second).norm() < 1e-9);
@@ -167,7 +121,6 @@ mod tests {
     #[test]
     fn bodies_without_volume_or_density_are_refused() {
         assert_eq!(AffineMass::from_shape(&Shape::Point, 1.0), Err(MassError::NoVolume));
-        assert_eq!(AffineMass::from_tets(&TetMesh::default(), 1.0), Err(MassError::NoVolume));
         let ball = Shape::Sphere { radius: 1.0 };
         assert_eq!(AffineMass::from_shape(&ball, -1.0), Err(MassError::Density { density: -1.0 }));
     }

@@ -143,14 +143,6 @@ impl MassProperties {
         Self::new(mass, center, R * Mat3::from_diagonal(&moments) * R.transpose())
     }
 
-    /// From mass \[kg\], centre \[m\] and the inertia tensor about the *origin* of the body frame \[kg·m²\].
-    pub fn from_origin_inertia(mass: f64, center: Vec3, inertia: Mat3) -> Result<Self, MassError> {
-        if !center.iter().all(|x| x.is_finite()) {
-            return Err(MassError::Center { center: center.into() });
-        }
-        Self::new(mass, center, inertia - mass * unit_inertia_at(&center))
-    }
-
     /// A shape filled with a density \[kg/m³\].
     pub fn from_density(shape: &Shape, density: f64) -> Result<Self, MassError> {
         if !(density > 0.0 && density.is_finite()) {
@@ -179,17 +171,6 @@ impl MassProperties {
             if off { self.inertia.symmetric_eigenvalues().into() } else { diagonal.into() };
         moments.sort_by(f64::total_cmp);
         moments
-    }
-
-    /// Principal moments \[kg·m²\] and the rotation that turns principal axes into body axes.
-    pub fn principal_axes(&self) -> (Vec3, Quat) {
-        let eigen = self.inertia.symmetric_eigen();
-        let mut axes = eigen.eigenvectors;
-        if axes.determinant() < 0.0 {
-            axes.column_mut(2).neg_mut();
-        }
-        let turn = nalgebra::Rotation3::from_matrix_unchecked(axes);
-        (eigen.eigenvalues, Quat::from_rotation_matrix(&turn))
     }
 
     /// I⁻¹ about the centre, body axes \[1/(kg·m²)\].
@@ -257,11 +238,6 @@ mod tests {
         assert!(same(&whole.placed(&pose), &cloud(&turned)));
         let about_origin = points.iter().map(|p| p.0 * unit_inertia_at(&p.1)).sum::<Mat3>();
         assert!((whole.inertia_about(&Vec3::zeros()) - about_origin).norm() < 1e-13);
-        let back = MassProperties::from_origin_inertia(whole.mass, whole.center, about_origin).unwrap();
-        assert!(same(&whole, &back));
-        let (moments, axes) = whole.principal_axes();
-        let again = MassProperties::from_principal(whole.mass, whole.center, moments, axes).unwrap();
-        assert!(same(&whole, &again));
         assert!((whole.inv_inertia() * whole.inertia - Mat3::identity()).norm() < 1e-13);
     }
 

@@ -36,28 +36,6 @@ impl Particles {
         Self { mass, inv_mass, shared: Vec::new() }
     }
 
-    /// y ← M v over particles from number `first` on.
-    pub fn mass_times(&self, first: usize, v: &[f64], y: &mut [f64]) {
-        for ((y, v), m) in y.chunks_exact_mut(3).zip(v.chunks_exact(3)).zip(&self.mass[first..]) {
-            for k in 0..3 {
-                y[k] = m * v[k];
-            }
-        }
-    }
-
-    /// y += the part of M v that points share, over all points.
-    pub fn add_shared_times(&self, v: &[f64], y: &mut [f64]) {
-        for &(i, j, m) in &self.shared {
-            let (i, j) = (i as usize, j as usize);
-            for k in 0..3 {
-                y[3 * i + k] += m * v[3 * j + k];
-                if i != j {
-                    y[3 * j + k] += m * v[3 * i + k];
-                }
-            }
-        }
-    }
-
     /// f ← M⁻¹ f over particles from number `first` on; for models without shared inertia.
     pub fn solve_mass(&self, first: usize, f: &mut [f64]) {
         each_point(f, &self.inv_mass[first..], |f, w| *f = [f[0] * w, f[1] * w, f[2] * w]);

@@ -146,8 +146,7 @@ impl Rigid {
         }
     }
 
-    /// f ← M⁻¹ f: velocities from momenta, or accelerations from forces (without the gyroscopic torque, which
-    /// [`add_gyroscopic`](Self::add_gyroscopic) puts into f).
+    /// f ← M⁻¹ f: velocities from momenta, or accelerations from forces without the gyroscopic torque.
     pub fn solve_mass(&self, q: &[f64], f: &mut [f64]) {
         for k in 0..self.len() {
             self.solve_mass_of(q, f, k);
@@ -190,21 +189,6 @@ impl Rigid {
             angular += L + Self::position(q, k).cross(&P);
         }
         (sum, angular)
-    }
-
-    /// Gyroscopic torque −ω × Iω of body k \[N·m\].
-    pub fn gyroscopic_torque(&self, q: &[f64], v: &[f64], k: usize) -> Vec3 {
-        let (_, L) = self.momentum_of(q, v, k);
-        -Self::angular_velocity(v, k).cross(&L)
-    }
-
-    /// f += (0, −ω × Iω) for every body.
-    pub fn add_gyroscopic(&self, q: &[f64], v: &[f64], f: &mut [f64]) {
-        for k in 0..self.len() {
-            let torque = self.gyroscopic_torque(q, v, k);
-            let sum = Self::angular_velocity(f, k) + torque;
-            set_vec3(f, RIGID_V * k + 3, &sum);
-        }
     }
 
     /// q ← q ⊕ u: x += u_lin \[m\], R ← exp(u_rot) R \[rad, world axes\], quaternions of length 1 again. For slices
@@ -482,27 +466,6 @@ mod tests {
         }
         rigid.solve_mass(&q, &mut y);
         assert!(y.iter().zip(&v).all(|(a, b)| (a - b).abs() < 1e-13));
-    }
-
-    #[test]
-    fn the_gyroscopic_torque_keeps_the_angular_momentum() {
-        // With I ω̇ = −ω × Iω the rate of L = R I_B Rᵀ ω along (ω, ω̇) vanishes, and so does the power.
-        let (rigid, q, v) = two_bodies();
-        let mut a = vec![0.0; 12];
-        rigid.add_gyroscopic(&q, &v, &mut a);
-        for k in 0..2 {
-            assert!(Rigid::angular_velocity(&a, k).dot(&Rigid::angular_velocity(&v, k)).abs() < 1e-14);
-        }
-        rigid.solve_mass(&q, &mut a);
-        let L = |e: f64, k: usize| {
-            let mut q = q.clone();
-            Rigid::advance(&mut q, &v.iter().map(|v| e * v).collect::<Vec<_>>());
-            let v: Vec<f64> = v.iter().zip(&a).map(|(v, a)| v + e * a).collect();
-            rigid.momentum_of(&q, &v, k).1
-        };
-        for k in 0..2 {
-            assert!(((L(1e-5, k) - L(-1e-5, k)) / 2e-5).norm() < 1e-8);
-        }
     }
 
     #[test]

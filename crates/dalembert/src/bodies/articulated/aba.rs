@@ -233,7 +233,6 @@ impl Tree {
     }
 
     /// The same for whole trees, given by their nodes; wrenches act on any of them.
-    #[allow(clippy::too_many_arguments)]
     #[inline(always)]
     fn accelerate_in(
         &self,
@@ -252,32 +251,10 @@ impl Tree {
     }
 
     /// Eliminates the inertia of the tree (plus `diagonal`, if it is not empty), so that
-    /// [`solve_articulated`](Self::solve_articulated) can follow. After [`kinematics`](Self::kinematics).
+    /// [`solve_articulated_many`](Self::solve_articulated_many) can follow. After [`kinematics`](Self::kinematics).
     pub fn articulate(&self, diagonal: &[f64], work: &mut TreeWork) {
         self.rigid_inertias(work);
         self.eliminate::<false>(1..self.nodes.len(), &[], diagonal, work);
-    }
-
-    /// x ← M⁻¹ x by two sweeps. After [`articulate`](Self::articulate), or after forward dynamics by this algorithm.
-    pub fn solve_articulated(&self, work: &mut TreeWork, x: &mut [f64]) {
-        let count = self.nodes.len();
-        let (frames, wrench) = (&work.frames[..count], &mut work.wrench[..count]);
-        wrench.fill(Wrench::default());
-        for i in (1..count).rev() {
-            let (node, frame, mut p) = (&self.nodes[i], &frames[i], wrench[i]);
-            for k in (0..node.kind.freedoms()).rev() {
-                let d = node.v as usize + k;
-                let pivot = &mut work.pivots[d];
-                pivot.u = x[d] - node.axis_dot(frame, k, &p.torque, &p.force);
-                let share = pivot.u * pivot.inv_d;
-                p.torque = plus(&p.torque, share, &pivot.U.torque);
-                p.force = plus(&p.force, share, &pivot.U.force);
-            }
-            let above = &mut wrench[node.parent as usize];
-            above.force += p.force;
-            above.torque += plus_cross(&p.torque, &frame.r, &p.force);
-        }
-        self.respond(1..count, work, x);
     }
 
     /// X ← M⁻¹ X for a matrix of `columns` columns, stored row by row: eight columns at a time, so that a column costs
@@ -311,7 +288,7 @@ impl Tree {
         }
     }
 
-    /// The two sweeps of [`solve_articulated`](Self::solve_articulated) for all lanes.
+    /// The two sweeps of [`solve_articulated_many`](Self::solve_articulated_many) for all lanes.
     fn sweep_lanes(&self, nodes: Range<usize>, work: &mut TreeWork) {
         let (frames, pivots, lanes) = (&work.frames, &work.pivots, &mut work.lanes);
         lanes[nodes.clone()].fill([[0.0; LANES]; 6]);

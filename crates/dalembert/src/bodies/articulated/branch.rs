@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::small::fma;
-use super::tree::{NONE, Tree};
+use super::tree::Tree;
 
 /// The lower half of a symmetric matrix with the pattern of a tree, or its factor. Methods take the tree it belongs to.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,31 +37,9 @@ fn subtract_four(y: &mut [f64], c: [f64; 4], x: [&[f64]; 4]) {
 }
 
 impl BranchMatrix {
-    /// A matrix of zeros with the pattern of a tree.
-    pub fn zeros(tree: &Tree) -> Self {
-        Self { entries: vec![0.0; tree.row[tree.freedoms()]] }
-    }
-
     /// Makes it as large as the tree asks for.
     pub(super) fn fit(&mut self, tree: &Tree) {
         self.entries.resize(tree.row[tree.freedoms()], 0.0);
-    }
-
-    /// Entry (i, j), zero where no branch joins the two.
-    pub fn get(&self, tree: &Tree, i: usize, j: usize) -> f64 {
-        place(tree, i, j).map_or(0.0, |at| self.entries[at])
-    }
-
-    /// Adds to the entries (i, j) and (j, i), which are one. False if no branch joins the two: the pattern has no place
-    /// for it.
-    pub fn add(&mut self, tree: &Tree, i: usize, j: usize, value: f64) -> bool {
-        match place(tree, i, j) {
-            Some(at) => {
-                self.entries[at] += value;
-                true
-            }
-            None => false,
-        }
     }
 
     /// The whole matrix, row by row.
@@ -267,12 +245,6 @@ impl BranchSquare {
         self.upper.resize(tree.row[tree.freedoms()], 0.0);
     }
 
-    /// Entry (i, j), zero where no branch joins the two.
-    pub fn get(&self, tree: &Tree, i: usize, j: usize) -> f64 {
-        let half = if i >= j { &self.lower } else { &self.upper };
-        place(tree, i, j).map_or(0.0, |at| half[at])
-    }
-
     /// A ← h A + S.
     pub(super) fn scale_and_add(&mut self, h: f64, symmetric: &BranchMatrix) {
         for half in [&mut self.lower, &mut self.upper] {
@@ -344,14 +316,4 @@ impl BranchSquare {
             x[i] = sum * inv_d;
         }
     }
-}
-
-/// Where the entry (i, j) is.
-fn place(tree: &Tree, i: usize, j: usize) -> Option<usize> {
-    let (low, high) = (i.min(j), i.max(j));
-    let (mut at, mut d) = (tree.row[high + 1] - 1, high as u32);
-    while d != NONE && d as usize > low {
-        (at, d) = (at.wrapping_sub(1), tree.dof_parent[d as usize]);
-    }
-    (d as usize == low).then_some(at)
 }

@@ -318,11 +318,6 @@ impl Tree {
         });
     }
 
-    /// Jacobian of the origin of a link's frame, as [`point_jacobian`](Self::point_jacobian).
-    pub fn frame_jacobian(&self, link: usize, work: &TreeWork, linear: &mut [f64], angular: &mut [f64]) {
-        self.point_jacobian(link, &self.link_position(link, work), work, linear, angular);
-    }
-
     /// Adds Jᵀ of a wrench about the point x of a link to forces on the dofs. After [`kinematics`](Self::kinematics).
     pub fn add_force_at(
         &self,
@@ -344,32 +339,6 @@ impl Tree {
             sum += plus_turn(&(node.mass * frame.p), &frame.R, &node.moment);
         }
         sum / mass
-    }
-
-    /// Jacobian of the centre of mass of all links: 3 rows, each as long as v. After
-    /// [`kinematics`](Self::kinematics).
-    pub fn center_of_mass_jacobian(&self, work: &mut TreeWork, jacobian: &mut [f64]) {
-        let nv = self.freedoms();
-        let mass: f64 = self.nodes.iter().map(|node| node.mass).sum();
-        // Mass and first moment of everything behind a node, about its origin.
-        let sums = &mut work.composite;
-        for (i, node) in self.nodes.iter().enumerate() {
-            sums[i].mass = node.mass;
-            sums[i].moment = turn(&work.frames[i].R, &node.moment);
-        }
-        for i in (1..self.nodes.len()).rev() {
-            let (node, sum) = (&self.nodes[i], sums[i]);
-            let above = &mut sums[node.parent as usize];
-            above.mass += sum.mass;
-            above.moment += plus(&sum.moment, sum.mass, &work.frames[i].r);
-            for k in 0..node.kind.freedoms() {
-                let (s, shift) = node.axis(&work.frames[i].R, k);
-                let l = plus(&cross(&s, &sum.moment), sum.mass, &shift) / mass;
-                for row in 0..3 {
-                    jacobian[row * nv + node.v as usize + k] = l[row];
-                }
-            }
-        }
     }
 
     /// Momentum P \[kg·m/s\] and angular momentum L about the centre of mass \[kg·m²/s\] of all links: the centroidal
