@@ -87,11 +87,6 @@ impl BlockVector {
     pub fn at(&self, z: &[f64]) -> Vec3 {
         self.terms.iter().fold(self.constant, |sum, &(i, w)| sum + w * triple(z, i as usize))
     }
-
-    /// Its rate for the flat velocities `v` of the blocks.
-    pub fn rate(&self, v: &[f64]) -> Vec3 {
-        self.terms.iter().map(|&(i, w)| w * triple(v, i as usize)).sum()
-    }
 }
 
 /// A scalar function of the blocks.

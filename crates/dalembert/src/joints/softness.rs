@@ -10,9 +10,6 @@ pub struct Softness {
 }
 
 impl Softness {
-    /// Holds exactly: C goes to zero in one step.
-    pub const HARD: Softness = Softness { error_reduction: 1.0, regularization: 0.0 };
-
     /// From a spring kp \[N/m\] and a damper kd \[N·s/m\] integrated implicitly over `h` \[s\]:
     /// λ = −kp C⁺ − kd Ċ⁺ and C⁺ = C + h Ċ⁺ give ε = h kp / (h kp + kd), r = 1 / (h kp + kd).
     pub fn from_gains(kp: f64, kd: f64, h: f64) -> Self {

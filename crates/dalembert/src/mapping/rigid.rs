@@ -40,11 +40,6 @@ impl RigidPoints {
         Self { layout, body_q, body_v, first_child, arms }
     }
 
-    /// Arms r from the centre of mass to the points, body axes \[m\].
-    pub fn arms(&self) -> &[Vec3] {
-        &self.arms
-    }
-
     fn rotation(&self, q: &[f64]) -> Mat3 {
         matrix(&quaternion(q, self.body_q + 3))
     }

@@ -26,11 +26,6 @@ impl Weighted {
         Self { layout, weights, first_child }
     }
 
-    /// The table.
-    pub fn weights(&self) -> &Weights {
-        &self.weights
-    }
-
     fn combine(&self, points: &mut [f64]) {
         for c in 0..self.weights.len() {
             let x: Vec3 = self.weights.row(c).map(|(p, w)| w * triple(points, p as usize)).sum();

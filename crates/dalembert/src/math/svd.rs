@@ -127,17 +127,10 @@ pub fn twice_axial(A: &Mat3) -> Vec3 {
     Vec3::new(A[(2, 1)] - A[(1, 2)], A[(0, 2)] - A[(2, 0)], A[(1, 0)] - A[(0, 1)])
 }
 
-/// ω of Rᵀ dR = \[ω\]× when F = R S changes by dF; `None` where R jumps.
-pub fn polar_turn(R: &Mat3, F: &Mat3, dF: &Mat3) -> Option<Vec3> {
-    let S = R.transpose() * F;
-    let M = Mat3::identity() * S.trace() - (S + S.transpose()) * 0.5;
-    Some(M.try_inverse()? * twice_axial(&(R.transpose() * dF)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::{Random, rotation, skew};
+    use crate::math::{Random, rotation};
 
     /// Random matrices: plain, mirrored, nearly flat, of rank two, one and zero, with equal singular values, tiny, huge.
     fn matrices() -> Vec<Mat3> {
@@ -195,23 +188,6 @@ mod tests {
             // Nearest rotation: R from the other algorithm is not nearer.
             let Svd { U, V, .. } = svd(&F);
             assert!(((U * V.transpose()).dot(&F) - R.dot(&F)).abs() <= 1e-13 * F.norm());
-        }
-    }
-
-    #[test]
-    fn the_turn_of_the_polar_rotation_is_its_slope() {
-        let mut random = Random::new(3);
-        for k in 0..200 {
-            let mut F = Mat3::identity() + Mat3::from_fn(|_, _| random.between(-0.4, 0.4));
-            if k % 3 == 0 {
-                F *= Mat3::from_diagonal(&Vec3::new(1.5, 1.0, -0.3)); // mirrored, away from the jump
-            }
-            let dF = Mat3::from_fn(|_, _| random.between(-1.0, 1.0));
-            let R = polar_rotation(&F);
-            let rate = R * skew(&polar_turn(&R, &F, &dF).unwrap());
-            let e = 1e-5;
-            let wanted = (polar_rotation(&(F + e * dF)) - polar_rotation(&(F - e * dF))) / (2.0 * e);
-            assert!((rate - wanted).norm() < 1e-6 * (1.0 + rate.norm().powi(3)), "{F}");
         }
     }
 }

@@ -4,9 +4,7 @@
 //! compared by their sorted corners: after sorting the list of all of them, equal ones stand side by side. Everything
 //! comes out in an order that depends on the mesh alone.
 
-use super::{
-    HEX_EDGES, HEX_FACES, HexMesh, SegmentMesh, SurfaceMesh, TET_EDGES, TET_FACES, TetMesh, quad_halves,
-};
+use super::{HEX_FACES, HexMesh, SegmentMesh, SurfaceMesh, TET_FACES, TetMesh, quad_halves};
 
 /// The outside of a solid as a surface of its own, and the way back.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -115,11 +113,6 @@ impl TetMesh {
         Boundary::new(&self.points, outside.iter().map(triangle).collect())
     }
 
-    /// Each edge once, as (low, high), rising.
-    pub fn edges(&self) -> Vec<[u32; 2]> {
-        unique_edges(self.tets.iter().flat_map(|t| TET_EDGES.map(|e| e.map(|k| t[k]))))
-    }
-
     /// Faces of more than two tetrahedra.
     pub fn crowded_faces(&self) -> Vec<Crowded<3>> {
         crowded(&sorted_faces(&self.tets, &TET_FACES), 2)
@@ -131,11 +124,6 @@ impl HexMesh {
     pub fn boundary(&self) -> Boundary {
         let halves = |(quad, e): &([u32; 4], u32)| quad_halves(quad).map(|t| (t, *e));
         Boundary::new(&self.points, outer_faces(&self.hexes).iter().flat_map(halves).collect())
-    }
-
-    /// Each edge once, as (low, high), rising.
-    pub fn edges(&self) -> Vec<[u32; 2]> {
-        unique_edges(self.hexes.iter().flat_map(|h| HEX_EDGES.map(|e| e.map(|k| h[k]))))
     }
 
     /// Faces of more than two hexahedra.
@@ -197,14 +185,6 @@ impl SurfaceMesh {
         let list = edges.chunk_by(|a, b| a.0 == b.0).filter(twisted);
         list.map(|same| Crowded { corners: same[0].0, elements: same.iter().map(|f| f.1).collect() })
             .collect()
-    }
-
-    /// Points − edges + triangles, counting points that a triangle uses: 2 for a sphere, 0 for a torus, 1 for a sheet.
-    pub fn euler_characteristic(&self) -> i64 {
-        let mut used: Vec<u32> = self.triangles.iter().flatten().copied().collect();
-        used.sort_unstable();
-        used.dedup();
-        used.len() as i64 - self.edges().len() as i64 + self.triangles.len() as i64
     }
 }
 
@@ -278,6 +258,14 @@ mod tests {
     use crate::math::Vec3;
     use crate::mesh::Diagonals;
 
+    /// Points − edges + triangles, counting points that a triangle uses: 2 for a sphere, 0 for a torus, 1 for a sheet.
+    fn euler_characteristic(surface: &SurfaceMesh) -> i64 {
+        let mut used: Vec<u32> = surface.triangles.iter().flatten().copied().collect();
+        used.sort_unstable();
+        used.dedup();
+        used.len() as i64 - surface.edges().len() as i64 + surface.triangles.len() as i64
+    }
+
     #[test]
     fn the_outside_of_a_solid_is_closed_turned_outwards_and_has_its_volume() {
         let solids = [
@@ -292,7 +280,7 @@ mod tests {
             assert_eq!(a.nodes, b.nodes);
             for (outside, volume) in [(&a, hexes.volume()), (&b, tets.volume())] {
                 let surface = &outside.surface;
-                assert_eq!(surface.euler_characteristic(), euler);
+                assert_eq!(euler_characteristic(surface), euler);
                 assert!(surface.boundary_edges().is_empty() && surface.crowded_edges().is_empty());
                 // Bilinear faces are not quite their two triangles.
                 assert!((surface.enclosed_volume() / volume - 1.0).abs() < 0.02);
@@ -313,7 +301,7 @@ mod tests {
         let (edges, rim, hinges) = (sheet.edges(), sheet.boundary_edges(), sheet.hinges());
         assert_eq!(rim.len(), 14);
         assert_eq!(hinges.len() + rim.len(), edges.len());
-        assert_eq!(sheet.euler_characteristic(), 1);
+        assert_eq!(euler_characteristic(&sheet), 1);
         for h in &hinges {
             let has = |corners: [u32; 3]| {
                 sheet

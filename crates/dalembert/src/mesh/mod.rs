@@ -101,10 +101,6 @@ pub const TET_FACES: [[usize; 3]; 4] = [[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 
 pub const HEX_FACES: [[usize; 4]; 6] =
     [[0, 3, 2, 1], [4, 5, 6, 7], [0, 1, 5, 4], [1, 2, 6, 5], [2, 3, 7, 6], [3, 0, 4, 7]];
 
-/// Edges of a hexahedron.
-pub const HEX_EDGES: [[usize; 2]; 12] =
-    [[0, 1], [1, 2], [2, 3], [3, 0], [4, 5], [5, 6], [6, 7], [7, 4], [0, 4], [1, 5], [2, 6], [3, 7]];
-
 /// Signs of the corners of a hexahedron on the reference cube \[−1, 1\]³.
 pub const HEX_CORNERS: [[f64; 3]; 8] = [
     [-1.0, -1.0, -1.0],

@@ -47,7 +47,6 @@ pub struct Solids<const N: usize> {
     /// Points and number of the shape.
     elements: Vec<([PointId; N], u32)>,
     shapes: Vec<Shape<N>>,
-    material: Material,
     elastic: Elastic,
     parts: Parts,
 }
@@ -109,27 +108,12 @@ impl<const N: usize> Solids<N> {
             shapes.push(Shape { X, samples, b, K0, volume });
         }
         let parts = Parts::new(&mut list, |e| e.0);
-        Ok(Self { kind, elements: list, shapes, material, elastic, parts })
-    }
-
-    /// Number of elements.
-    pub fn len(&self) -> usize {
-        self.elements.len()
-    }
-
-    /// True if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.elements.is_empty()
+        Ok(Self { kind, elements: list, shapes, elastic, parts })
     }
 
     /// Points and rest volume \[m³\] of each element, in the order in which they are summed.
     pub fn elements(&self) -> impl Iterator<Item = ([PointId; N], f64)> + '_ {
         self.elements.iter().map(|(p, s)| (*p, self.shapes[*s as usize].volume))
-    }
-
-    /// The material.
-    pub fn material(&self) -> &Material {
-        &self.material
     }
 
     /// Number of different rest shapes.
