@@ -15,9 +15,7 @@ pub use translate::Untold;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use dalembert::bodies::{Shape, TriangleMesh};
 use dalembert::math::{Quat, Vec3};
 
 use crate::error::{Diagnostic, File, Files, SceneFileError, Span, plain, quote, quote_path};
@@ -81,11 +79,6 @@ impl RigidIpcBody {
     /// Vertices in the world \[m\].
     pub fn world_vertices(&self) -> Vec<Vec3> {
         self.vertices.iter().map(|x| self.rotation * x + self.position).collect()
-    }
-
-    /// Its mesh as a shape with an inside; the error says why it has none.
-    pub fn shape(&self) -> Result<Shape, dalembert::bodies::MeshError> {
-        TriangleMesh::new(self.vertices.clone(), self.triangles.clone()).map(|m| Shape::Mesh(Arc::new(m)))
     }
 }
 
@@ -571,7 +564,7 @@ mod tests {
         assert!((x[1] - Vec3::new(1.0, 4.0, 3.0)).norm() < 1e-14, "{}", x[1]);
         assert_eq!((b.name.as_str(), s.bodies[1].name.as_str()), ("tet", "tet_2"));
         assert_eq!((b.role, s.bodies[1].role, b.density), (Role::Dynamic, Role::Static, 50.0));
-        assert!(b.shape().is_ok() && s.warnings.is_empty());
+        assert!(s.warnings.is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use dalembert::math::Vec3;
 use dalembert::mesh::{HexMesh, SegmentMesh, SurfaceMesh, TetMesh};
 use dalembert_formats::mesh::{
-    RawMesh, VolumeMesh, read, read_mesh, read_surface, read_volume_mesh, write_gmsh, write_vtk,
+    RawMesh, VolumeMesh, read, read_mesh, read_surface, read_volume, write_gmsh, write_vtk,
 };
 
 const OBJ: &str = "# a tetrahedron\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvn 0 0 1\nf 1//1 3//1 2//1\nf 1 2 4\nf -3 -2 -1\nf 1 4 3\n";
@@ -238,10 +238,11 @@ fn a_solid_gives_its_outside_as_a_surface_and_a_surface_is_no_solid() {
     let tets = TetMesh::block(Vec3::repeat(1.0), [2, 2, 2]).unwrap();
     std::fs::write(path("block.msh"), write_gmsh(&(&tets).into())).unwrap();
     std::fs::write(path("skin.obj"), OBJ).unwrap();
-    assert_eq!(read_volume_mesh(&path("block.msh")).unwrap(), VolumeMesh::Tets(tets.clone()));
+    let block = std::fs::read(path("block.msh")).unwrap();
+    assert_eq!(read_volume("block.msh", &block).unwrap(), VolumeMesh::Tets(tets.clone()));
     let skin = read_surface("block.msh", write_gmsh(&(&tets).into()).as_bytes()).unwrap();
     assert!((skin.enclosed_volume() - 1.0).abs() < 1e-14);
-    let error = read_volume_mesh(&path("skin.obj")).unwrap_err();
+    let error = read_volume("skin.obj", OBJ.as_bytes()).unwrap_err();
     assert!(error.to_string().ends_with(
         "skin.obj: it has neither tetrahedra nor hexahedra; its 4 triangles are a surface: fill it with \
          tetrahedra in a mesh generator"

@@ -372,22 +372,6 @@ fn tables_hold_every_digit_and_quote_names() {
     csv::write_scalars(&recording, &mut table).unwrap();
     let expected = "time [s],\"energy, total [J]\"\n0.0,0.30000000000000004\n0.5,NaN\n";
     assert_eq!(String::from_utf8(table).unwrap(), expected);
-
-    let track = |name: &str, offset, components: &[&str]| csv::Track {
-        name: name.into(),
-        offset,
-        len: components.len(),
-        components: components.iter().map(|&c| c.into()).collect(),
-    };
-    let tracks = [track("a \"b\"", 2, &["z [m]"]), track("ball", 0, &["x [m]", "y [m]"])];
-    let mut table = Vec::new();
-    csv::write_tracks(&recording, &tracks, &mut table).unwrap();
-    let expected = "time [s],\"a \"\"b\"\".z [m]\",ball.x [m],ball.y [m]\n\
-                    0.0,1e-300,1.0,-0.0\n0.5,1e22,NaN,0.3333333333333333\n";
-    assert_eq!(String::from_utf8(table).unwrap(), expected);
-
-    let error = csv::write_tracks(&recording, &[track("far", 3, &["x", "y"])], Vec::new()).unwrap_err();
-    assert!(error.to_string().contains("track `far`: 2 numbers from index 3 reach beyond the 4"), "{error}");
 }
 
 #[test]

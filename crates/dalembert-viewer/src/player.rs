@@ -348,11 +348,6 @@ impl Playback {
         let start_energy = model.energy(&state).total();
         Ok(Self { model, recording, drawing, index: 0, state, start_energy })
     }
-
-    /// The recording.
-    pub fn recording(&self) -> &Recording {
-        &self.recording
-    }
 }
 
 fn state_at(model: &Model, recording: &Recording, index: usize) -> Result<State, ViewerError> {

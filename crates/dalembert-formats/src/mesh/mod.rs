@@ -162,11 +162,6 @@ pub fn read_mesh(path: &Path) -> Result<RawMesh, MeshFileError> {
     read(&name, &bytes)
 }
 
-/// Reads a solid from a path: its tetrahedra or its hexahedra. Only the nodes that they use are kept.
-pub fn read_volume_mesh(path: &Path) -> Result<VolumeMesh, MeshFileError> {
-    volume_of(&path.to_string_lossy(), &read_mesh(path)?)
-}
-
 /// Reads a solid: the tetrahedra or the hexahedra of the file. Only the nodes that they use are kept.
 pub fn read_volume(name: &str, bytes: &[u8]) -> Result<VolumeMesh, MeshFileError> {
     volume_of(name, &read(name, bytes)?)

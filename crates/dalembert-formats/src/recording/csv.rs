@@ -8,19 +8,6 @@ use std::io::Write;
 
 use super::{Recording, RecordingError};
 
-/// A few neighbouring numbers of the state vector that are followed through time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Track {
-    /// What is followed, for example `ball`.
-    pub name: String,
-    /// Index of the first number in the state vector.
-    pub offset: usize,
-    /// How many numbers.
-    pub len: usize,
-    /// Name of each number with its unit, for example `x [m]`; the column is then called `ball.x [m]`.
-    pub components: Vec<String>,
-}
-
 /// Writes the scalars of a recording, one row per time.
 pub fn write_scalars(recording: &Recording, mut out: impl Write) -> Result<(), RecordingError> {
     let names = recording.header().scalar_names.iter().cloned();
@@ -28,25 +15,6 @@ pub fn write_scalars(recording: &Recording, mut out: impl Write) -> Result<(), R
     for row in recording.scalars() {
         let row = row?;
         write_row(&mut out, row.time, row.values)?;
-    }
-    Ok(out.flush()?)
-}
-
-/// Writes some numbers of every state of a recording, one row per frame.
-pub fn write_tracks(
-    recording: &Recording,
-    tracks: &[Track],
-    mut out: impl Write,
-) -> Result<(), RecordingError> {
-    let state_len = recording.header().state_len;
-    tracks.iter().try_for_each(|track| check(track, state_len))?;
-    let column = |track: &Track, component: &String| format!("{}.{component}", track.name);
-    let names = tracks.iter().flat_map(|track| track.components.iter().map(move |c| column(track, c)));
-    write_header(&mut out, names)?;
-    for frame in recording.frames() {
-        let frame = frame?;
-        let values = tracks.iter().flat_map(|track| &frame.state[track.offset..track.offset + track.len]);
-        write_row(&mut out, frame.time, values.copied())?;
     }
     Ok(out.flush()?)
 }
@@ -63,20 +31,6 @@ pub fn write_table(
         write_row(&mut out, time, values)?;
     }
     Ok(out.flush()?)
-}
-
-fn check(track: &Track, state_len: usize) -> Result<(), RecordingError> {
-    let bad = |reason| Err(RecordingError::BadTrack { name: track.name.clone(), reason });
-    if track.components.len() != track.len {
-        return bad(format!("{} names are given for {} numbers", track.components.len(), track.len));
-    }
-    match track.offset.checked_add(track.len) {
-        Some(end) if end <= state_len => Ok(()),
-        _ => bad(format!(
-            "{} numbers from index {} reach beyond the {state_len} of the state",
-            track.len, track.offset
-        )),
-    }
 }
 
 fn write_header(out: &mut impl Write, names: impl Iterator<Item = String>) -> Result<(), RecordingError> {

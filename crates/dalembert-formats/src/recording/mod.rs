@@ -273,14 +273,6 @@ pub enum RecordingError {
         /// How many there are.
         count: usize,
     },
-    /// A track lies outside the state vector or names the wrong number of components.
-    #[error("track `{name}`: {reason}")]
-    BadTrack {
-        /// The track.
-        name: String,
-        /// What is wrong with it.
-        reason: String,
-    },
     /// The states do not belong to the scene.
     #[error("the recording does not fit the scene: {0}")]
     Mismatch(#[from] dalembert::model::StateMismatch),
