@@ -343,7 +343,7 @@ class Tables:
         collide: Literal["automatic", "hull", "surface", "decomposition"] | None = None,
         decomposition: Mapping[str, Any] | None = None,
     ) -> Handle:
-        """An articulated robot from a URDF or MJCF file, in reduced coordinates. Under `impulse`, and under `lagrange` and `explicit` with `rk4`, `midpoint` or `symplectic_euler`. Quantities: `NAME.JOINT`, `NAME.JOINT.rate`, `NAME.BODY.x`, `NAME.SITE.z`, `NAME.gap`.
+        """An articulated robot from a URDF or MJCF file, in reduced coordinates. Under `impulse`, where it touches as its file says, under `ipc`, and without contact under `lagrange` and `explicit` with `rk4`, `midpoint` or `symplectic_euler`. A tree of the file that is one free body becomes a rigid body `NAME/BODY`. Quantities: `NAME.JOINT`, `NAME.JOINT.rate`, `NAME.BODY.x`, `NAME.SITE.z`, `NAME.gap`.
 
         Args:
             name: Name, unique in the scene; if absent that of the robot in its file, or else the file's own.
