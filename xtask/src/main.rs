@@ -1,5 +1,6 @@
 //! Chores of the workspace: `cargo xtask help` lists them.
 
+mod bits;
 mod book;
 mod browser;
 mod conformance;
@@ -22,6 +23,7 @@ Chores of the dalembert workspace.
   cargo xtask conformance       tests against the shared data (DALEMBERT_SHARED, or ../shared)
   cargo xtask python            the wheel of the Python package in a fresh virtual environment
   cargo xtask peers [TABLE ...] our speed beside that of others (particles, joints, robots, contact, cloth, collide)
+  cargo xtask bits FILE         write (with --check compare) a fingerprint of the last state of every scene
   cargo xtask schema [--check]  write (or compare) the files made from the description of scenes
   cargo xtask gallery [--check] render (or look for) a picture of every scene in book/src/pictures
   cargo xtask help              this text
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
         ["conformance"] => conformance::run(),
         ["peers", ..] => peers::run(&words[1..]),
         ["python"] => python::test(),
+        ["bits", file] => bits::write(file),
+        ["bits", file, "--check"] => bits::check(file),
         ["schema"] => schema::write(),
         ["schema", "--check"] => schema::check(),
         ["gallery"] => gallery::write(),

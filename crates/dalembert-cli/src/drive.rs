@@ -251,6 +251,7 @@ impl Drive {
             "particles": sim.model.layout.particles,
             "steps": sim.state.steps,
             "steps_taken": sim.state.steps - s.first_step,
+            "fingerprint": format!("{:016x}", sim.state.fingerprint(&sim.model.layout)),
             "time": sim.state.time,
             "wall_seconds": wall,
             "real_time_factor": if wall > 0.0 { Some(time / wall) } else { None },

@@ -253,6 +253,13 @@ impl State {
         Ok(state)
     }
 
+    /// A 64-bit hash (FNV-1a over 64-bit words) of the [packed](Self::pack) state: runs with the same bits have the same.
+    pub fn fingerprint(&self, layout: &Layout) -> u64 {
+        let mut packed = Vec::new();
+        self.pack(layout, &mut packed);
+        packed.iter().fold(0xcbf2_9ce4_8422_2325, |hash, x| (hash ^ x.to_bits()).wrapping_mul(0x100_0000_01b3))
+    }
+
     /// Where the coordinates of a packed state begin.
     pub fn packed_q(_layout: &Layout) -> usize {
         HEAD
