@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dalembert::model::State;
+use dalembert::state::State;
 use dalembert::step::Simulation;
 use dalembert_formats::assets::Assets;
 use dalembert_formats::recording::{Header, Recording};

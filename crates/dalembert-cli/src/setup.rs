@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use dalembert::model::{Block, BlockKind};
 use dalembert::prelude::*;
+use dalembert::state::{Block, BlockKind};
 use dalembert_formats::recording::{Header, Recording};
 use dalembert_formats::scene::{self, Built, SceneFile};
 use dalembert_formats::source::Includes;

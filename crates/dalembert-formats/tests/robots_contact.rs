@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use dalembert::bodies::articulated::TreeWork;
 use dalembert::collide::rigid::WORLD;
-use dalembert::model::{ContactPoint, Part};
+use dalembert::contact::Part;
 use dalembert::prelude::*;
+use dalembert::state::ContactPoint;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 
 fn on_ground(model: &str, keyframe: &str, dt: f64) -> Simulation {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use dalembert::math::Vec3;
-use dalembert::model::State;
+use dalembert::state::State;
 use dalembert_formats::mesh;
 use dalembert_formats::recording::{Header, Recording, RecordingError, Writer};
 use dalembert_formats::scene::{Built, load, load_text};

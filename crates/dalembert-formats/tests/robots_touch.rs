@@ -1,7 +1,7 @@
 //! Robots and free bodies of files touch as their files say, without a word in the scene.
 
-use dalembert::model::BlockKind;
 use dalembert::prelude::*;
+use dalembert::state::BlockKind;
 use dalembert_formats::scene::{Built, load, load_text};
 use dalembert_formats::source::Includes;
 

@@ -114,7 +114,7 @@ fn a_tree_comes_to_rest_on_another_tree_of_its_file() {
     assert!(v.iter().all(|v| v.abs() < 1e-6), "{v:?}");
     // Between the trees: the weight of the upper one. On the floor: of both.
     let weight = 9.81 * 3.2;
-    let on_floor = |c: &&dalembert::model::ContactPoint| {
+    let on_floor = |c: &&dalembert::state::ContactPoint| {
         [c.a, c.b].iter().any(|k| touch.colliders[*k as usize].body == dalembert::collide::rigid::WORLD)
     };
     let carried: f64 = sim.state.contacts.iter().filter(on_floor).map(|c| c.force.z.abs()).sum();
@@ -125,7 +125,7 @@ fn a_tree_comes_to_rest_on_another_tree_of_its_file() {
 }
 
 /// Force along z and across it that a sliding geom feels on the floor of a file, and the law that the two have.
-fn law_of(floor: &str, geom: &str, contact: &str) -> dalembert::model::TouchLaw {
+fn law_of(floor: &str, geom: &str, contact: &str) -> dalembert::contact::TouchLaw {
     let sim = scene_of(&format!(
         r#"<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1" {floor}/>
            <body pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1" {geom}/></body></worldbody>

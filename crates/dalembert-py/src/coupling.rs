@@ -1,7 +1,8 @@
 //! Articulations that Python drives: mass matrices and increments in, motion and contact forces out.
 
-use dalembert::coupling::{Articulation, Drive, Driver};
+use dalembert::coupling::{Articulation, Driver};
 use dalembert::model::Model;
+use dalembert::state::Drive;
 use numpy::{AllowTypeChange, PyArray1, PyArray2, PyArrayLike1, PyArrayLike2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

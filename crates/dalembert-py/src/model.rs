@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use dalembert::model::{BlockKind, Model, Quantity, State};
+use dalembert::model::{Model, Quantity};
+use dalembert::state::{BlockKind, State};
 use dalembert::step::Method;
 use dalembert_formats::assets::Assets;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -55,7 +56,7 @@ impl PyModel {
         if let Some(i) = packed.iter().position(|x| !x.is_finite()) {
             return Err(PyValueError::new_err(format!("the saved state holds {} (number {i})", packed[i])));
         }
-        let wrong = |e: dalembert::model::StateMismatch| PyValueError::new_err(e.to_string());
+        let wrong = |e: dalembert::state::StateMismatch| PyValueError::new_err(e.to_string());
         let mut state = State::unpack(&self.model.layout, packed).map_err(wrong)?;
         self.model.settle(&mut state);
         Ok(state)
@@ -145,7 +146,7 @@ impl PyModel {
             BlockKind::Markers => "markers",
             BlockKind::Mapped => "mapped",
         };
-        let row = |b: &dalembert::model::Block| {
+        let row = |b: &dalembert::state::Block| {
             let name = b.name.clone();
             (name, kind(b.kind), b.q.start, b.q.end, b.v.start, b.v.end, b.points.start, b.points.end)
         };

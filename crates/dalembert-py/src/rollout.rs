@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-use dalembert::model::{Model, State};
+use dalembert::model::Model;
+use dalembert::state::State;
 use dalembert::step::Workspace;
 use numpy::{
     PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,

@@ -17,7 +17,8 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use dalembert::math::Vec3;
-use dalembert::model::{Layout, Model, PointId, State};
+use dalembert::model::Model;
+use dalembert::state::{Layout, PointId, State};
 use dalembert::step::{Method, Simulation, StepReport, Workspace};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -204,7 +205,7 @@ fn take_in(sim: &mut Simulation, buffer: &[f64]) -> PyResult<()> {
 
 fn check_finite(model: &Model, what: &str, numbers: &[f64]) -> PyResult<()> {
     let Some(i) = numbers.iter().position(|x| !x.is_finite()) else { return Ok(()) };
-    let range = |b: &dalembert::model::Block| if what == "q" { b.q.clone() } else { b.v.clone() };
+    let range = |b: &dalembert::state::Block| if what == "q" { b.q.clone() } else { b.v.clone() };
     let block = model.blocks.iter().find(|b| range(b).contains(&i));
     let owner = block.map_or(String::new(), |b| format!(", number {} of `{}`", i - range(b).start, b.name));
     Err(PyValueError::new_err(format!("{what}[{i}]{owner} was set to {}", numbers[i])))

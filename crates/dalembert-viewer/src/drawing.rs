@@ -19,7 +19,8 @@ use dalembert::collide::rigid;
 use dalembert::forces::unary::ObstacleShape;
 use dalembert::math::rotation::frame_with_axis;
 use dalembert::math::{Blocks, Quat, Vec3, triple};
-use dalembert::model::{Block, BlockKind, Energy, Model, State};
+use dalembert::model::{Energy, Model};
+use dalembert::state::{Block, BlockKind, State};
 use dalembert_formats::export::topology::{
     Pairs, deformation_columns, sheet_triangles, sheet_width, spring_pairs,
 };

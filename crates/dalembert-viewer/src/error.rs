@@ -52,7 +52,7 @@ pub enum ViewerError {
     Recording(#[from] dalembert_formats::recording::RecordingError),
     /// A recording belongs to another scene.
     #[error("the recording does not fit the scene: {0}")]
-    Mismatch(#[from] dalembert::model::StateMismatch),
+    Mismatch(#[from] dalembert::state::StateMismatch),
     /// A step failed.
     #[error(transparent)]
     Step(#[from] dalembert::step::StepError),

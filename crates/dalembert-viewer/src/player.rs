@@ -20,7 +20,8 @@ use std::sync::Arc;
 use dalembert::bodies::Rigid;
 use dalembert::joints::Holder;
 use dalembert::math::{Mat3, Vec3, skew};
-use dalembert::model::{Model, PointId, State};
+use dalembert::model::Model;
+use dalembert::state::{PointId, State};
 use dalembert::step::Simulation;
 use dalembert_formats::recording::Recording;
 

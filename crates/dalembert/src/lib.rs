@@ -27,9 +27,9 @@
 //! dynamics, ours or another engine's, drives affine links ([`coupling`]).
 //!
 //! **Objects.** What a user writes is a [`scene::Scene`]. `build` checks it and returns a [`step::Simulation`]: a
-//! [`model::Model`] (constant, shared), a [`model::State`] (everything that changes), a [`step::Workspace`] (buffers
+//! [`model::Model`] (constant, shared), a [`state::State`] (everything that changes), a [`step::Workspace`] (buffers
 //! that may vanish at any moment) and a [`step::Method`]. State vectors are flat arrays for the whole system:
-//! [`model::Layout`] draws the map.
+//! [`state::Layout`] draws the map.
 //!
 //! **Where does a new thing go?** A force: a file in `forces/unary`, `forces/nary` or `forces/spatial`. A way to carry
 //! points: `mapping/`. A joint: `joints/`. Geometry of contact: `collide/`, of rigid shapes `collide/rigid/`. A way to let
@@ -58,37 +58,46 @@ pub mod mesh;
 
 pub mod collide;
 
+pub mod state;
+
 pub mod bodies;
 pub mod mapping;
-pub mod model;
 
-pub mod coupling;
 pub mod filters;
 pub mod forces;
+
 pub mod joints;
+
+pub mod coupling;
+
+pub mod contact;
+
+pub mod model;
 
 pub mod step;
 
-pub mod scene;
-
 pub mod check;
+
+pub mod scene;
 
 /// What most users need, in one line.
 pub mod prelude {
-    pub use crate::bodies::{Collide, Coordinates, MassProperties, PendulumChain, Shape, TriangleMesh};
+    pub use crate::bodies::{Coordinates, MassProperties, PendulumChain, Shape, TriangleMesh};
+    pub use crate::contact::Collide;
     pub use crate::filters::Motion;
     pub use crate::forces::spatial::PairLaw;
     pub use crate::forces::unary::Attraction;
     pub use crate::forces::{Force, Points};
     pub use crate::joints::{Equations, Softness, Track};
     pub use crate::math::{Mat3, Pose, Quat, Scalar, Signal, Vec3};
-    pub use crate::model::{Model, PointId, PointSet, Quantity, State};
+    pub use crate::model::{Model, Quantity};
     pub use crate::scene::{
         AffineBody, Anchors, AngularSpringSet, Arrangement, AttractorSet, Bead, BodyMass, ContactRule,
         CustomConstraint, CustomForce, DragSet, Edges, Expectation, Fix, Gear, GeneralizedBody, Ground,
         JointItem, JointType, MappedPoints, Masses, MotionSet, Motor, PairForce, ParticleSet, PushSet, Reach,
         RigidBody, RobotItem, Scene, SpringSet, Stiffness, Velocities,
     };
+    pub use crate::state::{PointId, PointSet, State};
     pub use crate::step::{
         ContactPotential, Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver,
         Scheme, Simulation, StepError, StepReport, Workspace, worst_gap,

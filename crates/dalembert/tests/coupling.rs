@@ -8,11 +8,12 @@ use dalembert::bodies::articulated::robot::{
     RobotJoint,
 };
 use dalembert::collide::exact;
-use dalembert::coupling::{Drive, DriveError};
+use dalembert::coupling::DriveError;
 use dalembert::math::Random;
 use dalembert::math::rotation::{exp, log};
 use dalembert::prelude::*;
 use dalembert::scene::{ArticulationItem, Fix, JointItem, JointType, Motor, RobotItem};
+use dalembert::state::Drive;
 use dalembert::step::{Ipc, StepError};
 
 fn ipc(h: f64) -> Scene {

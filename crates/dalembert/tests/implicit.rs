@@ -254,7 +254,7 @@ fn pulled(scheme: Scheme, rest_length: f64) -> Simulation {
     scene.add(Fix::points("anchor"));
     let mut sim = scene.build().unwrap();
     let at = sim.model.block("mass").unwrap().points.start;
-    let point = dalembert::model::PointId(at as u32);
+    let point = dalembert::state::PointId(at as u32);
     sim.state.push_point(&sim.model.layout.clone(), point, &Vec3::new(3.0, 0.0, 0.0));
     sim
 }
@@ -280,7 +280,7 @@ fn an_equilibrium_balances_the_forces_from_outside() {
 fn a_pull_at_what_is_held_does_not_blur_an_equilibrium() {
     let mut sim = pulled(Scheme::Static, 1.0);
     let layout = sim.model.layout;
-    sim.state.push_point(&layout, dalembert::model::PointId(0), &Vec3::new(1e15, 0.0, 0.0));
+    sim.state.push_point(&layout, dalembert::state::PointId(0), &Vec3::new(1e15, 0.0, 0.0));
     let report = sim.step().unwrap();
     assert!((sim.state.q[3] - 1.03).abs() < 1e-9 && !report.unfinished, "{} {report:?}", sim.state.q[3]);
 }

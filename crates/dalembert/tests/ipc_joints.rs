@@ -254,7 +254,7 @@ fn a_saved_state_goes_on_with_the_same_bits() {
     let mut packed = Vec::new();
     sim.state.pack(&sim.model.layout, &mut packed);
     let mut again = build();
-    again.state = dalembert::model::State::unpack(&again.model.layout, &packed).unwrap();
+    again.state = dalembert::state::State::unpack(&again.model.layout, &packed).unwrap();
     again.model.settle(&mut again.state);
     finished(&mut sim, 10);
     finished(&mut again, 10);

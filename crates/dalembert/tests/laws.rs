@@ -138,7 +138,7 @@ fn a_chain_of_mappings_is_one_mapping() {
     use dalembert::mapping::{Mapping, RigidPoints, Subset, Weighted, carry_all, gather_all};
     use dalembert::math::{Random, Vec3, dot};
     use dalembert::mesh::{TetMesh, Weights};
-    use dalembert::model::{Layout, PointId};
+    use dalembert::state::{Layout, PointId};
 
     // A rigid body carries the nodes of a block, the block carries points inside it, and two of those have a second
     // name: three mappings deep, each child is still fixed to the body.

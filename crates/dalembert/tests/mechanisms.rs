@@ -3,8 +3,8 @@
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
-use dalembert::model::State;
 use dalembert::prelude::*;
+use dalembert::state::State;
 
 fn lagrange() -> Method {
     Method::Lagrange(Lagrange::default())

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use dalembert::coupling::Drive;
 use dalembert::prelude::*;
 use dalembert::scene::{ArticulationItem, JointItem, JointType};
+use dalembert::state::Drive;
 use dalembert_formats::scene::load_text;
 use dalembert_formats::source::Includes;
 

@@ -6,11 +6,11 @@ use dalembert::forces::nary::{Law, Material, Tets};
 use dalembert::forces::{Blocks, Force, Points, Tangent};
 use dalembert::math::polar_rotation;
 use dalembert::mesh::{Region, TetMesh};
-use dalembert::model::PointId;
 use dalembert::prelude::*;
 use dalembert::scene::{Elements, SoftBody, Solid};
 use dalembert::solve::block_matrix::BlockMatrix;
 use dalembert::solve::linear::{LinearSolver, Preconditioner};
+use dalembert::state::PointId;
 
 use super::scenes::build;
 use super::{Bencher, on_one_thread};

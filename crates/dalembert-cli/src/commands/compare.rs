@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::builder::PossibleValuesParser;
-use dalembert::model::{BlockKind, Hold};
+use dalembert::model::Hold;
 use dalembert::prelude::*;
+use dalembert::state::BlockKind;
 use dalembert_formats::scene::{Built, SceneFile};
 use serde_json::{Value, json};
 
@@ -217,7 +218,7 @@ fn run(mut sim: Simulation, steps: u64, notes: &mut Vec<String>) -> Run {
 fn places(sim: &Simulation) -> Vec<(String, Vec<f64>)> {
     let (model, q) = (&sim.model, &sim.state.q);
     let first = model.layout.points_q();
-    let place = |b: &dalembert::model::Block| match b.kind {
+    let place = |b: &dalembert::state::Block| match b.kind {
         BlockKind::Rigid => {
             let pose = model.rigid.pose(q, b.q.start / 7);
             pose.position.iter().copied().collect()

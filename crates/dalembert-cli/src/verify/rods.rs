@@ -6,8 +6,8 @@ use std::error::Error;
 
 use dalembert::forces::Force;
 use dalembert::forces::nary::{BendLaw, EdgeMoment, RodBend, RodBends, rod_stretch};
-use dalembert::model::PointId;
 use dalembert::prelude::*;
+use dalembert::state::PointId;
 use serde_json::Value;
 
 use super::{Outcome, Table};

@@ -307,7 +307,7 @@ pub(super) fn cylinder_traction(table: &mut Table) -> Outcome {
                         for i in t {
                             let force = Vec3::new(0.0, 0.0, pressure * area / 3.0);
                             let layout = sim.model.layout;
-                            sim.state.push_point(&layout, dalembert::model::PointId(i), &force);
+                            sim.state.push_point(&layout, dalembert::state::PointId(i), &force);
                         }
                     }
                 }

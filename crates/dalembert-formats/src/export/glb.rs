@@ -10,7 +10,8 @@ use std::path::Path;
 
 use dalembert::bodies::TriangleMesh;
 use dalembert::math::Vec3;
-use dalembert::model::{BlockKind, Model};
+use dalembert::model::Model;
+use dalembert::state::BlockKind;
 use serde_json::{Value, json};
 
 use super::surface::Surface;

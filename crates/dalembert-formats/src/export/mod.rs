@@ -19,7 +19,8 @@ pub mod vtp;
 
 use std::path::{Path, PathBuf};
 
-use dalembert::model::{Model, State};
+use dalembert::model::Model;
+use dalembert::state::State;
 
 use crate::recording::{Recording, RecordingError};
 

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dalembert::model::{Model, State};
+use dalembert::model::Model;
+use dalembert::state::State;
 
 use super::surface::Surface;
 use super::{PALETTE, first_state, numbered, states};

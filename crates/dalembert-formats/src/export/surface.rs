@@ -2,7 +2,8 @@
 
 use dalembert::bodies::{Rigid, TriangleMesh};
 use dalembert::math::Vec3;
-use dalembert::model::{BlockKind, Model, State};
+use dalembert::model::Model;
+use dalembert::state::{BlockKind, State};
 
 use super::topology::{Pairs, deformation_columns, sheet_triangles, sheet_width, spring_pairs};
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use dalembert::forces::Blocks;
-use dalembert::model::{Block, BlockKind, Model, State};
+use dalembert::model::Model;
+use dalembert::state::{Block, BlockKind, State};
 
 /// Pairs of points that the springs of one batch join, smaller number first, sorted.
 pub type Pairs = Vec<[u32; 2]>;

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dalembert::model::{Model, State};
+use dalembert::model::Model;
+use dalembert::state::State;
 
 use super::surface::Surface;
 use super::{first_state, numbered, states};

@@ -275,7 +275,7 @@ pub enum RecordingError {
     },
     /// The states do not belong to the scene.
     #[error("the recording does not fit the scene: {0}")]
-    Mismatch(#[from] dalembert::model::StateMismatch),
+    Mismatch(#[from] dalembert::state::StateMismatch),
     /// Two recordings whose states cannot be compared.
     #[error("`{}` has states of {} numbers, `{}` of {}: they cannot be compared", a.display(), lengths[0], b.display(), lengths[1])]
     Incomparable {

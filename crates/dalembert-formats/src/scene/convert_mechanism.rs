@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use dalembert::bodies::{Collide, PendulumChain, Shape, Shell, TriangleMesh};
+use dalembert::bodies::{PendulumChain, Shape, Shell, TriangleMesh};
+use dalembert::contact::Collide;
 use dalembert::joints::{Softness, Track};
 use dalembert::math::rotation::{exp, frame_with_axis, matrix, quaternion, renormalise};
 use dalembert::math::{Mat3, Pose, Quat, Vec3};

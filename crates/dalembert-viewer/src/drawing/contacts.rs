@@ -5,7 +5,8 @@
 
 use dalembert::collide::rigid;
 use dalembert::math::Vec3;
-use dalembert::model::{Model, State};
+use dalembert::model::Model;
+use dalembert::state::State;
 
 use super::{Colour, Drawing, Frame, Geometry, Group, push_arrow};
 

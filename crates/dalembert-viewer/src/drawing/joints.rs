@@ -6,7 +6,8 @@
 
 use dalembert::joints::{Axis, Body, End, Holder, MOST_HOLDERS, Role, Rows};
 use dalembert::math::Vec3;
-use dalembert::model::{Hold, Model, NamedConstraint, State};
+use dalembert::model::{Hold, Model, NamedConstraint};
+use dalembert::state::State;
 
 use super::{Drawing, Frame, Geometry, Group, PALETTE, list};
 

@@ -3,8 +3,9 @@
 use dalembert::bodies::Bounds;
 use dalembert::bodies::articulated::MachineWork;
 use dalembert::math::{Pose, Vec3};
-use dalembert::model::{BlockKind, Model, RobotPart, State};
+use dalembert::model::{Model, RobotPart};
 use dalembert::scene::robot::{GeomShape, RobotGeom};
+use dalembert::state::{BlockKind, State};
 
 use super::{Drawing, Frame, Geometry, Group};
 

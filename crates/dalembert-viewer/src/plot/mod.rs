@@ -10,7 +10,8 @@ mod font;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dalembert::model::{Energy, Model, Quantity, State};
+use dalembert::model::{Energy, Model, Quantity};
+use dalembert::state::State;
 use dalembert_formats::recording::Recording;
 
 use crate::ViewerError;

@@ -108,7 +108,7 @@ impl TriangleMesh {
     }
 
     /// For surfaces of our own making.
-    pub(super) fn trusted(vertices: Vec<Vec3>, triangles: Vec<[u32; 3]>) -> Self {
+    pub(crate) fn trusted(vertices: Vec<Vec3>, triangles: Vec<[u32; 3]>) -> Self {
         Self { vertices, triangles }
     }
 

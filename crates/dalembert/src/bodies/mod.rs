@@ -2,7 +2,6 @@
 
 pub mod affine;
 pub mod articulated;
-mod colliders;
 pub mod generalized;
 pub mod mass_properties;
 pub mod mesh;
@@ -12,8 +11,6 @@ pub mod shape;
 pub mod shell;
 
 pub use affine::AffineMass;
-pub use colliders::{Collide, Filled};
-pub(crate) use colliders::{convex_parts, hull_volume};
 pub use generalized::{Coordinates, Generalized, PendulumChain, PointMap};
 pub use mass_properties::{MassError, MassProperties};
 pub use mesh::{MeshError, TriangleMesh};

@@ -9,7 +9,8 @@
 
 use crate::joints::{Holder, Role, Rows};
 use crate::math::{Mat3, Random, Vec3, dot, norm};
-use crate::model::{Hold, Model, NamedConstraint, State};
+use crate::model::{Hold, Model, NamedConstraint};
+use crate::state::State;
 
 /// One row: its gains, and for each body its number and what multiplies velocity and angular velocity.
 struct Row {

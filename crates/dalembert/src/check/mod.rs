@@ -19,7 +19,7 @@ use crate::joints::{Body, Constraint, Rows};
 use crate::mapping::Mapping;
 use crate::math::rotation;
 use crate::math::{Random, Vec3, dot, norm, triple};
-use crate::model::Layout;
+use crate::state::Layout;
 
 /// Relative step of the differences.
 const STEP: f64 = 2e-4;

@@ -24,7 +24,7 @@ use crate::mapping::{Identity, Mapping, RigidPoints, Skinning, Subset, Weighted}
 use crate::math::rotation;
 use crate::math::{Random, Scalar, Signal, Vec3};
 use crate::mesh::Weights;
-use crate::model::{Layout, PointId, PointSet};
+use crate::state::{Layout, PointId, PointSet};
 
 /// Twelve points in general position with velocities and masses, for forces to act on.
 #[derive(Debug, Clone)]

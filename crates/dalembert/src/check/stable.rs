@@ -10,7 +10,8 @@
 use crate::forces::Force;
 use crate::mapping::{carry_all, gather_all};
 use crate::math::{Random, dot};
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 use crate::step::{Integrator, Method};
 
 /// The longest stable step of a model.

@@ -12,14 +12,14 @@
 //!
 //! **Several joints of one body** have links without mass between them, whose poses follow from the body's joints one by one.
 
-use super::{Articulation, Drive, DriveReport, Driver, dof_of_pose};
+use super::{Articulation, dof_of_pose};
 use crate::bodies::articulated::machine::{
     Machine, MachineScheme, MachineState, MachineStepError, MachineWork,
 };
 use crate::bodies::articulated::robot::{JointKind, RobotJointId};
 use crate::math::Pose;
 use crate::math::rotation::{exp, quaternion};
-use crate::model::{Model, State};
+use crate::state::Drive;
 
 /// Inertia of the rows of loops, in units of what the tree gives them.
 const LOOP_STIFFNESS: f64 = 1e4;
@@ -82,61 +82,4 @@ pub fn drive_of_robot(
         drive.reference.extend(dof_of_pose(&pose));
     }
     Ok(())
-}
-
-/// Buffers of all robots that drive articulations.
-#[derive(Debug, Default)]
-pub(crate) struct RobotDrivers {
-    /// State before, state ahead, buffers; by the number of the robot.
-    parts: Vec<(MachineState, MachineState, MachineWork)>,
-    packed: Vec<f64>,
-}
-
-impl RobotDrivers {
-    /// The drive of robot k.
-    pub(crate) fn drive(
-        &mut self,
-        model: &Model,
-        a: &Articulation,
-        k: usize,
-        state: &State,
-        h: f64,
-        drive: &mut Drive,
-    ) -> Result<(), MachineStepError> {
-        if self.parts.len() != model.robots.len() {
-            let room = |r: &crate::model::RobotPart| (r.machine.blank(), r.machine.blank(), r.machine.work());
-            self.parts = model.robots.iter().map(room).collect();
-        }
-        let robot = &model.robots[k];
-        let (before, ahead, work) = &mut self.parts[k];
-        before.unpack(state.time, &state.robots[robot.place.clone()]);
-        drive_of_robot(&robot.machine, a, before, h, ahead, work, drive)
-    }
-}
-
-/// Writes increments back to the robots: q, v and accelerations; the rest is as the free step left it.
-pub(crate) fn take_back(
-    model: &Model,
-    articulations: &[Articulation],
-    drives: &[Drive],
-    reports: &[DriveReport],
-    drivers: &mut RobotDrivers,
-    h: f64,
-    next: &mut State,
-) {
-    let RobotDrivers { parts, packed } = drivers;
-    for ((a, drive), report) in articulations.iter().zip(drives).zip(reports) {
-        let Driver::Robot(k) = a.driver else { continue };
-        let robot = &model.robots[k];
-        let (before, ahead, _) = &mut parts[k];
-        ahead.q.copy_from_slice(&before.q);
-        robot.machine.tree.integrate(&mut ahead.q, &report.delta, 1.0);
-        for d in 0..report.delta.len() {
-            ahead.v[d] += (report.delta[d] - drive.delta[d]) / h;
-            ahead.acceleration[d] = (ahead.v[d] - before.v[d]) / h;
-        }
-        packed.clear();
-        ahead.pack(packed);
-        next.robots[robot.place.clone()].copy_from_slice(packed);
-    }
 }

@@ -40,13 +40,13 @@
 mod driver;
 mod term;
 
-pub(crate) use driver::{RobotDrivers, take_back};
 pub use driver::{drive_of_robot, pose_between};
 pub(crate) use term::CouplingWork;
 
 use crate::joints::affine::{BlockVector, Measure};
 use crate::math::{Mat3, Pose, Vec3, triple};
 use crate::solve::bordered::cholesky;
+use crate::state::Drive;
 
 /// A joint of an articulation.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,7 +94,7 @@ pub struct Link {
 /// Who computes mass and increments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
-    /// A caller, through [`State::drives`](crate::model::State::drives).
+    /// A caller, through [`State::drives`](crate::state::State::drives).
     External,
     /// A robot of the model, by number: our own reduced dynamics.
     Robot(usize),
@@ -121,17 +121,6 @@ impl Articulation {
     pub fn freedoms(&self) -> usize {
         self.joints.iter().map(|(_, j)| j.count()).sum()
     }
-}
-
-/// What the driver of one articulation gives for a step. An input: it acts until it is set anew.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Drive {
-    /// Effective mass M, m × m, row by row \[kg·m², kg or kg·m\]; symmetric and positive definite.
-    pub mass: Vec<f64>,
-    /// Predicted increments of this step, m numbers \[rad or m\].
-    pub delta: Vec<f64>,
-    /// `ref_dof_prev`: 12 numbers per link, place of its origin and rows of A, that increments count from; empty: the state.
-    pub reference: Vec<f64>,
 }
 
 /// What a step made of one articulation.
@@ -232,13 +221,6 @@ pub enum DriveError {
 const SYMMETRIC: f64 = 1e-8;
 
 impl Drive {
-    /// Becomes a copy of another one, in the memory at hand.
-    pub fn copy_from(&mut self, other: &Drive) {
-        self.mass.clone_from(&other.mass);
-        self.delta.clone_from(&other.delta);
-        self.reference.clone_from(&other.reference);
-    }
-
     /// Checks shapes and numbers against an articulation.
     pub fn check(&self, a: &Articulation) -> Result<(), DriveError> {
         self.check_with(a, &mut Vec::new())

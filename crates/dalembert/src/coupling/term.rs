@@ -6,11 +6,12 @@
 //! For any positive definite A of m rows $A \preceq m\,\mathrm{diag}A$; with $A = M^{-1}$, $M \succeq \mathrm{diag}(1/(m(M^{-1})_{ii}))$.
 //! Half of that is D, so that $M - D \succeq M/2$.
 
-use super::{Articulation, Drive, DriveReport, Freedom, RobotDrivers};
+use super::{Articulation, DriveReport, Freedom};
 use crate::joints::affine::{BlockVector, Measure};
 use crate::math::rotation::{exp, log, matrix, unwrap_angle};
 use crate::math::{Blocks, Mat3, Quat, Vec3, add_triple, triple};
 use crate::solve::bordered::{LongRows, cholesky, solve_cholesky};
+use crate::state::Drive;
 use std::time::{Duration, Instant};
 
 /// Freedoms of an articulation up to which its mass is one dense block.
@@ -66,7 +67,6 @@ pub(crate) struct CouplingWork {
     reference: Vec<f64>,
     /// Drives of this step.
     pub drives: Vec<Drive>,
-    pub drivers: RobotDrivers,
     /// Memory for checks.
     pub room: Vec<f64>,
     /// Time spent here since the buffers were made, the drivers of robots included.

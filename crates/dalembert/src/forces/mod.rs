@@ -17,7 +17,7 @@ pub mod unary;
 
 pub use crate::math::Blocks;
 use crate::math::{Mat3, Vec3, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// What a force may look at: points `first`, `first + 1`, … with positions, velocities and masses.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Mapping;
 use crate::bodies::Generalized;
-use crate::model::Layout;
+use crate::state::Layout;
 
 /// Points carried by a generalized body.
 pub struct GeneralizedPoints {

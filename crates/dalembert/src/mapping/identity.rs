@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Mapping;
 use crate::math::{Blocks, Mat3};
-use crate::model::Layout;
+use crate::state::Layout;
 
 /// Child points that coincide with a contiguous range of parent points.
 #[derive(Debug, Clone)]

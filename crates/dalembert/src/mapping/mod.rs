@@ -6,7 +6,7 @@
 //! under a load gives a geometric stiffness.
 //!
 //! Mappings read and write the flat vectors of the whole system. Children lie after their parents there (see
-//! [`Layout`](crate::model::Layout)), so the list of mappings runs forwards to carry and backwards to gather, and
+//! [`Layout`](crate::state::Layout)), so the list of mappings runs forwards to carry and backwards to gather, and
 //! mappings of mappings compose by themselves. Book: "Mappings".
 
 mod generalized;

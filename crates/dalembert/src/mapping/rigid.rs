@@ -14,7 +14,7 @@
 use super::Mapping;
 use crate::math::rotation::{matrix, quaternion, skew};
 use crate::math::{Blocks, Mat3, Vec3, add_triple, outer, set_triple, triple};
-use crate::model::Layout;
+use crate::state::Layout;
 
 /// Child points fixed to one rigid body.
 #[derive(Debug, Clone)]

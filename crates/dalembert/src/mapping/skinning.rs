@@ -10,7 +10,7 @@ use crate::bodies::Rigid;
 use crate::math::rotation::{matrix, skew};
 use crate::math::{Blocks, Mat3, Vec3, add_triple, outer, set_triple, triple};
 use crate::mesh::Weights;
-use crate::model::Layout;
+use crate::state::Layout;
 
 /// Child points that blend the motions of several rigid bodies.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use super::Mapping;
 use crate::math::{Blocks, Mat3, add_triple, set_triple, triple};
-use crate::model::{Layout, PointId};
+use crate::state::{Layout, PointId};
 
 /// Child points that coincide with chosen parent points; one parent may have several children.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@
 use super::Mapping;
 use crate::math::{Blocks, Mat3, Vec3, add_triple, set_triple, triple};
 use crate::mesh::Weights;
-use crate::model::Layout;
+use crate::state::Layout;
 
 /// Child points that are constant combinations of parent points.
 #[derive(Debug, Clone)]

@@ -24,9 +24,10 @@
 
 use std::ops::Range;
 
-use super::{Model, State};
+use super::Model;
 use crate::joints::affine::Measure;
 use crate::math::rotation::unwrap_angle;
+use crate::state::State;
 
 /// All of them, and the blocks' masses.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -6,8 +6,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Model, State};
+use super::Model;
 use crate::math::Vec3;
+use crate::state::State;
 
 /// One point of contact and the force there.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

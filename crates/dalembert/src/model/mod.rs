@@ -1,49 +1,38 @@
-//! The model (constant, shared between threads) and the state (everything that changes).
+//! The model: all that is constant while a scene runs, shared between threads.
 
 mod affine_joints;
 mod constraint;
 mod contact;
 mod contact_report;
 mod holder;
-mod ids;
-mod layout;
-mod multiplier;
 mod quantity;
 mod robots;
-mod state;
-mod touch;
 mod touch_query;
 mod touch_sensor;
-mod touch_softness;
 mod warning;
 
 pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
 pub use constraint::{Hold, NamedConstraint};
 pub use contact::{ContactModel, LinearRow, SETTLING, StartGap, Torque};
 pub use contact_report::{ContactForce, ContactReader};
-pub use ids::{PointId, PointSet};
-pub use layout::{Block, BlockKind, Layout};
-pub use multiplier::Multiplier;
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use robots::{RobotPart, WholeRobot};
-pub use state::{State, StateMismatch};
-pub use touch::{Compliance, ContactPoint, Material, Part, TouchLaw, TouchModel, TouchRule};
 pub use touch_query::{RayHit, TouchEvents};
-pub use touch_softness::GeomSoftness;
-pub(crate) use touch_softness::compliance;
 pub use warning::{Place, Warning};
 
 use std::sync::Arc;
 
 use crate::bodies::Shape;
 use crate::bodies::{Generalized, Particles, Rigid};
+use crate::contact::TouchModel;
 use crate::filters::Filters;
 use crate::forces::unary::ObstacleShape;
 use crate::forces::{Force, Points};
 use crate::joints::{Body, MOST_HOLDERS, Rows};
 use crate::mapping::{Mapping, gather_all};
 use crate::math::{Vec3, add_triple, triple};
+use crate::state::{Block, Layout, State};
 
 /// A batch of forces under the name that the scene gave it.
 pub struct NamedForce {

@@ -30,11 +30,12 @@
 //! λ is that of the last step where a method solves for it, and the spring-damper's at the state where none does.
 
 use super::affine_joints::JointPart;
-use super::{BlockKind, Model, RobotPart, State};
+use super::{Model, RobotPart};
 use crate::bodies::Rigid;
 use crate::bodies::articulated::machine::Spot;
 use crate::joints::{Axis, AxisRow, Body, Role, Rows};
 use crate::math::{Vec3, norm, triple};
+use crate::state::{BlockKind, State};
 
 /// A number that can be read off any state of a model.
 #[derive(Debug, Clone, PartialEq)]

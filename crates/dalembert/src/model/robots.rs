@@ -9,12 +9,13 @@
 
 use std::ops::Range;
 
-use super::{Model, State};
-use crate::bodies::Collide;
+use super::Model;
 use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::bodies::articulated::machine::{Machine, MachineState, MachineWork};
 use crate::bodies::articulated::robot::{Robot, RobotBodyId};
+use crate::contact::Collide;
 use crate::math::{Pose, Vec3};
+use crate::state::State;
 
 /// A robot of the model.
 #[derive(Debug, Clone, PartialEq)]

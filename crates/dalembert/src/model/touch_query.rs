@@ -1,9 +1,11 @@
 //! Questions about a state whose things touch: what does a ray hit and how far apart are two things (under `impulse` or
 //! `lagrange`), who touches whom, what has begun and ended (under `ipc` too).
 
-use super::{Model, Part, State};
+use super::Model;
 use crate::collide::rigid::{self, Distance};
+use crate::contact::Part;
 use crate::math::{Pose, Vec3, triple};
+use crate::state::State;
 
 /// What a ray hits first.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,8 +1,10 @@
 //! Touch sensors of robots: the normal forces on a body inside the volume of a site.
 
-use super::{Model, Part, State};
+use super::Model;
 use crate::bodies::articulated::robot::{GeomShape, SensorObject};
+use crate::contact::Part;
 use crate::math::Vec3;
+use crate::state::State;
 
 /// True if a place in the frame of a shape is inside it, give or take a thousandth of its size.
 fn inside(shape: &GeomShape, p: &Vec3) -> bool {

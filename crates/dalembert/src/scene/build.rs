@@ -33,9 +33,8 @@ use crate::mapping::{GeneralizedPoints, Identity, Mapping, RigidPoints, Skinning
 use crate::math::rotation::set_quaternion;
 use crate::math::{Quat, Vec3, set_triple, triple};
 use crate::mesh::{Region, Weights};
-use crate::model::{
-    Block, BlockKind, Layout, Model, NamedForce, PointId, PointSet, Quantity, State, Surface, split_index,
-};
+use crate::model::{Model, NamedForce, Quantity, Surface, split_index};
+use crate::state::{Block, BlockKind, Layout, PointId, PointSet, State};
 use crate::step::{Integrator, Method, Simulation, StepReport, Workspace};
 
 /// A name that was not found, and the names that exist.

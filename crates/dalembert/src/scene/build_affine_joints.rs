@@ -30,9 +30,8 @@ use super::{ContactRule, CustomForce, Scene};
 use crate::forces::nary::{LinearSpring, LinearSprings};
 use crate::joints::affine::{BlockVector, Measure};
 use crate::math::{Mat3, Vec3};
-use crate::model::{
-    AffineJoint, AffineJoints, Block, BlockKind, JointCoordinate, JointRole, JointTerm, LinearRow,
-};
+use crate::model::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm, LinearRow};
+use crate::state::{Block, BlockKind};
 use crate::step::Method;
 
 /// Something that a joint holds: its first block and how points of the world follow from its blocks.

@@ -10,7 +10,8 @@ use crate::collide::{BodyGeometry, Groups, HalfPlane, Surface, VertexMap};
 use crate::filters::Filters;
 use crate::forces::nary::AffineEnergy;
 use crate::math::{Mat3, Vec3};
-use crate::model::{Block, BlockKind, ContactModel, Torque};
+use crate::model::{ContactModel, Torque};
+use crate::state::{Block, BlockKind};
 use crate::step::{Ipc, Method, Scheme};
 
 /// The collision surface of one set of particles.

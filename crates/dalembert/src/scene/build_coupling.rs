@@ -24,7 +24,8 @@ use crate::bodies::articulated::robot::{
 use crate::coupling::{Articulation, Driver, Freedom, Link, pose_between};
 use crate::joints::affine::BlockVector;
 use crate::math::{Mat3, Pose, Vec3};
-use crate::model::{Block, BlockKind, RobotPart};
+use crate::model::RobotPart;
+use crate::state::{Block, BlockKind};
 use crate::step::{Method, Scheme};
 
 /// A joint of an articulation, as a user names it.

@@ -16,7 +16,8 @@ use crate::forces::nary::{
 };
 use crate::math::{Quat, Vec3};
 use crate::mesh::{GenerateError, HexMesh, SurfaceMesh, TetMesh};
-use crate::model::{Block, BlockKind, PointId, Surface};
+use crate::model::Surface;
+use crate::state::{Block, BlockKind, PointId};
 use crate::step::Method;
 
 /// Where a set of particles came from, for messages.

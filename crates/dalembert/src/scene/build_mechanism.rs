@@ -15,7 +15,8 @@ use crate::joints::{
 };
 use crate::math::rotation::{frame_with_axis, matrix};
 use crate::math::{Mat3, Vec3};
-use crate::model::{Block, BlockKind, Hold, Layout, NamedConstraint};
+use crate::model::{Hold, NamedConstraint};
+use crate::state::{Block, BlockKind, Layout};
 use crate::step::Method;
 
 /// Rigid bodies, once known.

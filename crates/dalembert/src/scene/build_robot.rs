@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Scene;
 use super::build::Notes;
-use crate::bodies::Collide;
 use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track, contact_notes};
 use crate::bodies::articulated::robot::{EqualityKind, JointKind, Robot, RobotIntegrator};
+use crate::contact::Collide;
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
 use crate::model::{RobotPart, WholeRobot};
@@ -344,7 +344,8 @@ mod tests {
     use super::*;
     use crate::bodies::articulated::robot::{Inertial, RobotBody, RobotBodyId, RobotJoint};
     use crate::math::Mat3;
-    use crate::model::{Quantity, State};
+    use crate::model::Quantity;
+    use crate::state::State;
     use crate::step::Integrator;
 
     fn pendulum() -> Robot {

@@ -17,7 +17,7 @@ use crate::forces::nary::{
 };
 use crate::math::Vec3;
 use crate::math::rotation::frame_with_axis;
-use crate::model::{BlockKind, PointId};
+use crate::state::{BlockKind, PointId};
 use std::f64::consts::PI;
 
 /// Markers of a rod, which come after all places.

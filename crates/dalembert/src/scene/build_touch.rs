@@ -10,13 +10,16 @@ use super::build::Notes;
 use super::build_told::Told;
 use super::mechanism::{JointType, Stiffness};
 use super::{ContactRule, Scene};
+use crate::bodies::Shape;
 use crate::bodies::articulated::robot::{GeomShape, RobotGeom};
-use crate::bodies::{Collide, Filled, Shape};
 use crate::collide::rigid::{Collider, Geometry, WORLD};
+use crate::contact::{Collide, Filled};
+use crate::contact::{Compliance, Material, Part, TouchModel, TouchRule};
 use crate::filters::Filters;
 use crate::math::rotation::exp;
 use crate::math::{Pose, Quat, Vec3};
-use crate::model::{Block, BlockKind, Compliance, Material, Part, RobotPart, TouchModel, TouchRule};
+use crate::model::RobotPart;
+use crate::state::{Block, BlockKind};
 use crate::step::Method;
 
 /// What is known of joints before they are taken apart.

@@ -17,10 +17,11 @@ use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::bodies::articulated::robot::{
     ContactPair, ContactSoftness, GeomShape, Robot, RobotBodyId, RobotGeom, RobotMesh,
 };
-use crate::bodies::{Collide, convex_parts, hull_volume};
 use crate::collide::rigid::{Collider, Geometry, HeightField, Hull, Mesh, WORLD};
+use crate::contact::{Collide, convex_parts, hull_volume};
+use crate::contact::{GeomSoftness, Material, Part, TouchRule, compliance};
 use crate::math::Vec3;
-use crate::model::{GeomSoftness, Material, Part, RobotPart, TouchRule, compliance};
+use crate::model::RobotPart;
 
 /// Adds the colliders of one robot. `rigid` numbers the rigid bodies by name.
 pub(super) fn add_robot(

@@ -12,7 +12,7 @@ use crate::forces::unary::Attraction;
 use crate::forces::{Force, nary, unary};
 use crate::math::{Signal, Vec3};
 use crate::mesh::{Region, SurfaceMesh};
-use crate::model::PointSet;
+use crate::state::PointSet;
 
 /// Masses of the particles of a set.
 #[derive(Debug, Clone, PartialEq)]
@@ -306,7 +306,7 @@ impl CustomForce {
         let make = |points: Vec<usize>| -> Box<dyn Force> {
             Box::new(nary::TupleClosure {
                 k: points.len(),
-                points: points.iter().map(|&i| crate::model::PointId(i as u32)).collect(),
+                points: points.iter().map(|&i| crate::state::PointId(i as u32)).collect(),
                 force: Box::new(force),
                 energy: None,
                 internal: false,

@@ -1,6 +1,7 @@
 //! Rigid bodies, joints and generalized coordinates, as a user writes them.
 
-use crate::bodies::{Collide, PointMap, Shape};
+use crate::bodies::{PointMap, Shape};
+use crate::contact::Collide;
 use crate::joints::{Constraint, Equations, Softness, Track};
 use crate::math::{Mat3, Pose, Quat, Vec3};
 

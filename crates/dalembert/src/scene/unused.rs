@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 use super::build::Notes;
 use super::build_told::name_of;
 use super::{ContactRule, RobotItem, Scene, build_touch};
-use crate::bodies::{Collide, Shape};
+use crate::bodies::Shape;
 use crate::check::{StableStep, critical_step, mass_ratio, stability_limit, unstable_step};
-use crate::model::{Model, State};
+use crate::contact::Collide;
+use crate::model::Model;
 use crate::scene::robot::RobotIntegrator;
+use crate::state::State;
 use crate::step::Method;
 
 /// What a rule of contact says that silences the warnings about what does not touch.

@@ -26,7 +26,8 @@
 use super::{Method, StepError, Workspace};
 use crate::bodies::articulated::tree::JointKind;
 use crate::math::{Vec3, triple};
-use crate::model::{Model, RobotPart, State};
+use crate::model::{Model, RobotPart};
+use crate::state::State;
 
 /// From so many points on, one step in [`RARELY`] is looked at: theirs are bound by memory, and this reads it once more.
 const MANY_POINTS: usize = 16_384;

@@ -35,9 +35,10 @@ use super::{StepError, StepReport, Workspace};
 use crate::bodies::Rigid;
 use crate::forces::Tangent;
 use crate::math::{Blocks, all_finite, dot, rotation, set_triple, triple};
-use crate::model::{Model, State};
+use crate::model::Model;
 use crate::solve::cg::CgStop;
 use crate::solve::linear::{Linear, LinearError, LinearReport, LinearSolver, System};
+use crate::state::State;
 
 /// The implicit schemes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

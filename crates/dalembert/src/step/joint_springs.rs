@@ -5,7 +5,8 @@
 
 use crate::joints::{Body, Holder, MOST_HOLDERS, Rows};
 use crate::math::{Blocks, Mat3, Vec3, outer};
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 
 /// One row of A on one body.
 #[derive(Debug, Clone, Copy)]

@@ -3,21 +3,28 @@
 //! A method is a short list of named moves over bodies, mappings, forces and filters. All of them share one contract:
 //! on success the state is at t + h; on failure it is as it was, bit for bit.
 
-mod diverged;
-pub mod explicit;
-pub mod implicit;
-pub mod impulse;
-pub mod ipc;
+mod integrator;
 mod joint_springs;
-pub mod lagrange;
-mod phase;
-mod robots;
 mod system;
 mod tangent;
 
-pub use explicit::{Explicit, Integrator};
+mod phase;
+
+pub mod explicit;
+pub mod lagrange;
+
+pub mod implicit;
+
+pub mod impulse;
+pub mod ipc;
+
+mod diverged;
+mod robots;
+
+pub use explicit::Explicit;
 pub use implicit::{Implicit, Scheme};
 pub use impulse::{Impulse, RowSolver};
+pub use integrator::Integrator;
 pub use ipc::{ContactPotential, Ipc, Touching};
 pub use lagrange::{Impacts, Lagrange, assemble};
 pub use robots::{ROBOT_INTEGRATORS, robot_scheme};
@@ -25,11 +32,13 @@ pub use system::{RowCount, gaps, independent_rows, worst_gap};
 
 use std::sync::Arc;
 
-use crate::coupling::{Articulation, Drive, DriveError, DriveReport, Driver};
-use crate::model::{Energy, Model, State};
+use crate::coupling::{Articulation, DriveError, DriveReport, Driver};
+use crate::model::{Energy, Model};
 use crate::solve::cg::CgStop;
 use crate::solve::linear::LinearReport;
 use crate::solve::ode::OdeWork;
+use crate::state::Drive;
+use crate::state::State;
 use implicit::ImplicitWork;
 use impulse::ImpulseWork;
 use ipc::IpcWork;

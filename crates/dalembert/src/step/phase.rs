@@ -8,13 +8,14 @@
 //! so the gyroscopic torque needs no term of its own and the spin's momentum is kept exactly without torque.
 //! Rotations live on the group: an increment u turns R into exp(u) R, and stage rates are pulled back by dexp⁻¹.
 
-use super::explicit::Integrator;
+use super::integrator::Integrator;
 use super::{StepError, StepReport, Workspace};
 use crate::bodies::Rigid;
 use crate::mapping::carry_all;
 use crate::math::{all_finite, rotation, set_triple, triple};
-use crate::model::{Model, State};
+use crate::model::Model;
 use crate::solve::ode::{self, AdaptiveMethod, AdaptiveOptions, Manifold, OdeError};
+use crate::state::State;
 
 /// The space of y = (q, p) of a model.
 struct PhaseSpace<'a> {

@@ -10,7 +10,8 @@
 
 use super::{Integrator, Method, StepError, StepReport, Workspace};
 use crate::bodies::articulated::machine::{MachineScheme, MachineState, MachineWork};
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 
 /// Integrators that robots know, as a sentence has them.
 pub const ROBOT_INTEGRATORS: &str = "`rk4`, `midpoint` or (`explicit` only) `symplectic_euler`";

@@ -21,7 +21,8 @@ use super::joint_springs::JointSprings;
 use crate::forces::{Force, Tangent, TangentSink};
 use crate::mapping::gather_all;
 use crate::math::{Blocks, Mat3, add_triple, triple};
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 
 /// The factors of $m M + b B + k K$.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

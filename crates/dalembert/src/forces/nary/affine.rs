@@ -18,7 +18,7 @@
 
 use crate::forces::{Blocks, Force, Points, Tangent, TangentSink};
 use crate::math::{Mat3, Vec3, add_triple, outer, symmetric_eigen, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Which energy keeps an affine body stiff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

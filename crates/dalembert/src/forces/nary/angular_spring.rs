@@ -20,7 +20,7 @@ use nalgebra::Matrix3;
 
 use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::math::{Mat3, Vec3, across, add_triple, outer, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Holds the angle at the middle of three points.
 #[derive(Debug, Clone, Copy, PartialEq)]

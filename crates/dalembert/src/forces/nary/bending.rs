@@ -23,7 +23,7 @@ use super::material::ElementError;
 use super::tet::places;
 use crate::forces::{Tangent, TangentSink};
 use crate::math::{Mat3, Vec3, outer, skew};
-use crate::model::PointId;
+use crate::state::PointId;
 use wide::f64x4;
 
 /// A hinge between two triangles.

@@ -5,7 +5,7 @@
 
 use crate::forces::{Blocks, Force, Points};
 use crate::math::{Mat3, Vec3, add_triple, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 type TupleForce = dyn Fn(f64, &[Vec3], &[Vec3], &mut [Vec3]) + Send + Sync;
 type TupleEnergy = dyn Fn(f64, &[Vec3]) -> f64 + Send + Sync;

@@ -9,7 +9,7 @@
 use super::parts::Parts;
 use crate::forces::{Blocks, Force, Points, Tangent, TangentSink};
 use crate::math::{Mat3, Vec3, add_triple, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Blocks of ∂²W/∂x_i∂x_j \[N/m\].
 pub type Hessian<const N: usize> = [[Mat3; N]; N];

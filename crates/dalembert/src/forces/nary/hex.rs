@@ -19,7 +19,7 @@ use super::element::Hessian;
 use super::material::{Elastic, ElementError, Law, Material};
 use super::solid::{Sample, Solids, add_hooke, plain_stiffness};
 use crate::math::{Mat3, Vec3};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Hexahedra of one material. Points 0 to 3 go round the bottom, counterclockwise seen from the top, and 4 to 7 stand
 /// above them.

@@ -8,7 +8,7 @@
 
 use super::{hex, quadratic_tet};
 use crate::math::Vec3;
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// How mass is shared out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -19,7 +19,7 @@ use super::material::ElementError;
 use super::tet::places;
 use crate::forces::{Tangent, TangentSink};
 use crate::math::{Mat3, Vec3, across, outer, quad};
-use crate::model::PointId;
+use crate::state::PointId;
 use nalgebra::{Matrix2, Matrix3x2, Vector2};
 use wide::f64x4;
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Work below which threads cost more than they bring: tuples times the square of their points. That is 8 000 tetrahedra or
 /// 32 000 springs.

@@ -13,7 +13,7 @@ use super::material::ElementError;
 use super::tet::places;
 use crate::forces::{Force, Points, Tangent};
 use crate::math::{Mat3, Vec3, add_triple, skew, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Pressure on one triangle.
 #[derive(Debug, Clone, Copy, PartialEq)]

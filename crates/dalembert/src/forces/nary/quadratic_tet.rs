@@ -7,7 +7,7 @@
 use super::material::{ElementError, Material};
 use super::solid::{Sample, Solids, plain_stiffness};
 use crate::math::{Mat3, Vec3};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Ten-point tetrahedra of one material. Points 0 to 3 are corners, then come the middles of the edges in the order of
 /// [`EDGES`] (that of VTK; Gmsh exchanges the last two).

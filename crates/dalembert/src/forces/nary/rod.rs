@@ -27,7 +27,7 @@ use super::spring::{Spring, Springs};
 use super::tet::places;
 use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::math::{Hyper, Mat3, Scalar, Vec3, across, add_triple, outer, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Springs of stiffness EA/ℓ along a chain of points, with damping c along each \[N·s/m\].
 pub fn rod_stretch(rest: &[Vec3], chain: &[PointId], EA: f64, damping: f64) -> Result<Springs, ElementError> {

@@ -13,7 +13,7 @@ use super::material::ElementError;
 use super::rod::{BendLaw, RodBend, RodJoint, RodJoints};
 use crate::forces::Tangent;
 use crate::math::Vec3;
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Bending against a clamp of a rod that bends alike in all directions.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -21,7 +21,7 @@ use super::tet::places;
 use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::math::svd::twice_axial;
 use crate::math::{Mat3, Vec3, add_triple, polar_rotation, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Gradients of all shape functions at one quadrature point \[1/m\] and the volume it stands for \[m³\].
 pub(crate) type Sample<const N: usize> = ([Vec3; N], f64);

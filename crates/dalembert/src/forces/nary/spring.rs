@@ -13,7 +13,7 @@
 use super::parts::Parts;
 use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::math::{Mat3, Vec3, across, add_triple, outer, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// Pulls two points towards a rest length.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -17,7 +17,7 @@ use super::material::{Elastic, ElementError, Law, Material, Modes};
 use super::parts::Parts;
 use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::math::{Lanes, Mat3, Vec3, add_triple, outer, polar_rotation, triple};
-use crate::model::PointId;
+use crate::state::PointId;
 
 /// One tetrahedron at rest.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@
 
 use crate::forces::{Blocks, Force, Points};
 use crate::math::{Mat3, Vec3, add_triple, outer, triple};
-use crate::model::PointSet;
+use crate::state::PointSet;
 
 /// How strongly a centre attracts, as a function of distance.
 #[derive(Debug, Clone, Copy, PartialEq)]

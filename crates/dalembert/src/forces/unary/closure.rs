@@ -5,7 +5,7 @@
 
 use crate::forces::{Blocks, Force, Points};
 use crate::math::{Mat3, Vec3, add_triple, triple};
-use crate::model::PointSet;
+use crate::state::PointSet;
 
 type PointForce = dyn Fn(f64, &Vec3, &Vec3, f64) -> Vec3 + Send + Sync;
 type PointEnergy = dyn Fn(f64, &Vec3, f64) -> f64 + Send + Sync;

@@ -5,7 +5,7 @@
 
 use crate::forces::{Blocks, Force, Points};
 use crate::math::{Mat3, Vec3, add_triple, outer, triple};
-use crate::model::PointSet;
+use crate::state::PointSet;
 
 /// Viscous and quadratic drag on a set of points.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,7 +12,7 @@
 
 use crate::forces::{Blocks, Force, Points, Tangent};
 use crate::math::{Mat3, Vec3, across, add_triple, outer, triple};
-use crate::model::PointSet;
+use crate::state::PointSet;
 
 /// Where the obstacle is.
 #[derive(Debug, Clone, Copy, PartialEq)]

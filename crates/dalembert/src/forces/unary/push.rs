@@ -2,7 +2,7 @@
 
 use crate::forces::{Force, Points};
 use crate::math::{Signal, Vec3, add_triple};
-use crate::model::PointSet;
+use crate::state::PointSet;
 
 /// The same force on each point of a set.
 #[derive(Debug, Clone, PartialEq)]

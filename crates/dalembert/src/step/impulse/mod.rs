@@ -26,8 +26,9 @@ use super::system::{Island, Keep, System};
 use super::{StepError, StepReport, Workspace};
 use crate::joints::{Ask, Holder};
 use crate::math::{Vec3, all_finite, norm, set_triple, triple};
-use crate::model::{Model, State};
+use crate::model::Model;
 use crate::solve::kkt::FactorReport;
+use crate::state::State;
 
 /// How the rows are solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

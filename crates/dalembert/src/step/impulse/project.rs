@@ -5,7 +5,8 @@
 
 use super::{ImpulseWork, Island, STIFFER};
 use crate::math::norm;
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 use crate::step::StepReport;
 
 /// Newton steps of the projection.

@@ -25,8 +25,9 @@ use crate::collide::{HessianSink, Sym3};
 use crate::forces::Tangent;
 use crate::forces::nary::AffineStiffness;
 use crate::math::{Mat3, triple};
-use crate::model::{ContactModel, Model, State};
+use crate::model::{ContactModel, Model};
 use crate::solve::block_cholesky::{Block, BlockCholesky, zero};
+use crate::state::State;
 use rayon::prelude::*;
 
 type Block12 = Block<12>;

@@ -16,7 +16,8 @@
 use super::islands::{Islands, NONE};
 use super::potential::Potential;
 use crate::mapping::gather_all;
-use crate::model::{Model, NamedForce, State};
+use crate::model::{Model, NamedForce};
+use crate::state::State;
 
 /// Last digits of a place that are rounding.
 const DIGITS: f64 = 16.0;

@@ -23,7 +23,8 @@ use super::islands::{Islands, NONE, find, join};
 use crate::collide::Contact;
 use crate::forces::Tangent;
 use crate::math::{Blocks, Mat3, Vec3, add_triple, triple};
-use crate::model::{ContactModel, Model, State};
+use crate::model::{ContactModel, Model};
+use crate::state::State;
 
 /// Rows of a stiffness that sum to less than this part of their size sum to nothing.
 const NOTHING: f64 = 1e-9;

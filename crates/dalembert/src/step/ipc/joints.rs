@@ -9,7 +9,8 @@
 //! bodies hang on it and S is larger, ρ is raised tenfold until a round gains enough.
 
 use crate::math::{Blocks, Vec3, add_triple, outer};
-use crate::model::{AffineJoints, ContactModel, JointRole, State};
+use crate::model::{AffineJoints, ContactModel, JointRole};
+use crate::state::State;
 
 /// ρ of an exact term, in units of the stiffness that inertia gives its coordinate.
 const PENALTY: f64 = 1e3;

@@ -41,6 +41,7 @@ mod part;
 mod potential;
 mod report;
 mod rigid_modes;
+mod robots;
 mod search;
 mod sift;
 mod sleep;
@@ -50,8 +51,9 @@ mod touch;
 use super::{Scheme, StepError, StepReport, Workspace};
 use crate::coupling::Driver;
 use crate::math::all_finite;
-use crate::model::{Model, State};
+use crate::model::Model;
 use crate::solve::linear::LinearSolver;
+use crate::state::State;
 
 pub use augmented::ContactPotential;
 pub(crate) use newton::IpcWork;

@@ -9,15 +9,17 @@ use super::joints::JointWork;
 use super::nodes::{Nodes, only_nodes};
 use super::part::Part;
 use super::potential::Potential;
+use super::robots::{RobotDrivers, take_back};
 use super::search::{PART, Steps, crowded};
 use super::system::{Equations, ITERATE};
 use super::touch::{Sink, Touch};
 use super::{ContactPotential, Ipc};
-use crate::coupling::{CouplingWork, DriveError, Driver, take_back};
+use crate::coupling::{CouplingWork, DriveError, Driver};
 use crate::math::{Mat3, set_triple, triple};
-use crate::model::{ContactModel, Model, State};
+use crate::model::{ContactModel, Model};
 use crate::solve::cg::CgStop;
 use crate::solve::linear::{LinearReport, LinearSolver, SolvedBy};
+use crate::state::State;
 use crate::step::Scheme;
 use rayon::prelude::*;
 
@@ -52,6 +54,7 @@ pub(crate) struct IpcWork {
     pub(super) touch: Touch,
     pub(super) joints: JointWork,
     pub(crate) coupling: CouplingWork,
+    drivers: RobotDrivers,
     pub(super) islands: Islands,
     /// The system of everything, and those of islands.
     pub(super) equations: Equations,
@@ -754,7 +757,8 @@ impl IpcWork {
     pub(super) fn drive(&mut self, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
         let Some(contact) = &model.contact else { return Ok(()) };
         let start = std::time::Instant::now();
-        let CouplingWork { drives, drivers, room, spent, .. } = &mut self.coupling;
+        let CouplingWork { drives, room, spent, .. } = &mut self.coupling;
+        let drivers = &mut self.drivers;
         drives.resize_with(contact.articulations.len(), Default::default);
         for ((k, a), drive) in contact.articulations.iter().enumerate().zip(drives) {
             match a.driver {
@@ -777,8 +781,8 @@ impl IpcWork {
         self.touch.energy(contact, false);
         self.touch.slope(contact, &mut self.b);
         self.coupling.finish(&contact.articulations, &self.q, &self.b);
-        let CouplingWork { drives, reports, drivers, .. } = &mut self.coupling;
-        take_back(model, &contact.articulations, drives, reports, drivers, h, next);
+        let CouplingWork { drives, reports, .. } = &self.coupling;
+        take_back(model, &contact.articulations, drives, reports, &mut self.drivers, h, next);
     }
 
     /// The state after the step.

@@ -18,7 +18,8 @@ use super::potential::Potential;
 use crate::collide::{HessianSink, Sym3};
 use crate::forces::TangentSink;
 use crate::math::{Columns, Mat3, Row, Vec3, quad, row_of, set_triple};
-use crate::model::{ContactModel, Model, PointId};
+use crate::model::{ContactModel, Model};
+use crate::state::PointId;
 use wide::f64x4;
 
 /// No row: the block is held.

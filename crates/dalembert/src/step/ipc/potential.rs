@@ -4,7 +4,8 @@ use super::super::tangent::{Factors, Linearization};
 use super::islands::{Islands, Sharing};
 use crate::forces::{Points, Tangent, TangentSink};
 use crate::math::{Blocks, dot};
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 use crate::step::Scheme;
 
 /// $\tfrac1{2d^2}(z - s)^T M (z - s) + W(z)$ and its derivatives.

@@ -2,7 +2,8 @@
 
 use super::Ipc;
 use super::newton::IpcWork;
-use crate::model::{ContactForce, ContactReader, Model, State};
+use crate::model::{ContactForce, ContactReader, Model};
+use crate::state::State;
 use crate::step::{Scheme, StepError};
 
 /// Contacts at one state, with their forces and energies.

@@ -13,7 +13,8 @@ use super::islands::NONE;
 use super::newton::IpcWork;
 use crate::collide::TooMany;
 use crate::math::triple;
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 
 /// Halvings of a step.
 const HALVINGS: u32 = 40;

@@ -8,7 +8,8 @@
 use super::Ipc;
 use super::islands::NONE;
 use super::newton::IpcWork;
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 
 /// Forces that depend on nothing but places and velocities.
 const STEADY: [&str; 8] = [

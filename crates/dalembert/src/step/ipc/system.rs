@@ -3,12 +3,13 @@
 use super::super::{StepError, StepReport};
 use super::rigid_modes::RigidModes;
 use crate::math::{Blocks, Mat3, Vec3, add_triple, set_triple, triple};
-use crate::model::{ContactModel, LinearRow, Model, State};
+use crate::model::{ContactModel, LinearRow, Model};
 use crate::solve::block_matrix::BlockMatrix;
 use crate::solve::bordered::{Bordered, LongRows};
 use crate::solve::cg::CgStop;
 use crate::solve::direct::{Direct, Factor};
 use crate::solve::linear::{LinearReport, LinearSolver, Preconditioner, SolvedBy};
+use crate::state::State;
 
 /// H δ = b, assembled and solved, subject to the exact joints B δ = e with $e = c - B z$.
 ///

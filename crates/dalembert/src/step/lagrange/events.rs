@@ -19,8 +19,10 @@ use super::super::{StepError, StepReport, Workspace};
 use super::resting::{Resting, slides};
 use super::touch::{Delassus, Point, TouchWork, same};
 use super::{Lagrange, LagrangeReport, add_multiplier_forces, impact, project};
+use crate::contact::TouchModel;
 use crate::joints::Ask;
-use crate::model::{ContactPoint, Model, State, TouchModel};
+use crate::model::Model;
+use crate::state::{ContactPoint, State};
 
 /// Impacts of one step that may bounce.
 const BOUNCES: u32 = 100;

@@ -31,13 +31,14 @@ mod touch;
 
 pub(crate) use touch::TouchWork;
 
-use super::explicit::Integrator;
+use super::integrator::Integrator;
 use super::phase::{self, Scheme};
 use super::system::System;
 use super::{StepError, StepReport, Workspace};
 use crate::joints::Ask;
 use crate::math::{all_finite, norm, set_triple, triple};
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 
 /// How several impacts at the same moment follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

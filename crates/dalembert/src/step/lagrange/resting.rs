@@ -18,8 +18,9 @@ use super::super::system::System;
 use super::complementarity::{self, Friction};
 use super::touch::{Delassus, Point, TouchWork, same, unmoved};
 use crate::bodies::Rigid;
+use crate::contact::TouchModel;
 use crate::math::{Vec3, set_triple, triple};
-use crate::model::{Model, TouchModel};
+use crate::model::Model;
 
 /// What rests, and how.
 pub(super) struct Resting<'a> {

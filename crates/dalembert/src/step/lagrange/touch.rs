@@ -3,8 +3,9 @@
 use super::super::system::System;
 use super::{REGULARIZATION, is_exact, rows};
 use crate::collide::rigid::Detector;
+use crate::contact::{Part, TouchModel};
 use crate::math::{Pose, Vec3, add_triple, set_triple, triple};
-use crate::model::{Model, Part, TouchModel};
+use crate::model::Model;
 
 /// A point of contact at some configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]

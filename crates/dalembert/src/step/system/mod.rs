@@ -23,8 +23,9 @@ use std::sync::Arc;
 
 use crate::joints::{Ask, Block, Body, GeometricStiffness, Holder, MOST_HOLDERS, Rows};
 use crate::math::{Mat3, Vec3, triple};
-use crate::model::{Model, State};
+use crate::model::Model;
 use crate::solve::kkt::{Chunk, FactorReport, Kkt, Pattern};
+use crate::state::State;
 pub(crate) use island::Island;
 use island::NONE;
 use window::Window;

@@ -8,8 +8,10 @@
 
 use super::ContactWork;
 use super::sweep::{Columns, Side};
+use crate::contact::TouchModel;
 use crate::math::{Vec3, add_triple, set_triple};
-use crate::model::{Model, State, TouchModel};
+use crate::model::Model;
+use crate::state::State;
 use crate::step::impulse::{Impulse, ImpulseWork, RowSolver, Start};
 use crate::step::system::Keep;
 use crate::step::{StepError, StepReport};

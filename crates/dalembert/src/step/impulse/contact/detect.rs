@@ -8,9 +8,11 @@ use super::sweep::{Columns, Contact, FLOOR, Field, Inverse, Side, Spin, visit, v
 use super::together::Early;
 use super::{ContactWork, Info, Meeting, NONE};
 use crate::collide::rigid::{Manifold, Touch, WORLD};
+use crate::contact::{Compliance, Part, TouchLaw, TouchModel};
 use crate::joints::Softness;
 use crate::math::{Mat3, Pose, Vec3, set_triple, triple};
-use crate::model::{Compliance, ContactPoint, Model, Part, State, TouchLaw, TouchModel};
+use crate::model::Model;
+use crate::state::{ContactPoint, State};
 use crate::step::StepReport;
 use crate::step::impulse::Impulse;
 

@@ -8,9 +8,10 @@
 
 use super::sweep::{Contact, Side};
 use super::{ContactWork, Info, NONE};
+use crate::contact::{Compliance, Part, TouchModel};
 use crate::joints::Softness;
 use crate::math::Vec3;
-use crate::model::{Compliance, Model, Part, TouchModel};
+use crate::model::Model;
 
 /// A point is left out if the way that is left of its gap is longer than a fall in a step by this factor.
 const SPARE: f64 = 0.2;

@@ -5,8 +5,10 @@ use std::ops::Range;
 use super::sweep::{Contact, Side};
 use super::{ContactWork, Moved, NONE};
 use crate::bodies::Rigid;
+use crate::contact::TouchModel;
 use crate::math::{Vec3, set_triple, triple};
-use crate::model::{Model, State, TouchModel};
+use crate::model::Model;
+use crate::state::State;
 use crate::step::impulse::Impulse;
 
 /// Share of an overlap that is taken away per step.

@@ -23,8 +23,9 @@ use std::ops::Range;
 
 use super::sweep::{Contact, Side};
 use super::{ContactWork, Info, NONE};
+use crate::contact::TouchModel;
 use crate::math::{Vec3, triple};
-use crate::model::{Model, TouchModel};
+use crate::model::Model;
 use crate::step::StepReport;
 use crate::step::impulse::Impulse;
 

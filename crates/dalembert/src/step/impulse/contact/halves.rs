@@ -23,8 +23,9 @@ use super::rows::BoundRow;
 use super::sweep::{Field, Side};
 use super::{ContactWork, NONE};
 use crate::bodies::articulated::{Half, Pull, Tree, half_product};
+use crate::contact::{Part, TouchModel};
 use crate::math::{Vec3, dot};
-use crate::model::{Model, Part, TouchModel};
+use crate::model::Model;
 
 /// From so many contacts on a tree walks its stem once for all of them.
 const STEMMED: u32 = 4;

@@ -57,8 +57,10 @@ mod units;
 
 use super::{Impulse, ImpulseWork};
 use crate::collide::rigid::Detector;
+use crate::contact::{Part, TouchLaw, TouchModel};
 use crate::math::{Pose, Vec3};
-use crate::model::{ContactPoint, Model, Part, State, TouchLaw, TouchModel};
+use crate::model::Model;
+use crate::state::{ContactPoint, State};
 use crate::step::{StepError, StepReport, Workspace};
 use islands::Islands;
 pub(super) use sleep::all_asleep;

@@ -6,7 +6,8 @@
 
 use super::{ContactWork, NONE};
 use crate::math::{add_triple, triple};
-use crate::model::{Model, State};
+use crate::model::Model;
+use crate::state::State;
 use crate::step::impulse::ImpulseWork;
 
 impl ContactWork {

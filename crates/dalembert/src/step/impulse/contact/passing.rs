@@ -19,8 +19,10 @@ use std::ops::Range;
 use super::detect::MARGIN;
 use super::{ContactWork, NONE};
 use crate::collide::rigid::{Geometry, Manifold, Moving, time_of_impact};
+use crate::contact::{Part, TouchModel};
 use crate::math::{Vec3, triple};
-use crate::model::{Model, Part, State, TouchModel};
+use crate::model::Model;
+use crate::state::State;
 
 /// Two bodies that move farther against each other in a step than this part of the smaller one are fast.
 const FAST: f64 = 0.25;

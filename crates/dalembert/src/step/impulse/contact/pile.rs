@@ -49,8 +49,10 @@ use super::trees::{Crowd, CrowdRoom, Trees};
 use super::{ContactWork, NONE};
 use crate::bodies::Rigid;
 use crate::collide::rigid::{Manifold, Touch};
+use crate::contact::{TouchLaw, TouchModel};
 use crate::math::{Vec3, set_triple, triple};
-use crate::model::{ContactPoint, Model, State, TouchLaw, TouchModel};
+use crate::model::Model;
+use crate::state::{ContactPoint, State};
 use crate::step::StepReport;
 use crate::step::impulse::{Impulse, ImpulseWork};
 

@@ -15,9 +15,11 @@ use super::sweep::{Columns, Side};
 use super::{ContactWork, NONE};
 use crate::bodies::articulated::machine::{MachineReport, MachineState, MachineWork};
 use crate::bodies::articulated::{Hop, Trees};
+use crate::contact::{Part, TouchModel};
 use crate::math::{Pose, Vec3};
-use crate::model::{Model, Part, State, TouchModel};
+use crate::model::Model;
 use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
+use crate::state::State;
 use crate::step::{StepError, StepReport};
 use std::ops::Range;
 

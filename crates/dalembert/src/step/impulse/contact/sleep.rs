@@ -8,8 +8,10 @@
 //! goes on with the same bits.
 
 use super::{ContactWork, NONE};
+use crate::contact::{Part, TouchModel};
 use crate::math::triple;
-use crate::model::{ContactPoint, Model, Part, State, TouchModel};
+use crate::model::Model;
+use crate::state::{ContactPoint, State};
 use crate::step::impulse::Impulse;
 
 /// Who sleeps in a step.

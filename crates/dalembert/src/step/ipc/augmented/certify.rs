@@ -9,7 +9,8 @@ use super::{GROWTH, MOST_GROWTH, PATIENCE, SLOW, of_kind};
 use crate::collide::ccd::CcdOptions;
 use crate::collide::{Kind, TooMany};
 use crate::math::triple;
-use crate::model::{ContactModel, Model, State};
+use crate::model::{ContactModel, Model};
+use crate::state::State;
 
 /// Part of a gap that the certified point leaves.
 const REST: f64 = 0.2;

@@ -66,7 +66,8 @@ use super::touch::{Touch, own_gap};
 use crate::collide::barrier::Mollifier;
 use crate::collide::{Candidates, Contact, Kind, distance};
 use crate::math::Vec3;
-use crate::model::{ContactModel, Model, Multiplier, State};
+use crate::model::{ContactModel, Model};
+use crate::state::{Multiplier, State};
 
 /// What keeps things apart in the method `ipc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -329,7 +330,7 @@ impl Touch {
         let mut left = Vec::with_capacity(idle.len());
         let mut known = idle.into_iter().peekable();
         for (k, c) in set.contacts.iter().enumerate() {
-            let key = Multiplier::key_of(c);
+            let key = (c.body_pair(), c.kind, c.pair);
             while let Some(other) = known.next_if(|h| h.of.key() < key) {
                 left.push(other);
             }

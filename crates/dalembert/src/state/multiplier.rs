@@ -1,11 +1,11 @@
 //! Multipliers of contact, kept from step to step.
 
-use crate::collide::{Contact, Kind};
+use crate::collide::Kind;
 
 /// The normal force of a pair of primitives, with which the next step begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Multiplier {
-    /// Bodies of the [`ContactModel`](super::ContactModel), the lower number first; a half-plane is `u32::MAX`.
+    /// Bodies of the [`ContactModel`](crate::model::ContactModel), the lower number first; a half-plane is `u32::MAX`.
     pub bodies: [u32; 2],
     /// What touches what.
     pub kind: Kind,
@@ -27,11 +27,6 @@ impl Multiplier {
     /// What names it; lists are sorted by this, as contacts are.
     pub(crate) fn key(&self) -> ([u32; 2], Kind, [u32; 2]) {
         (self.bodies, self.kind, self.pair)
-    }
-
-    /// What names a contact.
-    pub(crate) fn key_of(c: &Contact) -> ([u32; 2], Kind, [u32; 2]) {
-        (c.body_pair(), c.kind, c.pair)
     }
 
     pub(super) fn pack(&self, out: &mut Vec<f64>) {

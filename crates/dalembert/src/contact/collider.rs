@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Shape, TriangleMesh};
+use crate::bodies::{Shape, TriangleMesh};
 use crate::collide::rigid::{Geometry, Hull, Mesh};
 use crate::math::{Pose, Vec3};
 use crate::mesh::{Fineness, decompose};

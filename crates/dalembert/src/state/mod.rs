@@ -1,7 +1,17 @@
 //! Everything that changes, and everything needed to resume with the same bits.
 
-use super::{ContactPoint, Layout, Multiplier, PointId};
-use crate::coupling::Drive;
+mod contact_point;
+mod drive;
+mod ids;
+mod layout;
+mod multiplier;
+
+pub use contact_point::ContactPoint;
+pub use drive::Drive;
+pub use ids::{PointId, PointSet};
+pub use layout::{Block, BlockKind, Layout};
+pub use multiplier::Multiplier;
+
 use crate::math::{Vec3, add_triple, triple};
 use crate::solve::ode::Controller;
 
@@ -29,14 +39,14 @@ pub struct State {
     pub broken: Vec<bool>,
     /// The step before, for methods that look back: its h \[s\], free q, free v. Empty, or h = 0, if there is none.
     pub before: Vec<f64>,
-    /// Numbers of the robots: see [`RobotPart`](super::RobotPart).
+    /// Numbers of the robots: see [`RobotPart`](crate::model::RobotPart).
     pub robots: Vec<f64>,
     /// Points of contact of the last step of `impulse`, sorted by colliders.
     pub contacts: Vec<ContactPoint>,
     /// Multipliers of contact of the last step of `ipc` with the augmented potential, sorted by bodies.
     pub multipliers: Vec<Multiplier>,
     /// For how long each body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps. The bodies
-    /// are those of the [`ContactModel`](super::ContactModel); empty if none may sleep. Whoever moves a sleeping body by hand
+    /// are those of the [`ContactModel`](crate::model::ContactModel); empty if none may sleep. Whoever moves a sleeping body by hand
     /// sets its number to 0.
     pub rest: Vec<f64>,
     /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
@@ -195,7 +205,7 @@ impl State {
     }
 
     /// Reads what [`pack`](Self::pack) wrote. Carried points are not in it:
-    /// [`Model::settle`](super::Model::settle) brings them up to date.
+    /// [`Model::settle`](crate::model::Model::settle) brings them up to date.
     pub fn unpack(layout: &Layout, packed: &[f64]) -> Result<Self, StateMismatch> {
         let needed = Self::packed_len(layout);
         let mismatch = StateMismatch { found: packed.len(), needed };
@@ -257,7 +267,9 @@ impl State {
     pub fn fingerprint(&self, layout: &Layout) -> u64 {
         let mut packed = Vec::new();
         self.pack(layout, &mut packed);
-        packed.iter().fold(0xcbf2_9ce4_8422_2325, |hash, x| (hash ^ x.to_bits()).wrapping_mul(0x100_0000_01b3))
+        packed
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, x| (hash ^ x.to_bits()).wrapping_mul(0x100_0000_01b3))
     }
 
     /// Where the coordinates of a packed state begin.

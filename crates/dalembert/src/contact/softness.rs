@@ -12,8 +12,26 @@
 //! $w = m_a/(m_a + m_b)$, one half where both are zero: `solimp` and positive `solref` are means, of `solref` in direct
 //! format (negative) the smaller number counts (MuJoCo's documentation, "Contact parameters").
 
-use super::touch::{Compliance, Material};
 use crate::bodies::articulated::robot::ContactSoftness;
+
+/// A spring and damper along the normal.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Compliance {
+    /// Given in SI units.
+    Gains {
+        /// Stiffness kp \[N/m\].
+        kp: f64,
+        /// Damping kd \[N·s/m\].
+        kd: f64,
+    },
+    /// Given per unit of the effective mass at the contact: kp = m_eff k, kd = m_eff b.
+    PerMass {
+        /// k \[1/s²\].
+        k: f64,
+        /// b \[1/s\].
+        b: f64,
+    },
+}
 
 /// How soft a geom is, and the weight of that in a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +51,7 @@ impl GeomSoftness {
     }
 
     /// What two geoms of the same priority have together.
-    fn mixed(&self, other: &Self) -> ContactSoftness {
+    pub(super) fn mixed(&self, other: &Self) -> ContactSoftness {
         let sum = self.weight + other.weight;
         let w = if sum > 1e-15 { self.weight / sum } else { 0.5 };
         let (a, b) = (&self.softness, &other.softness);
@@ -63,56 +81,4 @@ pub(crate) fn compliance(softness: &ContactSoftness) -> Option<Compliance> {
     };
     let scale = d / (1.0 - d);
     (k > 0.0 && k.is_finite() && b.is_finite()).then_some(Compliance::PerMass { k: scale * k, b: scale * b })
-}
-
-/// How soft two sides are together.
-pub(super) fn softer(a: &Material, b: &Material) -> Option<Compliance> {
-    match (a.softness, b.softness) {
-        (Some(x), Some(y)) if !x.given && !y.given => None,
-        (Some(x), Some(y)) if a.priority == b.priority => compliance(&x.mixed(&y)),
-        (Some(x), Some(y)) => compliance(if a.priority > b.priority { &x.softness } else { &y.softness }),
-        (x, y) => {
-            let own = |m: &Material, s: Option<GeomSoftness>| {
-                m.compliance.or_else(|| s.filter(|s| s.given).and_then(|s| compliance(&s.softness)))
-            };
-            match (own(a, x), own(b, y)) {
-                (Some(_), Some(y)) if b.priority > a.priority => Some(y),
-                (x, y) => x.or(y),
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn soft(solref: [f64; 2], d: f64, weight: f64) -> GeomSoftness {
-        GeomSoftness::new(ContactSoftness { solref, solimp: [0.9, d, 0.001, 0.5, 2.0] }, weight)
-    }
-
-    fn side(softness: GeomSoftness, priority: i32) -> Material {
-        Material { softness: Some(softness), priority, ..Material::default() }
-    }
-
-    #[test]
-    fn geoms_mix_by_weight_and_priority() {
-        // t = 0.04 and 0.02 with the weights 3 and 1: 0.035. d = 0.9 and 0.95: 0.9125. ζ = 1.
-        let (a, b) = (soft([0.04, 1.0], 0.9, 3.0), soft([0.02, 1.0], 0.95, 1.0));
-        let (t, d): (f64, f64) = (0.035, 0.9125);
-        let scale = d / (1.0 - d);
-        let Some(Compliance::PerMass { k, b: damping }) = softer(&side(a, 0), &side(b, 0)) else {
-            panic!("hard")
-        };
-        assert!((k * (d * t).powi(2) / scale - 1.0).abs() < 1e-12, "{k}");
-        assert!((damping * d * t / (2.0 * scale) - 1.0).abs() < 1e-12, "{damping}");
-        // Priority: one of them alone; b is the default, so it is hard.
-        assert_eq!(softer(&side(a, 0), &side(b, 1)), None);
-        assert_eq!(softer(&side(a, 1), &side(b, 0)), compliance(&a.softness));
-        // Direct format: the smaller numbers.
-        let direct = soft([-900.0, -30.0], 0.95, 1.0);
-        let mixed = direct.mixed(&a);
-        assert_eq!(mixed.solref, [-900.0, -30.0]);
-        assert!((mixed.solimp[1] - (0.95 + 3.0 * 0.9) / 4.0).abs() < 1e-15);
-    }
 }

@@ -1,6 +1,6 @@
 //! What may touch what under the method `impulse`: shapes on bodies, and how each pair touches.
 
-use super::touch_softness::{GeomSoftness, softer};
+use super::softness::{Compliance, GeomSoftness, compliance};
 use crate::collide::rigid::Collider;
 use crate::math::Vec3;
 
@@ -17,25 +17,6 @@ pub enum Part {
         robot: u32,
         /// Number of the link in its tree.
         link: u32,
-    },
-}
-
-/// A spring and damper along the normal.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Compliance {
-    /// Given in SI units.
-    Gains {
-        /// Stiffness kp \[N/m\].
-        kp: f64,
-        /// Damping kd \[N·s/m\].
-        kd: f64,
-    },
-    /// Given per unit of the effective mass at the contact: kp = m_eff k, kd = m_eff b.
-    PerMass {
-        /// k \[1/s²\].
-        k: f64,
-        /// b \[1/s\].
-        b: f64,
     },
 }
 
@@ -203,61 +184,55 @@ impl TouchModel {
     }
 }
 
-/// What is remembered of a point of contact: to be read, and to start the next step with.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct ContactPoint {
-    /// First collider, in the numbers of [`TouchModel::colliders`].
-    pub a: u32,
-    /// Second collider.
-    pub b: u32,
-    /// Part of a mesh.
-    pub part: u32,
-    /// Which of its points.
-    pub feature: u32,
-    /// Where \[m\].
-    pub point: Vec3,
-    /// From b towards a.
-    pub normal: Vec3,
-    /// At the start of the last step \[m\].
-    pub gap: f64,
-    /// Mean force of the last step on a \[N\].
-    pub force: Vec3,
-    /// Mean torque of the last step against turning, on a \[N·m\].
-    pub torque: Vec3,
-    /// Force on a at the end of the last step \[N\]: what the next one begins with where steps are cut into parts.
-    pub last: Vec3,
+/// How soft two sides are together.
+fn softer(a: &Material, b: &Material) -> Option<Compliance> {
+    match (a.softness, b.softness) {
+        (Some(x), Some(y)) if !x.given && !y.given => None,
+        (Some(x), Some(y)) if a.priority == b.priority => compliance(&x.mixed(&y)),
+        (Some(x), Some(y)) => compliance(if a.priority > b.priority { &x.softness } else { &y.softness }),
+        (x, y) => {
+            let own = |m: &Material, s: Option<GeomSoftness>| {
+                m.compliance.or_else(|| s.filter(|s| s.given).and_then(|s| compliance(&s.softness)))
+            };
+            match (own(a, x), own(b, y)) {
+                (Some(_), Some(y)) if b.priority > a.priority => Some(y),
+                (x, y) => x.or(y),
+            }
+        }
+    }
 }
 
-impl ContactPoint {
-    /// Numbers of a packed one.
-    pub(super) const NUMBERS: usize = 20;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bodies::articulated::robot::ContactSoftness;
 
-    pub(super) fn pack(&self, out: &mut Vec<f64>) {
-        out.extend([self.a, self.b, self.part, self.feature].map(f64::from));
-        for v in [&self.point, &self.normal, &self.force, &self.torque, &self.last] {
-            out.extend_from_slice(v.as_slice());
-        }
-        out.push(self.gap);
+    fn soft(solref: [f64; 2], d: f64, weight: f64) -> GeomSoftness {
+        GeomSoftness::new(ContactSoftness { solref, solimp: [0.9, d, 0.001, 0.5, 2.0] }, weight)
     }
 
-    pub(super) fn unpack(n: &[f64; Self::NUMBERS]) -> Self {
-        let v = |at: usize| Vec3::new(n[at], n[at + 1], n[at + 2]);
-        Self {
-            a: n[0] as u32,
-            b: n[1] as u32,
-            part: n[2] as u32,
-            feature: n[3] as u32,
-            point: v(4),
-            normal: v(7),
-            force: v(10),
-            torque: v(13),
-            last: v(16),
-            gap: n[19],
-        }
+    fn side(softness: GeomSoftness, priority: i32) -> Material {
+        Material { softness: Some(softness), priority, ..Material::default() }
     }
 
-    /// The key by which it is found again.
-    pub(crate) fn key(&self) -> [u32; 3] {
-        [self.a, self.b, self.part]
+    #[test]
+    fn geoms_mix_by_weight_and_priority() {
+        // t = 0.04 and 0.02 with the weights 3 and 1: 0.035. d = 0.9 and 0.95: 0.9125. ζ = 1.
+        let (a, b) = (soft([0.04, 1.0], 0.9, 3.0), soft([0.02, 1.0], 0.95, 1.0));
+        let (t, d): (f64, f64) = (0.035, 0.9125);
+        let scale = d / (1.0 - d);
+        let Some(Compliance::PerMass { k, b: damping }) = softer(&side(a, 0), &side(b, 0)) else {
+            panic!("hard")
+        };
+        assert!((k * (d * t).powi(2) / scale - 1.0).abs() < 1e-12, "{k}");
+        assert!((damping * d * t / (2.0 * scale) - 1.0).abs() < 1e-12, "{damping}");
+        // Priority: one of them alone; b is the default, so it is hard.
+        assert_eq!(softer(&side(a, 0), &side(b, 1)), None);
+        assert_eq!(softer(&side(a, 1), &side(b, 0)), compliance(&a.softness));
+        // Direct format: the smaller numbers.
+        let direct = soft([-900.0, -30.0], 0.95, 1.0);
+        let mixed = direct.mixed(&a);
+        assert_eq!(mixed.solref, [-900.0, -30.0]);
+        assert!((mixed.solimp[1] - (0.95 + 3.0 * 0.9) / 4.0).abs() < 1e-15);
     }
 }
