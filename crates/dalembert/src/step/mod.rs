@@ -359,7 +359,7 @@ impl Method {
     ) -> Result<StepReport, StepError> {
         // Under contact a robot is solved together with what it touches.
         let together = match self {
-            Method::Impulse(_) => model.touch.is_some(),
+            Method::Impulse(_) => model.rigid_contact.is_some(),
             Method::Ipc(_) => true,
             _ => false,
         };

@@ -19,7 +19,7 @@ use super::super::{StepError, StepReport, Workspace};
 use super::resting::{Resting, slides};
 use super::touch::{Delassus, Point, TouchWork, same};
 use super::{Lagrange, LagrangeReport, add_multiplier_forces, impact, project};
-use crate::contact::TouchModel;
+use crate::contact::RigidContactModel;
 use crate::joints::Ask;
 use crate::model::Model;
 use crate::state::{ContactPoint, State};
@@ -58,7 +58,7 @@ struct Start<'a> {
 struct Run<'a> {
     settings: &'a Lagrange,
     model: &'a Model,
-    touch: &'a TouchModel,
+    touch: &'a RigidContactModel,
     scheme: Scheme,
     small: Small,
     /// Size of the whole step \[s\].
@@ -71,7 +71,7 @@ impl Lagrange {
     pub(super) fn step_with_contact(
         &self,
         model: &Model,
-        touch: &TouchModel,
+        touch: &RigidContactModel,
         state: &mut State,
         h: f64,
         most_trials: u32,
@@ -245,7 +245,7 @@ impl Run<'_> {
         })?;
         if lost {
             let p = &resting.points[0];
-            let name = |c: u32| self.touch.names[self.touch.owner[c as usize] as usize].clone();
+            let name = |c: u32| self.touch.names[self.touch.name_of[c as usize] as usize].clone();
             return Err(StepError::NoContactForce { a: name(p.key[0]), b: name(p.key[1]), time });
         }
         Ok(report)

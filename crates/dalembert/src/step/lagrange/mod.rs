@@ -122,7 +122,7 @@ impl Lagrange {
         before.copy_from(state);
         system.prepare(model);
         let mut worst = LagrangeReport::default();
-        if let Some(touch) = &model.touch {
+        if let Some(touch) = &model.rigid_contact {
             let mut contact = std::mem::take(&mut work.lagrange_touch);
             let done = self
                 .step_with_contact(

@@ -18,13 +18,13 @@ use super::super::system::System;
 use super::complementarity::{self, Friction};
 use super::touch::{Delassus, Point, TouchWork, same, unmoved};
 use crate::bodies::Rigid;
-use crate::contact::TouchModel;
+use crate::contact::RigidContactModel;
 use crate::math::{Vec3, set_triple, triple};
 use crate::model::Model;
 
 /// What rests, and how.
 pub(super) struct Resting<'a> {
-    pub(super) touch: &'a TouchModel,
+    pub(super) touch: &'a RigidContactModel,
     /// Points when the step began.
     pub(super) points: &'a [Point],
     /// The way each of them slid, as a unit vector; `None` for those that stick.

@@ -347,7 +347,7 @@ fn a_step_of_more_events_than_it_may_follow_fails_with_their_number() {
     s.add(Ground::default());
     s.add(ball("ball", 0.1, 2.0, [0.0, 0.0, 0.2], [0.0; 3]));
     let sim = s.build().unwrap();
-    let touch = sim.model.touch.as_ref().unwrap();
+    let touch = sim.model.rigid_contact.as_ref().unwrap();
     let step = |most_trials: u32| {
         let (mut system, mut work) = (System::default(), Workspace::default());
         system.prepare(&sim.model);

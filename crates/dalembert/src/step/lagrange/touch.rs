@@ -3,7 +3,7 @@
 use super::super::system::System;
 use super::{REGULARIZATION, is_exact, rows};
 use crate::collide::rigid::Detector;
-use crate::contact::{Part, TouchModel};
+use crate::contact::{ColliderOwner, RigidContactModel};
 use crate::math::{Pose, Vec3, add_triple, set_triple, triple};
 use crate::model::Model;
 
@@ -78,7 +78,7 @@ impl TouchWork {
     pub(super) fn find(
         &mut self,
         model: &Model,
-        touch: &TouchModel,
+        touch: &RigidContactModel,
         (q, v): (&[f64], &[f64]),
         margin: f64,
         far: f64,
@@ -90,8 +90,8 @@ impl TouchWork {
         }
         self.poses.clear();
         self.reach.clear();
-        for part in &touch.parts {
-            let Part::Rigid(k) = *part else {
+        for part in &touch.owners {
+            let ColliderOwner::Rigid(k) = *part else {
                 self.poses.push(Pose::identity());
                 self.reach.push(0.0);
                 continue;
@@ -102,8 +102,8 @@ impl TouchWork {
         }
         let body = |collider: u32| {
             let number = touch.colliders[collider as usize].body as usize;
-            match touch.parts.get(number) {
-                Some(Part::Rigid(k)) => Some((Some(*k as usize), touch.held[number])),
+            match touch.owners.get(number) {
+                Some(ColliderOwner::Rigid(k)) => Some((Some(*k as usize), touch.held[number])),
                 Some(_) => None,
                 None => Some((None, true)),
             }

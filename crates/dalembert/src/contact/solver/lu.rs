@@ -5,7 +5,7 @@
 //! however different they are in size, since $\sum_k L_{ik}^2 U_{kk} \le A_{ii}$. Where that sum is not much larger A is as good
 //! as that, which is almost always; otherwise all begins anew with exchanges.
 
-use super::lanes::Lanes;
+use wide::f64x4 as Lanes;
 
 /// Σ L² U over the diagonal of A up to which rows stay in their order.
 const GROWTH: f64 = 100.0;
@@ -14,7 +14,7 @@ const MOST_SHARE: f64 = 10.0;
 
 /// A, then U in its upper half and below it what each row takes of those above, −L; rows of `fours` fours.
 #[derive(Debug, Default)]
-pub(super) struct Factors {
+pub(crate) struct LuFactors {
     A: Vec<[f64; 4]>,
     fours: usize,
     /// One over each pivot.
@@ -25,9 +25,9 @@ pub(super) struct Factors {
     bounds: Vec<f64>,
 }
 
-impl Factors {
+impl LuFactors {
     /// Room for n unknowns: nothing is known of it but rows behind the n-th, which are as they should be.
-    pub(super) fn begin(&mut self, n: usize) -> &mut [[f64; 4]] {
+    pub(crate) fn begin(&mut self, n: usize) -> &mut [[f64; 4]] {
         self.fours = n.div_ceil(4).max(1);
         let wide = 4 * self.fours;
         self.A.resize(wide * self.fours, [0.0; 4]);
@@ -40,7 +40,7 @@ impl Factors {
     }
 
     /// Eliminates in the order of the rows; false if that is not good enough. A is lost then.
-    pub(super) fn factor(&mut self) -> bool {
+    pub(crate) fn factor(&mut self) -> bool {
         let Self { A, fours, inverse, order, bounds } = self;
         let fours = *fours;
         order.clear();
@@ -92,7 +92,7 @@ impl Factors {
     }
 
     /// The same with exchanges; false if A is singular.
-    pub(super) fn factor_with_exchanges(&mut self) -> bool {
+    pub(crate) fn factor_with_exchanges(&mut self) -> bool {
         let wide = 4 * self.fours;
         let A = self.A.as_flattened_mut();
         self.order.clear();
@@ -129,7 +129,7 @@ impl Factors {
     /// y ← A⁻¹ y, as many numbers as there are unknowns; zeros are put behind them.
     ///
     /// Four rows at a time: what they take of all that is known, four sums side by side, then of each other.
-    pub(super) fn solve(&self, y: &mut Vec<f64>) {
+    pub(crate) fn solve(&self, y: &mut Vec<f64>) {
         let Self { A, fours, inverse, order, .. } = self;
         let fours = *fours;
         y.resize(4 * fours, 0.0);
@@ -215,7 +215,7 @@ fn sums(rows: &[[f64; 4]], fours: usize, from: usize, x: &[[f64; 4]]) -> Lanes {
 
 #[cfg(test)]
 mod tests {
-    use super::Factors;
+    use super::LuFactors;
 
     /// y with A y = b, or none if A is singular; and whether rows were exchanged.
     fn solved(
@@ -223,8 +223,8 @@ mod tests {
         a: impl Fn(usize, usize) -> f64,
         b: impl Fn(usize) -> f64,
     ) -> Option<(Vec<f64>, bool)> {
-        let mut factors = Factors::default();
-        let fill = |factors: &mut Factors| {
+        let mut factors = LuFactors::default();
+        let fill = |factors: &mut LuFactors| {
             let wide = n.next_multiple_of(4);
             let rows = factors.begin(n).as_flattened_mut();
             (0..n * wide).for_each(|k| rows[k] = if k % wide < n { a(k / wide, k % wide) } else { 0.0 });

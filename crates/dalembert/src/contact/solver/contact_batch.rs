@@ -1,23 +1,47 @@
-//! How far the velocities of contacts are from what Coulomb's law allows, four contacts at a time.
+//! Residuals of four contacts at a time.
 //!
-//! The same as [`Parts::unrest`](super::units::Parts::unrest) of a contact, $|p/\rho - P(p/\rho - u - \mu|u_t| n)|$. Roots wait for
-//! each other there, and whether a contact slips cannot be guessed: side by side nothing waits and nothing is guessed.
+//! The same as [`IslandProblem::residual`](crate::contact::problem::IslandProblem::residual) of a contact,
+//! $|p/\rho - P(p/\rho - u - \mu|u_t| n)|$: four square roots at once, and selections in place of branches.
 
-use super::lanes::{Lanes, V3, all, dot, plus, sub};
-use super::sweep::Contact;
+use wide::f64x4 as Lanes;
+
+use crate::contact::problem::Contact;
+
+type V3 = [Lanes; 3];
+
+#[inline(always)]
+fn all(a: f64) -> Lanes {
+    Lanes::splat(a)
+}
+
+#[inline(always)]
+fn dot(a: &V3, b: &V3) -> Lanes {
+    a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]))
+}
+
+#[inline(always)]
+fn sub(a: &V3, b: &V3) -> V3 {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+/// a + s b.
+#[inline(always)]
+fn plus(a: &V3, s: Lanes, b: &V3) -> V3 {
+    [s.mul_add(b[0], a[0]), s.mul_add(b[1], a[1]), s.mul_add(b[2], a[2])]
+}
 
 /// Four contacts: their first unknowns, normals, friction and 1/ρ. The last four repeat one of them if there are fewer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Four {
+pub(crate) struct ContactBatch {
     at: [usize; 4],
     n: V3,
     mu: Lanes,
     weight: Lanes,
 }
 
-impl Four {
+impl ContactBatch {
     /// Up to four contacts whose unknowns lie side by side.
-    pub(super) fn new(contacts: &[Contact], first: usize) -> Self {
+    pub(crate) fn new(contacts: &[Contact], first: usize) -> Self {
         let place = [0, 1, 2, 3].map(|k: usize| k.min(contacts.len() - 1));
         let of = |number: &dyn Fn(&Contact) -> f64| Lanes::from(place.map(|k| number(&contacts[k])));
         Self {
@@ -28,27 +52,27 @@ impl Four {
         }
     }
 
-    /// The squares of how far they are, given lists of impulses and velocities.
+    /// The squares of their residuals, given lists of impulses and velocities.
     #[inline(always)]
-    pub(super) fn unrest_squared(&self, p: &[f64], u: &[f64]) -> [f64; 4] {
+    pub(crate) fn residuals_squared(&self, p: &[f64], u: &[f64]) -> [f64; 4] {
         let Self { at, n, mu, weight } = self;
         let three = |list: &[f64]| [0, 1, 2].map(|r| Lanes::from(at.map(|at| list[at + r])));
         let (p, u) = (three(p).map(|p| p * *weight), three(u));
         let speed = length(&plus(&u, -dot(n, &u), n));
-        let aim = plus(&sub(&p, &u), -(*mu * speed), n);
-        let normal = dot(n, &aim);
-        let side = plus(&aim, -normal, n);
+        let y = plus(&sub(&p, &u), -(*mu * speed), n);
+        let normal = dot(n, &y);
+        let side = plus(&y, -normal, n);
         let size = length(&side);
         let along = mu.mul_add(size, normal) / mu.mul_add(*mu, all(1.0));
         let slip = along * *mu / size;
         let sticks = size.simd_le(*mu * normal);
-        let parts = (*mu * size).simd_le(-normal);
+        let separates = (*mu * size).simd_le(-normal);
         let to = [0, 1, 2].map(|r| {
-            let rim = slip.mul_add(side[r], along * n[r]);
-            sticks.select(aim[r], parts.select(Lanes::ZERO, rim))
+            let slides = slip.mul_add(side[r], along * n[r]);
+            sticks.select(y[r], separates.select(Lanes::ZERO, slides))
         });
-        let left = sub(&to, &p);
-        dot(&left, &left).to_array()
+        let change = sub(&to, &p);
+        dot(&change, &change).to_array()
     }
 }
 
@@ -59,17 +83,17 @@ fn length(a: &V3) -> Lanes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sweep::{Field, Side};
-    use super::super::units::{Parts, Unit};
     use super::*;
+    use crate::contact::problem::{ConvexSet, IslandProblem};
+    use crate::contact::response::{NONE, Responder, Responses};
     use crate::math::{Mat3, Vec3, triple};
 
     #[test]
-    fn four_at_a_time_are_as_far_from_the_law_as_each_by_itself() {
+    fn residuals_of_four_at_a_time_are_those_of_each_by_itself() {
         let o = Vec3::zeros();
         let wave = |t: f64| Vec3::new((1.3 * t).sin(), (2.1 * t).cos(), (0.7 * t).sin());
         let contact = |k: usize| Contact {
-            sides: [Side::World; 2],
+            sides: [Responder::World; 2],
             arms: [o; 2],
             normal: (wave(0.4 * k as f64) + Vec3::new(0.0, 0.0, 1.5)).normalize(),
             friction: [0.0, 0.3, 1.2][k % 3],
@@ -78,7 +102,7 @@ mod tests {
             impulse: o,
             W: (1.0 + 0.1 * k as f64) * Mat3::identity(),
             inverse: Mat3::identity(),
-            spin: u32::MAX,
+            spin: NONE,
         };
         let mut contacts: Vec<Contact> = (0..42).map(contact).collect();
         let list =
@@ -86,13 +110,20 @@ mod tests {
         // Some have no impulse.
         let (mut p, u) = (list(0.9), list(1.7));
         p[..15].fill(0.0);
-        let fours: Vec<Four> =
-            contacts.chunks(4).enumerate().map(|(i, four)| Four::new(four, 12 * i)).collect();
-        let field = Field::default();
-        let parts = Parts { field: &field, contacts: &mut contacts, spins: &mut [], rows: &mut [] };
+        let batches: Vec<ContactBatch> =
+            contacts.chunks(4).enumerate().map(|(i, four)| ContactBatch::new(four, 12 * i)).collect();
+        let responses = Responses::default();
+        let island = IslandProblem {
+            responses: &responses,
+            free: &[],
+            contacts: &mut contacts,
+            spins: &mut [],
+            rows: &mut [],
+            members: &[],
+        };
         for k in 0..42 {
-            let found = fours[k / 4].unrest_squared(&p, &u)[k % 4].sqrt();
-            let one = parts.unrest(Unit::Cone(k), &triple(&u, k), &triple(&p, k), 0.0);
+            let found = batches[k / 4].residuals_squared(&p, &u)[k % 4].sqrt();
+            let one = island.residual(ConvexSet::Cone(k), &triple(&u, k), &triple(&p, k), 0.0);
             assert!((found - one).abs() < 1e-14 * (1.0 + one), "{k}: {found} {one}");
         }
     }

@@ -1,24 +1,37 @@
-//! Anderson's mixing (1965) of sweeps: of the last few, the combination that would move the impulses least.
+//! Anderson acceleration (Anderson 1965; Walker and Ni 2011) of symmetric Gauss–Seidel sweeps.
 //!
 //! A sweep there and back is a map p ↦ G(p). With the moves $f_k = G(p_k) - p_k$ and the differences
 //! $\Delta f_k = f_k - f_{k-1}$, $\Delta g_k = G(p_k) - G(p_{k-1})$ the next start is
 //! $G(p) - \sum_k \gamma_k\,\Delta g_k$ with γ minimising $|f - \sum_k \gamma_k\,\Delta f_k|$. Moves are measured as
 //! energy: each contact counts with the trace of its W, so that heavy and light bodies weigh alike.
 //!
-//! Sweeps alone carry news up a stack of N boxes in about N² rounds; mixed ones in about N.
+//! A stack of N boxes takes about N² plain sweeps, and about N accelerated ones.
 
-use super::sweep::Contact;
+use crate::contact::problem::Contact;
+use crate::contact::response::TINY;
 use crate::math::{Vec3, dot};
 
-/// Sweeps that are mixed.
+/// Sweeps that are combined.
 const MEMORY: usize = 8;
 
-/// A mix moves impulses at most by this multiple of what they are and move: larger ones extrapolate rounding.
-const FARTHEST: f64 = 1e2;
+/// Settings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tuning {
+    /// A combination moves impulses at most by this multiple of what they are and move: larger ones extrapolate rounding.
+    pub(crate) farthest: f64,
+    /// Added to the unit diagonal of the normal equations, so that equal moves do no harm.
+    pub(crate) regularization: f64,
+}
 
-/// Buffers of the mixing.
+impl Default for Tuning {
+    fn default() -> Self {
+        Self { farthest: 1e2, regularization: 1e-11 }
+    }
+}
+
+/// Buffers.
 #[derive(Debug, Default)]
-pub(super) struct Mixer {
+pub(crate) struct Anderson {
     n: usize,
     /// How many differences there are, and where the next one goes.
     count: usize,
@@ -38,9 +51,9 @@ pub(super) struct Mixer {
     now: Vec<f64>,
 }
 
-impl Mixer {
+impl Anderson {
     /// Forgets all sweeps; `n` contacts from now on.
-    pub(super) fn begin(&mut self, n: usize) {
+    pub(crate) fn begin(&mut self, n: usize) {
         self.n = 3 * n;
         (self.count, self.next, self.last) = (0, 0, None);
         for list in [&mut self.last_move, &mut self.last_result, &mut self.from, &mut self.now] {
@@ -51,14 +64,19 @@ impl Mixer {
     }
 
     /// A sweep begins here.
-    pub(super) fn start(&mut self, contacts: &[Contact]) {
+    pub(crate) fn start(&mut self, contacts: &[Contact]) {
         for (from, c) in self.from.as_chunks_mut::<3>().0.iter_mut().zip(contacts) {
             *from = c.impulse.into();
         }
     }
 
     /// The sweep has ended: what is to be added to each impulse. False if nothing.
-    pub(super) fn mix(&mut self, contacts: &[Contact], change: &mut Vec<Vec3>) -> bool {
+    pub(crate) fn accelerate(
+        &mut self,
+        tuning: &Tuning,
+        contacts: &[Contact],
+        change: &mut Vec<Vec3>,
+    ) -> bool {
         let n = self.n;
         for (k, c) in contacts.iter().enumerate() {
             let weight = c.W.trace().sqrt();
@@ -68,7 +86,7 @@ impl Mixer {
         }
         let size = dot(&self.now, &self.now).sqrt();
         if self.last.is_some_and(|last| !(size <= 2.0 * last)) {
-            // The mix led astray.
+            // The combination led away.
             (self.count, self.next, self.last) = (0, 0, None);
         }
         if self.last.is_some() {
@@ -96,7 +114,7 @@ impl Mixer {
         if self.count == 0 {
             return false;
         }
-        let Some(weights) = self.weights() else { return false };
+        let Some(weights) = self.weights(tuning) else { return false };
         change.clear();
         change.resize(contacts.len(), Vec3::zeros());
         for (j, weight) in weights.iter().enumerate().take(self.count) {
@@ -108,15 +126,15 @@ impl Mixer {
         let weigh = |c: &Contact, p: &Vec3| c.W.trace() * p.norm_squared();
         let far: f64 = contacts.iter().zip(&*change).map(|(c, d)| weigh(c, d)).sum();
         let near: f64 = contacts.iter().map(|c| weigh(c, &c.impulse)).sum();
-        if !(far.sqrt() <= FARTHEST * (near.sqrt() + size)) {
+        if !(far.sqrt() <= tuning.farthest * (near.sqrt() + size)) {
             (self.count, self.next, self.last) = (0, 0, None);
             return false;
         }
         true
     }
 
-    /// γ by the normal equations, with a little of the diagonal so that equal moves do no harm.
-    fn weights(&self) -> Option<[f64; MEMORY]> {
+    /// γ by the normal equations.
+    fn weights(&self, tuning: &Tuning) -> Option<[f64; MEMORY]> {
         let (n, m) = (self.n, self.count);
         let mut A = [[0.0; MEMORY]; MEMORY];
         let mut b = [0.0; MEMORY];
@@ -124,10 +142,10 @@ impl Mixer {
             let size = self.products[i][i];
             for j in 0..m {
                 // Scaled to a diagonal of one: moves shrink by many orders.
-                A[i][j] = self.products[i][j] / (size * self.products[j][j]).sqrt().max(1e-300);
+                A[i][j] = self.products[i][j] / (size * self.products[j][j]).sqrt().max(TINY);
             }
-            A[i][i] += 1e-11;
-            b[i] = dot(&self.moves[i * n..(i + 1) * n], &self.now) / size.sqrt().max(1e-300);
+            A[i][i] += tuning.regularization;
+            b[i] = dot(&self.moves[i * n..(i + 1) * n], &self.now) / size.sqrt().max(TINY);
         }
         // Cholesky, in place.
         for j in 0..m {
@@ -151,7 +169,7 @@ impl Mixer {
             b[i] = (b[i] - known) / A[i][i];
         }
         for i in 0..m {
-            b[i] /= self.products[i][i].sqrt().max(1e-300);
+            b[i] /= self.products[i][i].sqrt().max(TINY);
         }
         b.iter().all(|b| b.is_finite()).then_some(b)
     }
