@@ -195,7 +195,7 @@ impl Facts {
         let prescribed = model.filters.prescribed_points().count() as u64;
         let moved = match prescribed {
             0 => String::new(),
-            n => format!(", {} moved as told", count(n, "point")),
+            n => format!(", {} with prescribed motion", count(n, "point")),
         };
         let RowCount { rows, weak } = self.rows;
         let joints = match rows {

@@ -493,14 +493,14 @@ pub fn filters() -> Vec<(&'static str, Filters)> {
     let mut line = Filters::default();
     line.forbid(5, &[a]);
     line.forbid(5, &[b]);
-    let mut told = Filters::default();
-    told.prescribe(2, Vec3::zeros(), Motion::Velocity(Vec3::x()));
-    told.forbid(2, &[a]);
+    let mut prescribed = Filters::default();
+    prescribed.prescribe(2, Vec3::zeros(), Motion::Velocity(Vec3::x()));
+    prescribed.forbid(2, &[a]);
     vec![
         ("fixed points", fixed),
         ("fixed directions", plane),
         ("two filters at one point", line),
-        ("prescribed", told),
+        ("prescribed", prescribed),
     ]
 }
 
