@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Quat, Vec3};
 use dalembert::scene::robot::{
-    GeomShape, Inertial, JointKind, Mimic, Robot, RobotBody, RobotBodyId, RobotGeom, RobotJoint,
-    RobotJointId, RobotMeshId,
+    GeomShape, Inertial, Mimic, Robot, RobotBody, RobotBodyId, RobotGeom, RobotJoint, RobotJointId,
+    RobotMeshId,
 };
 
 use super::meshes::{self, MeshFiles};
@@ -434,7 +435,7 @@ fn joint(edge: &Edge<'_>) -> Option<RobotJoint> {
     let attribute = node.required("type")?;
     let kind = match attribute.value.as_str() {
         "revolute" | "continuous" => JointKind::Hinge,
-        "prismatic" => JointKind::Slide,
+        "prismatic" => JointKind::Slider,
         "fixed" => JointKind::Fixed,
         "floating" => JointKind::Free,
         "planar" => JointKind::Planar,

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use dalembert::joints::JointKind;
 use dalembert::math::Pose;
 use dalembert::scene::robot::{
-    Actuator, ActuatorDynamics, ActuatorLaw, ContactSoftness, Equality, EqualityKind, GeomShape, JointKind,
-    PathPoint, Robot, RobotBodyId, RobotGeom, RobotIntegrator, RobotJoint, RobotMesh, RobotSolver, Sensor,
-    SensorObject, Tendon, TendonPath, Transmission,
+    Actuator, ActuatorDynamics, ActuatorLaw, ContactSoftness, Equality, EqualityKind, GeomShape, PathPoint,
+    Robot, RobotBodyId, RobotGeom, RobotIntegrator, RobotJoint, RobotMesh, RobotSolver, Sensor, SensorObject,
+    Tendon, TendonPath, Transmission,
 };
 
 use super::write::{Written, Xml, quaternion};
@@ -335,13 +336,12 @@ fn joint(joint: &RobotJoint, name: &str, xml: &mut Xml) {
         JointKind::Free => "free",
         JointKind::Ball => "ball",
         JointKind::Hinge => "hinge",
-        JointKind::Slide => "slide",
+        JointKind::Slider => "slide",
         JointKind::Fixed => {
             return xml.lose(format!("joint `{name}` is fixed: MJCF has only the weld of its body"));
         }
-        JointKind::Planar | JointKind::Screw { .. } | JointKind::Universal { .. } => {
-            return xml
-                .lose(format!("joint `{name}`: MJCF has no planar, screw or universal joint; it is welded"));
+        other => {
+            return xml.lose(format!("joint `{name}`: MJCF has no {} joint; it is welded", other.name()));
         }
     };
     xml.begin("joint");

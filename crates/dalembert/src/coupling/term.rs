@@ -292,7 +292,7 @@ impl Part {
         self.jacobian.resize(n * self.r.len(), Vec3::zeros());
         for (i, residual) in self.residuals.iter().enumerate() {
             list.clear();
-            residual.parts.iter().for_each(|(factor, m)| m.add_slope(z, *factor, list));
+            residual.parts.iter().for_each(|(factor, m)| m.add_gradient(z, *factor, list));
             for (block, g) in list.iter() {
                 let k = self.blocks.partition_point(|b| b < block);
                 self.jacobian[i * n + k] += g;

@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 
+use dalembert::joints::JointKind;
 use dalembert::math::{Pose, Quat, Vec3};
 use dalembert::scene::robot::{
-    ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, JointKind, Keyframe,
-    PathPoint, Robot, RobotBodyId, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId, RobotSolver,
-    Tendon, TendonId, TendonPath, Transmission,
+    ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, Keyframe, PathPoint,
+    Robot, RobotBodyId, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId, RobotSolver, Tendon,
+    TendonId, TendonPath, Transmission,
 };
 
 use super::super::names::Names;
@@ -373,7 +374,7 @@ fn tendon<'a>(
                     continue;
                 }
                 let joint = refer.joint(child.required("joint")?)?;
-                if !matches!(kinds[joint.0].0, JointKind::Hinge | JointKind::Slide) {
+                if !matches!(kinds[joint.0].0, JointKind::Hinge | JointKind::Slider) {
                     a.error("a fixed tendon is made of hinges and slides");
                 }
                 let coefficient = a.number("coef").unwrap_or_else(|| {

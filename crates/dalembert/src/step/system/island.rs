@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::joints::{Constraint, Holder, Joint, MOST_HOLDERS};
+use crate::joints::{Constraint, Hold, Holder, Joint, MOST_HOLDERS, NamedConstraint};
 use crate::math::Mat3;
-use crate::model::{Hold, Model, NamedConstraint};
+use crate::model::Model;
 use crate::solve::kkt::{Coupling, Pattern, Sorted};
 use crate::solve::union_find::UnionFind;
 
