@@ -2,6 +2,8 @@
 //!
 //! Large islands with many loops are solved by substepping instead of by the solvers for one island at a time.
 
+use crate::solve::union_find::UnionFind;
+
 /// Which islands are large.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tuning {
@@ -60,7 +62,7 @@ impl Default for Count {
 /// Contacts grouped by island, and the union-find that makes them.
 #[derive(Debug, Default)]
 pub(crate) struct Islands {
-    parent: Vec<u32>,
+    sets: UnionFind,
     of_root: Vec<u32>,
     /// Island of each contact.
     pub(crate) of: Vec<u32>,
@@ -73,34 +75,22 @@ pub(crate) struct Islands {
     tuning: Tuning,
 }
 
-fn root(parent: &mut [u32], mut n: u32) -> u32 {
-    while parent[n as usize] != n {
-        parent[n as usize] = parent[parent[n as usize] as usize];
-        n = parent[n as usize];
-    }
-    n
-}
-
 impl Islands {
     /// Every one of `n` bodies by itself.
     pub(crate) fn begin(&mut self, n: usize) {
-        self.parent.clear();
-        self.parent.extend(0..n as u32);
+        self.sets.reset(n);
         self.count.clear();
         self.count.resize(n, Count::default());
     }
 
     /// Two bodies belong together.
     pub(crate) fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (root(&mut self.parent, a), root(&mut self.parent, b));
-        // The smaller number stays on top, so that trees do not depend on the order of contacts.
-        let (low, high) = (a.min(b), a.max(b));
-        self.parent[high as usize] = low;
+        self.sets.join(a, b);
     }
 
     /// Once all are joined: counts a pair of the island of a body.
     pub(crate) fn add_pair(&mut self, body: u32, pair: &PairCount) {
-        let count = &mut self.count[root(&mut self.parent, body) as usize];
+        let count = &mut self.count[self.sets.find(body) as usize];
         count.contacts += pair.contacts;
         count.pairs += u32::from(pair.between_bodies);
         count.plain &= pair.plain;
@@ -110,8 +100,8 @@ impl Islands {
 
     /// Once all are joined: counts the bodies of every island.
     pub(crate) fn count_bodies(&mut self) {
-        for body in 0..self.parent.len() as u32 {
-            self.count[root(&mut self.parent, body) as usize].bodies += 1;
+        for body in 0..self.sets.len() as u32 {
+            self.count[self.sets.find(body) as usize].bodies += 1;
         }
         let jointed = self.count.iter().filter(|c| c.jointed && c.plain);
         self.jointed = jointed.map(|c| c.contacts).sum();
@@ -131,13 +121,13 @@ impl Islands {
     /// So many contacts of the island of a body pressed in the step before; `calm` if its bodies would not be thrown if they
     /// went on.
     pub(crate) fn add_known(&mut self, body: u32, contacts: u32, calm: bool) {
-        let c = &mut self.count[root(&mut self.parent, body) as usize];
+        let c = &mut self.count[self.sets.find(body) as usize];
         *if calm { &mut c.calm } else { &mut c.thrown } += contacts;
     }
 
     /// The body that stands for the island of a body.
     pub(crate) fn root(&mut self, body: u32) -> u32 {
-        root(&mut self.parent, body)
+        self.sets.find(body)
     }
 
     /// Root and number of contacts of the island of a body if it is large: many contacts and many loops, or not so few and
@@ -145,7 +135,7 @@ impl Islands {
     /// energy is left to the other solvers). Towers, chains and arches have few loops; the primal Newton method is fast on them
     /// at any length while they are calm. Where trees of joints are among them the contacts of all such islands count.
     pub(crate) fn large(&mut self, body: u32) -> Option<(u32, u32)> {
-        let root = root(&mut self.parent, body);
+        let root = self.sets.find(body);
         let (c, t) = (&self.count[root as usize], &self.tuning);
         let unknown = 2 * c.calm < c.contacts;
         let thrown = unknown && c.contacts > t.hit_contacts && c.thrown > c.calm && !c.bounces;
@@ -157,12 +147,12 @@ impl Islands {
     /// Numbers the islands in the order of their first contacts, each given by one of its bodies.
     pub(crate) fn number(&mut self, bodies: impl Iterator<Item = u32>) {
         self.of_root.clear();
-        self.of_root.resize(self.parent.len(), u32::MAX);
+        self.of_root.resize(self.sets.len(), u32::MAX);
         self.of.clear();
         self.first.clear();
         self.first.push(0);
         for body in bodies {
-            let place = &mut self.of_root[root(&mut self.parent, body) as usize];
+            let place = &mut self.of_root[self.sets.find(body) as usize];
             if *place == u32::MAX {
                 *place = self.first.len() as u32 - 1;
                 self.first.push(0);

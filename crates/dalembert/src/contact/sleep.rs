@@ -12,6 +12,7 @@ use super::law::{ColliderOwner, RigidContactModel};
 use super::problem::ContactProblem;
 use super::response::NONE;
 use crate::math::triple;
+use crate::solve::union_find::UnionFind;
 use crate::state::{ContactPoint, State};
 
 /// When islands fall asleep.
@@ -30,17 +31,9 @@ pub(crate) struct Sleepers {
     pub(crate) asleep: Vec<bool>,
     /// Contacts between sleepers.
     contacts: Vec<ContactPoint>,
-    parent: Vec<u32>,
+    groups: UnionFind,
     wakes: Vec<bool>,
     ready: Vec<bool>,
-}
-
-fn root(parent: &mut [u32], mut n: u32) -> u32 {
-    while parent[n as usize] != n {
-        parent[n as usize] = parent[parent[n as usize] as usize];
-        n = parent[n as usize];
-    }
-    n
 }
 
 fn is_disturbed(state: &State, k: usize) -> bool {
@@ -74,14 +67,12 @@ impl Sleepers {
         }
         self.asleep.extend(state.rest.iter().map(|r| *r < 0.0));
         // Who touches whom among them.
-        self.parent.clear();
-        self.parent.extend(0..model.owners.len() as u32);
+        self.groups.reset(model.owners.len());
         let body = |collider: u32| model.colliders[collider as usize].body as usize;
         for c in &state.contacts {
             let (a, b) = (body(c.a), body(c.b));
             if self.is_asleep(a) && self.is_asleep(b) {
-                let (a, b) = (root(&mut self.parent, a as u32), root(&mut self.parent, b as u32));
-                self.parent[a.max(b) as usize] = a.min(b);
+                self.groups.join(a as u32, b as u32);
             }
         }
         self.wakes.clear();
@@ -91,7 +82,7 @@ impl Sleepers {
                 && self.asleep[i]
                 && is_disturbed(state, *k as usize)
             {
-                self.wakes[root(&mut self.parent, i as u32) as usize] = true;
+                self.wakes[self.groups.find(i as u32) as usize] = true;
             }
         }
         self.wake();
@@ -101,7 +92,7 @@ impl Sleepers {
     fn wake(&mut self) -> bool {
         let mut any = false;
         for i in 0..self.asleep.len() {
-            if self.asleep[i] && self.wakes[root(&mut self.parent, i as u32) as usize] {
+            if self.asleep[i] && self.wakes[self.groups.find(i as u32) as usize] {
                 self.asleep[i] = false;
                 any = true;
             }
@@ -119,7 +110,7 @@ impl Sleepers {
             for (one, other) in [(a, b), (b, a)] {
                 let moves = other < model.owners.len() && !model.held[other] && !self.asleep[other];
                 if self.is_asleep(one) && moves {
-                    self.wakes[root(&mut self.parent, one as u32) as usize] = true;
+                    self.wakes[self.groups.find(one as u32) as usize] = true;
                 }
             }
         }

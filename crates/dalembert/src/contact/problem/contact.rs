@@ -2,7 +2,7 @@
 //!
 //! A contact with normal n (from b towards a) has the relative velocity $u = v_a - v_b$ of its two points and an impulse p on a,
 //! −p on b. Everything is in world axes: with $W = J_a M_a^{-1} J_a^T + J_b M_b^{-1} J_b^T + R\,nn^T$ the impulses of the
-//! others give u = W p + q, and p is the exact solution of Coulomb's law for u − target ([`crate::solve::coulomb`]):
+//! others give u = W p + q, and p is the exact solution of Coulomb's law for u − target ([`cone::solve_contact`]):
 //! separating, sticking or slipping. The softness R (r/h of the joints' rule) is that of a spring and damper along the normal.
 //!
 //! Spin friction holds the relative angular velocity: $|s_n| \le \mu_t p_n$ about the normal (torsional) and
@@ -10,7 +10,7 @@
 
 use crate::contact::response::{NONE, Responder, Responses, TINY};
 use crate::math::{Mat3, Vec3};
-use crate::solve::coulomb::solve_slip;
+use crate::solve::cone;
 
 /// Columns of W that are nothing beside the others get this part of its trace: a body among joints may not move in all
 /// directions.
@@ -48,15 +48,6 @@ pub(crate) struct SpinFriction {
     pub(crate) W: Mat3,
     /// Angular impulse on the first body \[N·m·s\].
     pub(crate) impulse: Vec3,
-}
-
-/// Two directions across a unit vector.
-pub(crate) fn tangents(n: &Vec3) -> [Vec3; 2] {
-    // The axis that n is farthest from.
-    let k = n.iamin();
-    let t = Vec3::ith(k, 1.0);
-    let a = (t - n * n[k]).normalize();
-    [a, n.cross(&a)]
 }
 
 /// ½(W + Wᵀ).
@@ -178,25 +169,7 @@ impl Contact {
     /// The impulse that holds Coulomb's law for u − target = W p + q; the last impulse is where the search begins.
     #[inline]
     fn impulse_for(&self, q: &Vec3) -> Vec3 {
-        let n = &self.normal;
-        let approach = n.dot(q);
-        if approach >= 0.0 {
-            return Vec3::zeros();
-        }
-        if self.friction == 0.0 {
-            return n * (-approach / self.normal_response());
-        }
-        let stick = -(self.inverse * q);
-        let pressed = n.dot(&stick);
-        let across = stick - pressed * n;
-        if pressed > 0.0 && across.norm_squared() <= (self.friction * pressed).powi(2) {
-            return stick;
-        }
-        let [s, t] = tangents(n);
-        let frame = Mat3::from_columns(&[*n, s, t]);
-        let W = frame.tr_mul(&(self.W * frame));
-        let slip = solve_slip(&W, &frame.tr_mul(q), self.friction, &frame.tr_mul(&self.impulse));
-        frame * slip
+        cone::solve_contact(&self.W, &self.inverse, q, &self.normal, self.friction, &self.impulse)
     }
 
     /// How far solving this contact by itself would move its relative velocity \[m/s\].
@@ -274,7 +247,7 @@ mod tests {
         let (m, inertia) = (2.0, 0.4 * 2.0 * 0.25);
         for k in 0..60 {
             let normal = Vec3::new((k as f64).sin(), (2.0 * k as f64).cos(), 0.3).normalize();
-            let [s, t] = tangents(&normal);
+            let [s, t] = cone::tangents(&normal);
             let along = (0.1 * k as f64).cos() * s + (0.1 * k as f64).sin() * t;
             for (speed, sticks) in [(0.1, true), (2.0, false)] {
                 let v = -0.3 * normal + speed * along;

@@ -9,7 +9,7 @@ mod robots;
 mod targets;
 
 pub(crate) use contact::{Contact, SpinFriction};
-pub(crate) use island_problem::{ConvexSet, IslandProblem, onto_cone};
+pub(crate) use island_problem::{ConvexSet, IslandProblem};
 
 use std::ops::Range;
 

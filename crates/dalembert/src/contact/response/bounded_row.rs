@@ -5,10 +5,9 @@
 //! target with its impulse ℓ = hλ between bounds, and its columns $M_A^{-1}a^T$ are those of the masses with all rows that
 //! have no bounds.
 
-use wide::f64x4 as Lanes;
-
 use super::{Columns, CoupledBodies, NONE, Responses, TINY};
 use crate::bodies::articulated::machine;
+use crate::math::simd::Lanes;
 use crate::math::{Vec3, triple};
 
 /// A part of W that is added to the diagonal: a row may depend on others.

@@ -18,12 +18,11 @@
 
 use std::ops::Range;
 
-use wide::f64x4 as Lanes;
-
 use super::bounded_row::BoundedRow;
 use super::robot::{RobotResponder, RobotResponders};
 use super::{CoupledBodies, NONE, Responses};
 use crate::bodies::articulated::{Half, Pull, Tree, half_product};
+use crate::math::simd::Lanes;
 use crate::math::{Vec3, dot};
 
 /// From so many contacts on a tree, the part of the path that all share is walked once for all of them.

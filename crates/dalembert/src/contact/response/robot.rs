@@ -18,7 +18,7 @@ use super::{CoupledBodies, NONE, Responses};
 use crate::bodies::articulated::machine::{Machine, MachineReport, MachineState, MachineWork};
 use crate::bodies::articulated::{Hop, Trees};
 use crate::math::{Pose, Vec3};
-use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
+use crate::solve::box_lcp::{Bounds, BoxLcpWork, solve_box_lcp};
 
 /// One robot.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ struct RowSystem {
     d: Vec<f64>,
     bounds: Vec<Bounds>,
     lambda: Vec<f64>,
-    boxed: BoxedWork,
+    box_lcp: BoxLcpWork,
 }
 
 /// All robots.
@@ -267,7 +267,7 @@ impl RobotResponders {
         rows: &mut [BoundedRow],
         x: &mut [f64],
     ) {
-        let RowSystem { D, d, bounds, lambda, boxed } = &mut self.system;
+        let RowSystem { D, d, bounds, lambda, box_lcp } = &mut self.system;
         let group = &self.groups[g];
         let own = &mut rows[group.rows.clone()];
         let m = own.len();
@@ -289,7 +289,7 @@ impl RobotResponders {
             D[i * m + i] += own[i].softness;
             bounds.push(Bounds { low: own[i].low, high: own[i].high, scale: D[i * m + i] });
         }
-        let solved = solve_boxed(D, d, bounds, lambda, boxed);
+        let solved = solve_box_lcp(D, d, bounds, lambda, box_lcp);
         let report = &mut self.robots[group.robot].report;
         report.rows += m as u32;
         report.iterations = report.iterations.max(solved.rounds);

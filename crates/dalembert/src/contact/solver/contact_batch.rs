@@ -3,32 +3,9 @@
 //! The same as [`IslandProblem::residual`](crate::contact::problem::IslandProblem::residual) of a contact,
 //! $|p/\rho - P(p/\rho - u - \mu|u_t| n)|$: four square roots at once, and selections in place of branches.
 
-use wide::f64x4 as Lanes;
-
 use crate::contact::problem::Contact;
-
-type V3 = [Lanes; 3];
-
-#[inline(always)]
-fn all(a: f64) -> Lanes {
-    Lanes::splat(a)
-}
-
-#[inline(always)]
-fn dot(a: &V3, b: &V3) -> Lanes {
-    a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]))
-}
-
-#[inline(always)]
-fn sub(a: &V3, b: &V3) -> V3 {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-/// a + s b.
-#[inline(always)]
-fn plus(a: &V3, s: Lanes, b: &V3) -> V3 {
-    [s.mul_add(b[0], a[0]), s.mul_add(b[1], a[1]), s.mul_add(b[2], a[2])]
-}
+use crate::math::simd::{Lanes, V3};
+use crate::solve::cone;
 
 /// Four contacts: their first unknowns, normals, friction and 1/ρ. The last four repeat one of them if there are fewer.
 #[derive(Debug, Clone, Copy)]
@@ -57,28 +34,8 @@ impl ContactBatch {
     pub(crate) fn residuals_squared(&self, p: &[f64], u: &[f64]) -> [f64; 4] {
         let Self { at, n, mu, weight } = self;
         let three = |list: &[f64]| [0, 1, 2].map(|r| Lanes::from(at.map(|at| list[at + r])));
-        let (p, u) = (three(p).map(|p| p * *weight), three(u));
-        let speed = length(&plus(&u, -dot(n, &u), n));
-        let y = plus(&sub(&p, &u), -(*mu * speed), n);
-        let normal = dot(n, &y);
-        let side = plus(&y, -normal, n);
-        let size = length(&side);
-        let along = mu.mul_add(size, normal) / mu.mul_add(*mu, all(1.0));
-        let slip = along * *mu / size;
-        let sticks = size.simd_le(*mu * normal);
-        let separates = (*mu * size).simd_le(-normal);
-        let to = [0, 1, 2].map(|r| {
-            let slides = slip.mul_add(side[r], along * n[r]);
-            sticks.select(y[r], separates.select(Lanes::ZERO, slides))
-        });
-        let change = sub(&to, &p);
-        dot(&change, &change).to_array()
+        cone::residual_squared_of_four(&three(p).map(|p| p * *weight), &three(u), n, *mu).to_array()
     }
-}
-
-#[inline(always)]
-fn length(a: &V3) -> Lanes {
-    dot(a, a).sqrt()
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@
 //! robots touches, W is copied from that of their trees, and what impulses do to the velocities is left to their half solves;
 //! otherwise it is probed by unit impulses.
 
-use wide::f64x4 as Lanes;
-
 use super::contact_batch::ContactBatch;
 use crate::contact::problem::{Contact, ConvexSet, IslandProblem};
 use crate::contact::response::NONE;
+use crate::math::simd::{Lanes, add_product};
 use crate::math::{Mat3, Vec3, set_triple, triple};
 
 /// Where a set whose one side is a link has its columns: trees, W and stride; sign; first unknown; column.
@@ -74,23 +73,6 @@ pub(crate) struct DenseDelassus {
     links: bool,
     pub(crate) changes: Vec<[Vec3; 2]>,
     pub(crate) row_changes: Vec<f64>,
-}
-
-/// y += a W x, four rows of W at a time; there are as many as y has numbers, a multiple of four.
-#[inline(always)]
-fn add_times(y: &mut [f64], a: f64, W: &[f64], x: &[f64]) {
-    let fours = y.len() / 4;
-    let ((y, _), (W, _), (x, _)) = (y.as_chunks_mut::<4>(), W.as_chunks::<4>(), x.as_chunks::<4>());
-    for (rows, x) in W.chunks_exact(4 * fours).zip(x).filter(|(_, x)| **x != [0.0; 4]) {
-        let x = x.map(|x| Lanes::splat(a * x));
-        let row = |i: usize| &rows[i * fours..(i + 1) * fours];
-        for ((((y, a), b), c), d) in y.iter_mut().zip(row(0)).zip(row(1)).zip(row(2)).zip(row(3)) {
-            let mut sum = x[0].mul_add(Lanes::from(*a), Lanes::from(*y));
-            sum = x[1].mul_add(Lanes::from(*b), sum);
-            sum = x[2].mul_add(Lanes::from(*c), sum);
-            *y = x[3].mul_add(Lanes::from(*d), sum).to_array();
-        }
-    }
 }
 
 impl DenseDelassus {
@@ -203,7 +185,7 @@ impl DenseDelassus {
         }
         self.q.clear();
         self.q.extend_from_slice(&self.u);
-        add_times(&mut self.q, -1.0, &self.W, &self.p);
+        add_product(&mut self.q, -1.0, &self.W, &self.p);
     }
 
     /// W by unit impulses.
@@ -346,7 +328,7 @@ impl DenseDelassus {
     /// u ← W p + q for a list of impulses.
     pub(crate) fn velocities(&self, p: &[f64], u: &mut [f64]) {
         u.copy_from_slice(&self.q);
-        add_times(u, 1.0, &self.W, p);
+        add_product(u, 1.0, &self.W, p);
     }
 
     /// u ← W p + q.

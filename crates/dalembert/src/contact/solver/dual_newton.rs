@@ -19,13 +19,13 @@
 //! The residual is taken after every full Newton step: where the impulses of the step before tell who sticks, slips and
 //! separates, one step is all.
 
-use wide::f64x4 as Lanes;
-
 use super::delassus::DenseDelassus;
 use super::penalty::{self, Penalty};
 use super::semismooth_newton;
 use crate::contact::problem::{ConvexSet, IslandProblem};
 use crate::math::Vec3;
+use crate::math::simd::{axpy, dot_slices};
+use crate::solve::dense::{cholesky, solve_cholesky};
 
 /// Settings.
 #[derive(Debug, Clone, Copy)]
@@ -102,30 +102,6 @@ pub(crate) struct Scratch {
     /// How far s follows the velocities from round to round, 0 to 1.
     blend: f64,
     pub(crate) semismooth: semismooth_newton::Scratch,
-}
-
-/// y += a x. By fours, since most lists here are shorter than what compilers vectorize.
-#[inline(always)]
-fn add(y: &mut [f64], a: f64, x: &[f64]) {
-    let n = y.len().min(x.len());
-    let ((y4, y), (x4, x)) = (y[..n].as_chunks_mut::<4>(), x[..n].as_chunks::<4>());
-    for (y, x) in y4.iter_mut().zip(x4) {
-        *y = Lanes::splat(a).mul_add(Lanes::from(*x), Lanes::from(*y)).to_array();
-    }
-    y.iter_mut().zip(x).for_each(|(y, x)| *y = a.mul_add(*x, *y));
-}
-
-/// Σ a b, four sums side by side.
-#[inline(always)]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let (a4, b4) = (a.as_chunks::<4>(), b.as_chunks::<4>());
-    let mut sum = Lanes::ZERO;
-    for (a, b) in a4.0.iter().zip(b4.0) {
-        sum = Lanes::from(*a).mul_add(Lanes::from(*b), sum);
-    }
-    let sum = sum.to_array();
-    let rest: f64 = a4.1.iter().zip(b4.1).map(|(a, b)| a * b).sum();
-    (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest
 }
 
 /// Impulses within the tolerance, if they can be found, from those of the problem; otherwise the best. Returns the residual, which
@@ -398,7 +374,7 @@ impl Scratch {
         for (Axis { at, c }, V) in axes.iter().zip(V.chunks_exact_mut(stride)) {
             V.fill(0.0);
             for k in (0..3).filter(|k| c[*k] != 0.0) {
-                add(V, c[k], &W[(at + k) * wide..(at + k + 1) * wide]);
+                axpy(V, c[k], &W[(at + k) * wide..(at + k + 1) * wide]);
             }
         }
         G.resize(r * r, 0.0);
@@ -408,50 +384,16 @@ impl Scratch {
                 *g = c[0] * v[0] + c[1] * v[1] + c[2] * v[2];
             }
             G[i * r + i] += 1.0;
-            y[i] -= dot(&V[..wide], step);
+            y[i] -= dot_slices(&V[..wide], step);
         }
-        if !cholesky(G, r) {
+        if cholesky(G, r).is_err() {
             return false;
         }
-        cholesky_solve(G, r, y);
+        solve_cholesky(G, y);
         for (Axis { at, c }, y) in axes.iter().zip(&*y) {
             (0..3).filter(|k| c[*k] != 0.0).for_each(|k| step[at + k] += y * c[k]);
         }
         step.iter().all(|x| x.is_finite())
-    }
-}
-
-/// G ← R with RᵀR = G, the upper half; false if a pivot is not positive.
-fn cholesky(G: &mut [f64], n: usize) -> bool {
-    for k in 0..n {
-        let (above, below) = G.split_at_mut((k + 1) * n);
-        let top = &mut above[k * n + k..];
-        if !(top[0] > 0.0) {
-            return false;
-        }
-        let scale = 1.0 / top[0].sqrt();
-        top.iter_mut().for_each(|g| *g *= scale);
-        for (i, row) in below.chunks_exact_mut(n).enumerate() {
-            let f = top[i + 1];
-            if f != 0.0 {
-                add(&mut row[k + 1 + i..], -f, &top[i + 1..]);
-            }
-        }
-    }
-    true
-}
-
-/// y ← (RᵀR)⁻¹ y.
-fn cholesky_solve(R: &[f64], n: usize, y: &mut [f64]) {
-    for k in 0..n {
-        let row = &R[k * n + k..(k + 1) * n];
-        y[k] /= row[0];
-        let known = y[k];
-        add(&mut y[k + 1..], -known, &row[1..]);
-    }
-    for k in (0..n).rev() {
-        let row = &R[k * n + k..(k + 1) * n];
-        y[k] = (y[k] - dot(&row[1..], &y[k + 1..])) / row[0];
     }
 }
 

@@ -6,7 +6,6 @@
 pub(crate) mod anderson;
 pub(crate) mod contact_batch;
 pub(crate) mod gauss_seidel;
-pub(crate) mod lu;
 pub(crate) mod penalty;
 pub(crate) mod primal_newton;
 

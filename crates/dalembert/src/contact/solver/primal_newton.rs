@@ -21,10 +21,11 @@
 
 use super::Residual;
 use super::penalty::{self, Penalty};
-use crate::contact::problem::{Contact, IslandProblem, onto_cone};
+use crate::contact::problem::{Contact, IslandProblem};
 use crate::contact::response::{NONE, Responder, Responses};
 use crate::math::rotation::skew;
 use crate::math::{Mat3, Vec3, dot, triple};
+use crate::solve::cone;
 
 /// Settings.
 #[derive(Debug, Clone, Copy)]
@@ -85,34 +86,12 @@ pub(crate) struct Scratch {
     penalty: Penalty,
 }
 
-/// The nearest point of the cone about n, and the Jacobian of the projection there.
-pub(crate) fn project_with_jacobian(y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
-    let normal = n.dot(y);
-    if mu == 0.0 {
-        return if normal > 0.0 { (normal * n, n * n.transpose()) } else { (Vec3::zeros(), Mat3::zeros()) };
-    }
-    let across = y - normal * n;
-    let size = across.norm();
-    if size <= mu * normal {
-        return (*y, Mat3::identity());
-    }
-    if mu * size <= -normal {
-        return (Vec3::zeros(), Mat3::zeros());
-    }
-    let share = 1.0 / (1.0 + mu * mu);
-    let t = across / size;
-    let boundary = n + mu * t;
-    let along = share * (normal + mu * size);
-    let turn = Mat3::identity() - n * n.transpose() - t * t.transpose();
-    (along * boundary, share * boundary * boundary.transpose() + (along * mu / size) * turn)
-}
-
 /// The projection of y, linear about p.
 fn linearized(p: &Vec3, y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
     if *p == Vec3::zeros() {
         return (Vec3::zeros(), Mat3::zeros());
     }
-    let (at, jacobian) = project_with_jacobian(p, n, mu);
+    let (at, jacobian) = cone::project_with_derivative(p, n, mu);
     (at + jacobian * (y - p), jacobian)
 }
 
@@ -321,7 +300,7 @@ impl Scratch {
         }
         for k in 0..island.contacts.len() {
             let c = &island.contacts[k];
-            let impulse = onto_cone(&self.argument(k, island, x), &c.normal, c.friction, |_, _| {});
+            let impulse = cone::project(&self.argument(k, island, x), &c.normal, c.friction);
             island.contacts[k].impulse = impulse;
         }
         done
@@ -372,7 +351,7 @@ impl Scratch {
             sum += 0.5 * mass * v.norm_squared() + 0.5 * w.dot(&(inertia * w));
         }
         for (k, c) in island.contacts.iter().enumerate() {
-            let p = onto_cone(&self.argument(k, island, x), &c.normal, c.friction, |_, _| {});
+            let p = cone::project(&self.argument(k, island, x), &c.normal, c.friction);
             sum += 0.5 * p.norm_squared() / self.stiffness(c);
         }
         sum
@@ -397,7 +376,7 @@ impl Scratch {
             let (p, jacobian) = if trust {
                 linearized(&self.p[k], &y, &c.normal, c.friction)
             } else {
-                project_with_jacobian(&y, &c.normal, c.friction)
+                cone::project_with_derivative(&y, &c.normal, c.friction)
             };
             if p == Vec3::zeros() && jacobian == Mat3::zeros() {
                 // It separates, and nothing comes of it.
@@ -509,27 +488,5 @@ impl Scratch {
         for c in &*island.contacts {
             c.apply(island.responses, x, &c.impulse);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_jacobian_of_the_projection_is_that_of_its_axes() {
-        let n = Vec3::new(0.3, -0.5, 0.8).normalize();
-        let mut kinds = [0; 3];
-        for k in 0..200 {
-            let t = k as f64;
-            let y = Vec3::new((1.3 * t).sin(), (2.1 * t).cos(), (0.7 * t).sin() - 0.2);
-            let mu = [0.0, 0.3, 1.2][k % 3];
-            let (p, jacobian) = project_with_jacobian(&y, &n, mu);
-            let mut D = Mat3::zeros();
-            assert_eq!(onto_cone(&y, &n, mu, |c, weight| D += weight * c * c.transpose()), p);
-            kinds[k % 3] += usize::from(p != Vec3::zeros());
-            assert!((D - jacobian).norm() < 1e-13, "{k}");
-        }
-        assert!(kinds.iter().all(|k| *k > 10), "{kinds:?}");
     }
 }

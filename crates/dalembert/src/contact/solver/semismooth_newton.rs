@@ -30,12 +30,11 @@
 //! the tolerance, so that rounding decides whether they stick. Held, they would ask for impulses outside their cones. So what
 //! was on the boundary, or left its cone by a step, goes on slipping as long as y is within a thousandth of the boundary.
 
-use wide::f64x4 as Lanes;
-
 use super::delassus::DenseDelassus;
-use super::lu::LuFactors;
 use crate::contact::problem::{ConvexSet, IslandProblem};
 use crate::math::Vec3;
+use crate::math::simd::Lanes;
+use crate::solve::dense::Lu;
 
 /// Settings. W over a regularization is called its stiffness.
 #[derive(Debug, Clone, Copy)]
@@ -125,7 +124,7 @@ pub(crate) struct Scratch {
     directions: Directions,
     /// W times the directions of what slips, and a row of zeros.
     V: Vec<f64>,
-    factors: LuFactors,
+    factors: Lu,
     /// Right sides, then unknowns.
     y: Vec<f64>,
     start: Vec<f64>,
@@ -567,7 +566,7 @@ impl Directions {
 
     /// The matrix: what is asked for times W times the directions. Four directions are turned so that they lie side by side,
     /// for one contact after the other.
-    fn fill_system(&self, d: &DenseDelassus, V: &[f64], factors: &mut LuFactors) {
+    fn fill_system(&self, d: &DenseDelassus, V: &[f64], factors: &mut Lu) {
         let (n, wide, r) = (d.n, d.wide, self.softness.len());
         let fours = r.div_ceil(4).max(1);
         let A = factors.begin(r);

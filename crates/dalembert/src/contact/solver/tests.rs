@@ -211,8 +211,7 @@ fn with_island<T>(case: &mut Case, solve: impl FnOnce(&mut IslandProblem, &mut [
 
 /// The Delassus matrix of a case, begun; and the residual.
 fn begin(island: &IslandProblem, x: &[f64]) -> (DenseDelassus, f64) {
-    let rates: Vec<Vec3> =
-        island.contacts.iter().map(|c| c.relative_velocity(island.responses, x)).collect();
+    let rates: Vec<Vec3> = island.contacts.iter().map(|c| c.relative_velocity(island.responses, x)).collect();
     let mut d = DenseDelassus::default();
     d.list(island.contacts, island.members);
     let first = d.begin(island, x, &rates);
@@ -223,7 +222,8 @@ const SOLVERS: [(&str, Solve); 5] = [
     ("Gauss–Seidel", |case| {
         let within = Within { tolerance: 1e-3 * TOLERANCE * case.scale, most: 50_000 };
         let (mut scratch, tuning) = Default::default();
-        let found = with_island(case, |island, x| gauss_seidel::solve(island, x, &mut scratch, &tuning, within));
+        let found =
+            with_island(case, |island, x| gauss_seidel::solve(island, x, &mut scratch, &tuning, within));
         (found.left <= within.tolerance).then_some(found.left)
     }),
     ("primal Newton", |case| {
