@@ -1,13 +1,13 @@
 //! Nonsmooth Gauss–Seidel (Moreau 1988; Jean 1999): contacts are solved in turn until their velocities stay.
 //!
-//! Sweeps go there and back by turns, and after a few of them such pairs are accelerated ([`anderson`](super::anderson)).
+//! Sweeps go there and back by turns, and after a few of them such pairs are accelerated ([`Anderson`]).
 //! Bounded rows of robots are solved behind the contacts, without acceleration.
 
-use super::anderson::{self, Anderson};
 use super::{Residual, Within};
 use crate::contact::problem::{Contact, IslandProblem};
 use crate::contact::response::NONE;
 use crate::math::Vec3;
+use crate::solve::anderson::Anderson;
 
 /// Settings.
 #[derive(Debug, Clone, Copy)]
@@ -17,12 +17,13 @@ pub(crate) struct Tuning {
     /// Sweeps that move velocities by this multiple of the least that was seen diverge: they end before the way back to the
     /// best ones costs digits.
     pub(crate) diverged: f64,
-    pub(crate) anderson: anderson::Tuning,
+    /// Pairs of sweeps that acceleration combines.
+    pub(crate) memory: usize,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { plain_sweeps: 6, diverged: 1e4, anderson: anderson::Tuning::default() }
+        Self { plain_sweeps: 6, diverged: 1e4, memory: 8 }
     }
 }
 
@@ -30,7 +31,10 @@ impl Default for Tuning {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     anderson: Anderson,
-    change: Vec<Vec3>,
+    /// Impulses before and after a pair of sweeps, and what acceleration adds.
+    from: Vec<f64>,
+    result: Vec<f64>,
+    change: Vec<f64>,
     /// Impulses and angular impulses of the best sweep so far.
     best: Vec<[Vec3; 2]>,
 }
@@ -90,7 +94,7 @@ fn sweep_contacts(
     tuning: &Tuning,
     within: Within,
 ) -> Residual {
-    let Scratch { anderson, change, best } = scratch;
+    let Scratch { anderson, from, result, change, best } = scratch;
     let (mut sweeps, mut moved) = (0, f64::INFINITY);
     let mut least = moved;
     while moved > within.tolerance && sweeps < within.most.min(tuning.plain_sweeps) {
@@ -105,11 +109,11 @@ fn sweep_contacts(
     }
     least = moved;
     if moved > within.tolerance {
-        anderson.begin(island.contacts.len());
+        anderson.begin(3 * island.contacts.len(), tuning.memory);
         keep(island, best);
     }
     while moved > within.tolerance && sweeps < within.most {
-        anderson.start(island.contacts);
+        impulses(island, from);
         moved = sweep(island, x, false);
         moved = moved.max(sweep(island, x, true));
         sweeps += 2;
@@ -120,13 +124,17 @@ fn sweep_contacts(
         if !(moved <= tuning.diverged * least) {
             break;
         }
-        if moved > within.tolerance
-            && sweeps + 2 < within.most
-            && anderson.accelerate(&tuning.anderson, island.contacts, change)
-        {
-            for (c, d) in island.contacts.iter_mut().zip(change.iter()) {
+        if moved <= within.tolerance || sweeps + 2 >= within.most {
+            continue;
+        }
+        impulses(island, result);
+        // Moves are measured as energy, so that heavy and light bodies weigh alike.
+        let weight = |i: usize| island.contacts[i / 3].W.trace();
+        if anderson.accelerate(from, result, weight, change) {
+            for (c, d) in island.contacts.iter_mut().zip(change.as_chunks::<3>().0) {
+                let d = Vec3::from(*d);
                 c.impulse += d;
-                c.apply(island.responses, x, d);
+                c.apply(island.responses, x, &d);
             }
         }
     }
@@ -135,6 +143,12 @@ fn sweep_contacts(
         moved = least;
     }
     Residual { iterations: sweeps, left: moved }
+}
+
+/// All impulses as numbers.
+fn impulses(island: &IslandProblem, out: &mut Vec<f64>) {
+    out.clear();
+    out.extend(island.contacts.iter().flat_map(|c| <[f64; 3]>::from(c.impulse)));
 }
 
 /// Keeps all impulses and angular impulses.

@@ -3,7 +3,6 @@
 //! Each works on an [`IslandProblem`](super::problem::IslandProblem) and the velocities x, keeps the best impulses that it found,
 //! and says what is left.
 
-pub(crate) mod anderson;
 pub(crate) mod contact_batch;
 pub(crate) mod gauss_seidel;
 pub(crate) mod penalty;

@@ -16,8 +16,8 @@
 use super::super::phase::{self, Scheme};
 use super::super::system::System;
 use super::super::{StepError, StepReport, Workspace};
+use super::contact_points::{ContactPointWork, Delassus, Point, same};
 use super::resting::{Resting, slides};
-use super::contact_points::{Delassus, Point, ContactPointWork, same};
 use super::{Lagrange, LagrangeReport, add_multiplier_forces, impact, project};
 use crate::contact::RigidContactModel;
 use crate::joints::Ask;

@@ -22,12 +22,12 @@
 //! contact".
 
 mod complementarity;
+mod contact_points;
 mod events;
 mod impact;
 mod resting;
 #[cfg(test)]
 mod tests;
-mod contact_points;
 
 pub(crate) use contact_points::ContactPointWork;
 

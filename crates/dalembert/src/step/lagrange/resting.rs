@@ -16,7 +16,7 @@
 
 use super::super::system::System;
 use super::complementarity::{self, Friction};
-use super::contact_points::{Delassus, Point, ContactPointWork, same, unmoved};
+use super::contact_points::{ContactPointWork, Delassus, Point, same, unmoved};
 use crate::bodies::Rigid;
 use crate::contact::RigidContactModel;
 use crate::math::{Vec3, set_triple, triple};

@@ -341,7 +341,7 @@ fn a_box_that_falls_flat_on_its_corners_comes_to_rest_on_them() {
 #[test]
 fn a_step_of_more_events_than_it_may_follow_fails_with_their_number() {
     use super::super::{StepError, Workspace};
-    use super::{LagrangeReport, System, ContactPointWork, events};
+    use super::{ContactPointWork, LagrangeReport, System, events};
     let settings = Lagrange { restitution: 0.9, ..Lagrange::default() };
     let mut s = scene(settings, 1.0);
     s.add(Ground::default());
