@@ -15,7 +15,7 @@
 //!
 //! The trapezoid is Newmark's rule with β = 1/4, γ = 1/2. With $K = -\partial f/\partial q$, $B = -\partial f/\partial v$,
 //! Rayleigh damping $-\alpha M w - \beta K w$ and the linear model of f about $(q_s, v)$ the stage is one linear system
-//! for $\delta = u - \hat u$, where $\hat u$ is v, with prescribed points moving as told:
+//! for $\delta = u - \hat u$, where $\hat u$ is v, with the motion of prescribed points as it is given:
 //!
 //! $$ C\big[(1 + c a\alpha) M + c a B + c(d + a\beta) K\big]C\,\delta
 //!    = C\big[M(v_s - \hat u) + c\,(f - K(d\hat u + \beta\hat w) - B(\hat w - v) - \alpha M\hat w)\big]. $$
@@ -28,6 +28,8 @@
 //! (or, where forces have no energy, on the residual) keeps every iteration going down. `static` looks for f = 0
 //! in the same way, with neither mass nor velocity. Book: "Implicit steps".
 
+mod equilibrium;
+
 use std::cell::RefCell;
 
 use super::tangent::{Factors, Linearization};
@@ -37,6 +39,7 @@ use crate::forces::Tangent;
 use crate::math::{Blocks, all_finite, dot, rotation, set_triple, triple};
 use crate::model::Model;
 use crate::solve::cg::CgStop;
+use crate::solve::line_search::LineSearch;
 use crate::solve::linear::{Linear, LinearError, LinearReport, LinearSolver, System};
 use crate::state::State;
 
@@ -112,10 +115,8 @@ impl Default for Implicit {
 
 /// Points from which on a step runs in the pool of threads.
 const MANY_POINTS: usize = 1000;
-/// Halvings of a step of Newton's method.
-const HALVINGS: u32 = 30;
-/// Part of the promised decrease that a step must keep (Armijo).
-const ARMIJO: f64 = 1e-4;
+/// A residual need not fall along Newton's step: after six halvings a finite one is enough.
+const OF_RESIDUAL: LineSearch = LineSearch { armijo: 1e-4, halvings: 30, take_last: true, finite_after: 6 };
 
 /// Buffers of an implicit step.
 #[derive(Debug, Default)]
@@ -273,7 +274,7 @@ impl Implicit {
         let (alpha, beta) = (self.rayleigh_mass, self.rayleigh_stiffness);
         let factors = Factors { mass: 1.0 + c * a * alpha, damping: c * a, stiffness: c * (d + a * beta) };
         w.u.clone_from(&w.start);
-        told_velocities(model, time, d, &w.stage_q, &mut w.u);
+        prescribed_velocities(model, time, d, &w.stage_q, &mut w.u);
         w.here.evaluate(model, time, &w.stage_q, &w.stage_v, state);
         if self.most_newton() == 1 {
             w.here.linearize_once(model);
@@ -391,31 +392,24 @@ impl Implicit {
         report: &mut StepReport,
     ) -> f64 {
         w.trial.clone_from(&w.u);
-        let slope = -dot(&w.b, &w.delta);
-        let (start, size) = if by_energy { self.merit(model, state, stage, w) } else { (left, 0.0) };
-        let mut part = 1.0;
-        for halving in 0..=HALVINGS {
-            for ((u, from), delta) in w.u.iter_mut().zip(&w.trial).zip(&w.delta) {
-                *u = from + part * delta;
-            }
-            let last = halving == HALVINGS;
-            if by_energy {
-                let (merit, _) = self.merit(model, state, stage, w);
-                // What rounding leaves of the merit.
-                if last || merit <= start + ARMIJO * part * slope + 8.0 * f64::EPSILON * size {
-                    self.residual(model, state, stage, w, report);
-                    return w.weighted(&w.b);
-                }
-            } else {
+        if !by_energy {
+            let step = OF_RESIDUAL.search(left, -left, 0.0, |part| {
+                w.move_along(part);
                 self.residual(model, state, stage, w, report);
-                let now = w.weighted(&w.b);
-                if last || now <= (1.0 - ARMIJO * part) * start || (halving > 6 && now.is_finite()) {
-                    return now;
-                }
-            }
-            part *= 0.5;
+                w.weighted(&w.b)
+            });
+            return step.map_or(left, |step| step.value);
         }
-        left
+        let derivative = -dot(&w.b, &w.delta);
+        let (start, size) = self.merit(model, state, stage, w);
+        // What rounding leaves of the merit.
+        let noise = 8.0 * f64::EPSILON * size;
+        LineSearch::default().search(start, derivative, noise, |part| {
+            w.move_along(part);
+            self.merit(model, state, stage, w).0
+        });
+        self.residual(model, state, stage, w, report);
+        w.weighted(&w.b)
     }
 
     /// Φ(u), and the size of its terms.
@@ -536,77 +530,6 @@ impl Implicit {
             }
         }
     }
-
-    /// q with C f(q) = 0 at the end of the step, into `w.q`: Newton's method on the potential.
-    fn equilibrium(
-        &self,
-        model: &Model,
-        state: &State,
-        h: f64,
-        w: &mut ImplicitWork,
-        report: &mut StepReport,
-    ) -> Result<(), StepError> {
-        let (nv, time) = (model.layout.nv, state.time_after(h));
-        let by_energy = state.applied.is_empty() && model.forces.iter().all(|b| b.force.is_conservative());
-        w.q.clone_from(&state.q);
-        w.v.clone_from(&state.v);
-        w.v.fill(0.0);
-        model.settle_at(time, &mut w.q, &mut w.v);
-        w.v.fill(0.0);
-        w.here.load_inertia(model, &w.q);
-        w.here.weights(model, &mut w.weights);
-        w.momentum.clear();
-        w.momentum.resize(nv, 0.0);
-        let factors = Factors { stiffness: 1.0, ..Factors::default() };
-        let mut left = w.static_residual(model, state, time, report);
-        let mut scale = 0.0f64;
-        loop {
-            // What is left is a force as well: of kinds that are not batches, such as soft joints, there is no other measure.
-            scale = scale.max(w.largest_force(model, state)).max(left);
-            report.residual = if scale > 0.0 { left / scale } else { 0.0 };
-            if report.residual <= self.tolerance {
-                return Ok(());
-            }
-            if report.iterations >= self.most_newton() || !left.is_finite() {
-                report.unfinished = true;
-                return Ok(());
-            }
-            report.iterations += 1;
-            w.here.linearize(model, Tangent::Exact);
-            self.solve_shifted(model, factors, w, report)?;
-            let slope = -dot(&w.b, &w.delta);
-            w.stage_q.clone_from(&w.q);
-            let start = if by_energy { model.potential_at(time, &w.q, &w.v, state) } else { left };
-            let before = left;
-            let mut part = 1.0;
-            for halving in 0..=HALVINGS {
-                w.q.copy_from_slice(&w.stage_q);
-                w.temp.clear();
-                w.temp.extend(w.delta.iter().map(|x| part * x));
-                advance(model, &mut w.q, &w.temp);
-                crate::mapping::carry_all(&model.mappings, &mut w.q, &mut w.v);
-                w.v.fill(0.0);
-                let last = halving == HALVINGS;
-                if by_energy {
-                    let now = model.potential_at(time, &w.q, &w.v, state);
-                    if last || now <= start + ARMIJO * part * slope + 8.0 * f64::EPSILON * start.abs() {
-                        left = w.static_residual(model, state, time, report);
-                        break;
-                    }
-                } else {
-                    left = w.static_residual(model, state, time, report);
-                    if last || left <= (1.0 - ARMIJO * part) * start || (halving > 6 && left.is_finite()) {
-                        break;
-                    }
-                }
-                part *= 0.5;
-            }
-            if left >= before && left <= 1e3 * f64::EPSILON * scale {
-                report.residual = left / scale;
-                return Ok(());
-            }
-        }
-    }
 }
 
 impl ImplicitWork {
@@ -646,45 +569,16 @@ impl ImplicitWork {
         self.product.iter_mut().zip(&self.here.f[..nv]).for_each(|(p, f)| *p += c * f);
     }
 
-    /// b ← C f at `q`; its size.
-    fn static_residual(&mut self, model: &Model, state: &State, time: f64, report: &mut StepReport) -> f64 {
-        self.here.evaluate(model, time, &self.q, &self.v, state);
-        report.evaluations += 1;
-        self.b.clear();
-        self.b.extend_from_slice(&self.here.f[..model.layout.nv]);
-        model.filters.apply(0, &mut self.b[model.layout.points_v()..]);
-        self.weighted(&self.b)
+    /// u ← `trial` + part · δ.
+    fn move_along(&mut self, part: f64) {
+        for ((u, from), delta) in self.u.iter_mut().zip(&self.trial).zip(&self.delta) {
+            *u = from + part * delta;
+        }
     }
 
     /// √(yᵀ diag(M)⁻¹ y).
     fn weighted(&self, y: &[f64]) -> f64 {
         y.iter().zip(&self.weights).map(|(y, w)| w * y * y).sum::<f64>().sqrt()
-    }
-
-    /// Size of the largest force of one kind on the free velocities, forces from outside included, at the state evaluated
-    /// last.
-    fn largest_force(&mut self, model: &Model, state: &State) -> f64 {
-        let points = model.points(self.here.time, &self.here.q, &self.here.v);
-        let n = model.layout.len_v();
-        let mut largest = 0.0f64;
-        let mut f = std::mem::take(&mut self.temp);
-        for batch in &model.forces {
-            f.clear();
-            f.resize(n, 0.0);
-            batch.force.add_force(&points, &mut f[model.layout.points_v()..]);
-            crate::mapping::gather_all(&model.mappings, &self.here.q, &mut f);
-            largest = largest.max(self.weighted(&f[..model.layout.nv]));
-        }
-        if !state.applied.is_empty() {
-            f.clone_from(&state.applied);
-            crate::mapping::gather_all(&model.mappings, &self.here.q, &mut f);
-            // Whoever pushes at what is held must not blur what is free.
-            model.filters.apply(0, &mut f[model.layout.points_v()..]);
-            largest = largest.max(self.weighted(&f[..model.layout.nv]));
-        }
-        self.temp = f;
-        let weight = model.rigid.mass.iter().map(|m| m * model.gravity.norm_squared()).sum::<f64>().sqrt();
-        largest.max(weight)
     }
 
     /// δ by one solver.
@@ -715,20 +609,11 @@ impl ImplicitWork {
     }
 }
 
-/// u of prescribed points ← the velocity that brings them from q to where they are told to be at time t, d seconds on.
-fn told_velocities(model: &Model, time: f64, d: f64, q: &[f64], u: &mut [f64]) {
+/// u of prescribed points ← the velocity that brings them from q to their prescribed place at time t, d seconds on.
+fn prescribed_velocities(model: &Model, time: f64, d: f64, q: &[f64], u: &mut [f64]) {
     let (x, u) = (&q[model.layout.points_q()..], &mut u[model.layout.points_v()..]);
-    for (point, place) in model.filters.told(time) {
+    for (point, place) in model.filters.prescribed_places(time) {
         set_triple(u, point, &((place - triple(x, point)) / d));
-    }
-}
-
-/// q ← q ⊕ δ: points straight, rigid bodies by the exponential map.
-fn advance(model: &Model, q: &mut [f64], delta: &[f64]) {
-    let (nq, nv, n) = (model.layout.nq, model.layout.nv, model.layout.rigid);
-    Rigid::advance(&mut q[..7 * n], &delta[..6 * n]);
-    for (q, delta) in q[7 * n..nq].iter_mut().zip(&delta[6 * n..nv]) {
-        *q += delta;
     }
 }
 
