@@ -406,7 +406,8 @@ mod tests {
         // Three sets of three unknowns, one that sticks, one that slips, one row: (1 + D W) Δp = e.
         let (n, wide) = (7, 8);
         let root = |i: usize, m: usize| (1.7 * (i * n + m) as f64).sin();
-        let mut d = DenseDelassus { n, wide, W: vec![0.0; wide * wide], ..DenseDelassus::default() };
+        let mut d = DenseDelassus::default();
+        (d.n, d.wide, d.W) = (n, wide, vec![0.0; wide * wide]);
         let mut scratch = Scratch::default();
         for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
             d.W[i * wide + j] = (0..n).map(|m| root(i, m) * root(j, m)).sum();
