@@ -135,7 +135,7 @@ pub(super) fn robots(
             }
             let count = MachineState::packed_len(&machine);
             let (place, whole) = (first..first + count, whole[k].take());
-            made.push((RobotPart { name, machine, place, collide, whole }, start));
+            made.push((RobotPart { name, machine: machine.into(), place, collide, whole }, start));
             first += count;
         }
     }

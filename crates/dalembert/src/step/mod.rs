@@ -359,7 +359,7 @@ impl Method {
     ) -> Result<StepReport, StepError> {
         // Under contact a robot is solved together with what it touches.
         let together = match self {
-            Method::Impulse(_) => model.touch.is_some(),
+            Method::Impulse(_) => model.rigid_contact.is_some(),
             Method::Ipc(_) => true,
             _ => false,
         };
@@ -402,7 +402,7 @@ pub struct Workspace {
     /// The state that a step builds before it becomes the state, or the one before a step that may fail.
     pub(crate) next: State,
     pub(crate) lagrange: System,
-    pub(crate) lagrange_touch: lagrange::TouchWork,
+    pub(crate) lagrange_contact: lagrange::ContactPointWork,
     pub(crate) impulse: ImpulseWork,
     pub(crate) implicit: ImplicitWork,
     pub(crate) robots: robots::RobotsWork,
