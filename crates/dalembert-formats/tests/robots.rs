@@ -1,7 +1,8 @@
 //! What URDF files mean, and what is said about those that mean nothing.
 
+use dalembert::joints::JointKind;
 use dalembert::math::Vec3;
-use dalembert::scene::robot::{GeomShape, JointKind, Robot, RobotBodyId, RobotJointId};
+use dalembert::scene::robot::{GeomShape, Robot, RobotBodyId, RobotJointId};
 use dalembert_formats::error::Diagnostic;
 use dalembert_formats::robot::{InertiaPolicy, MeshPolicy, ReadOptions, read_robot_text};
 use dalembert_formats::source::Includes;

@@ -7,9 +7,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, matrix, quaternion};
 use dalembert::math::{Pose, Vec3};
-use dalembert::scene::robot::{JointKind, Robot};
+use dalembert::scene::robot::Robot;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 use serde_json::Value;
 
@@ -59,7 +60,7 @@ fn kinematics(robot: &Robot, q: &[f64]) -> (Vec<Pose>, Vec<Column>, Vec<Vec<usiz
                     pose.position = anchor - pose.rotation * joint.anchor;
                     add(axis, zero, anchor);
                 }
-                JointKind::Slide => {
+                JointKind::Slider => {
                     pose.position += axis * (q[at] - joint.reference);
                     add(zero, axis, zero);
                 }
@@ -136,7 +137,7 @@ fn robots_are_read_as_mujoco_and_pinocchio_read_them() {
                 JointKind::Free => "free",
                 JointKind::Ball => "ball",
                 JointKind::Hinge => "hinge",
-                JointKind::Slide => "slide",
+                JointKind::Slider => "slide",
                 _ => "other",
             })
             .collect();

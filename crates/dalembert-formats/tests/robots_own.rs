@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dalembert::scene::robot::{JointKind, Robot};
+use dalembert::joints::JointKind;
+use dalembert::scene::robot::Robot;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 
 fn folder() -> PathBuf {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use dalembert::bodies::articulated::machine::MachineReport;
 use dalembert::bodies::articulated::{Machine, MachineScheme, MachineState};
+use dalembert::joints::JointKind;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 
 fn machine(model: &str) -> Machine {
@@ -80,7 +81,7 @@ fn settle(model: &str, free: bool, seconds: f64) {
     let mut held = machine.robot.clone();
     if free {
         let root = held.bodies.iter_mut().find(|body| body.joints.len() == 1 && body.parent.0 == 0).unwrap();
-        root.joints[0].kind = dalembert::scene::robot::JointKind::Fixed;
+        root.joints[0].kind = JointKind::Fixed;
     }
     let fixed = if free { Machine::new(held).unwrap() } else { machine.clone() };
     let mut own = fixed.blank();

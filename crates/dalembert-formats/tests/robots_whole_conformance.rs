@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
+use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, quaternion};
 use dalembert::math::{Pose, Vec3};
-use dalembert::scene::robot::{JointKind, Robot};
+use dalembert::scene::robot::Robot;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 use dalembert_formats::scene::load;
 
@@ -79,7 +80,7 @@ fn center(robot: &Robot, q: &[f64]) -> Vec3 {
                 JointKind::Free => {
                     pose = Pose::new(Vec3::new(q[at], q[at + 1], q[at + 2]), quaternion(q, at + 3));
                 }
-                JointKind::Slide => pose.position += pose.rotation * joint.axis * (q[at] - joint.reference),
+                JointKind::Slider => pose.position += pose.rotation * joint.axis * (q[at] - joint.reference),
                 JointKind::Hinge | JointKind::Ball => {
                     let anchor = pose.point(&joint.anchor);
                     pose.rotation *= if joint.kind == JointKind::Ball {

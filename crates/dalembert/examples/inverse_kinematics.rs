@@ -6,7 +6,8 @@
 
 use dalembert::bodies::articulated::Machine;
 use dalembert::bodies::articulated::machine::Spot;
-use dalembert::bodies::articulated::robot::{Inertial, JointKind, Robot, RobotBody, RobotBodyId, RobotJoint};
+use dalembert::bodies::articulated::robot::{Inertial, Robot, RobotBody, RobotBodyId, RobotJoint};
+use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, from_matrix, log, matrix, renormalise};
 use dalembert::math::{Mat3, Pose, Vec3};
 use nalgebra::{DMatrix, DVector};

@@ -5,13 +5,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dalembert::bodies::articulated::robot::{
-    self, ContactSoftness, Equality, EqualityKind, Inertial, Robot, RobotBody, RobotBodyId, RobotJoint,
+    ContactSoftness, Equality, EqualityKind, Inertial, Robot, RobotBody, RobotBodyId, RobotJoint,
     RobotJointId,
 };
 use dalembert::bodies::articulated::{
-    BranchSquare, ForwardDynamics, Joint, JointKind, Link, Machine, MachineScheme, Scheme, Tree, TreeBatch,
-    TreeWork,
+    BranchSquare, ForwardDynamics, Joint, Link, Machine, MachineScheme, Scheme, Tree, TreeBatch, TreeWork,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Vec3};
 
 struct Counting;
@@ -40,7 +40,7 @@ static ALLOCATOR: Counting = Counting;
 
 /// A floating body with a hinge, a ball and a slide behind each other, springs, dampers and gravity compensation.
 fn robot() -> Tree {
-    let kinds = [JointKind::Free, JointKind::Hinge, JointKind::Ball, JointKind::Slide, JointKind::Hinge];
+    let kinds = [JointKind::Free, JointKind::Hinge, JointKind::Ball, JointKind::Slider, JointKind::Hinge];
     let links: Vec<Link> = (0..kinds.len())
         .map(|i| Link {
             parent: i.checked_sub(1),
@@ -110,7 +110,7 @@ fn machine() -> Machine {
             axis: Vec3::y(),
             friction_loss: 0.1,
             limits: Some([-0.5, 0.5]),
-            ..RobotJoint::new(format!("hinge{i}"), robot::JointKind::Hinge)
+            ..RobotJoint::new(format!("hinge{i}"), JointKind::Hinge)
         });
         robot.bodies.push(body);
     }

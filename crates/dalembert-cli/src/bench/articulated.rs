@@ -8,9 +8,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use dalembert::bodies::articulated::{
-    BranchSquare, ForwardDynamics, Joint, JointKind, Link, Machine, MachineScheme, Scheme, Tree, TreeBatch,
-    TreeWork,
+    BranchSquare, ForwardDynamics, Joint, Link, Machine, MachineScheme, Scheme, Tree, TreeBatch, TreeWork,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Random, Vec3};
 
 use dalembert_formats::robot::{ReadOptions, read_robot, read_robot_text};

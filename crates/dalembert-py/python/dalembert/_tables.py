@@ -147,7 +147,7 @@ class Tables:
         self,
         name: str,
         *,
-        kind: Literal["ball", "hinge", "slider", "fixed", "universal", "cylindrical", "planar", "screw", "distance", "point_on_line", "point_on_plane"],
+        kind: Literal["ball", "hinge", "slider", "fixed", "universal", "constant_velocity", "cylindrical", "planar", "screw", "distance", "point_on_line", "point_on_plane"],
         between: Sequence[str],
         anchor: ArrayLike | None = None,
         anchors: ArrayLike | None = None,
@@ -178,7 +178,7 @@ class Tables:
             anchor: Place of both anchors in the world at the start (of a `distance`: of the first). The second body's origin if absent. [m]
             anchors: Places of the anchors, each in the frame of its body. [m]
             axis: Axis in the world at the start, of any length. Default: [0, 0, 1].
-            axis2: Second axis, across the first; made if absent.
+            axis2: Axis of the second body in the world at the start, of any length; made if absent.
             pitch: Advance per turn. [m]
             length: Distance; the one at the start if absent. [m]
             limits: Least and greatest value of the coordinate. [rad or m]

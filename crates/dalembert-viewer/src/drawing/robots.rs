@@ -133,7 +133,7 @@ pub(super) fn bounds(model: &Model, state: &State) -> Bounds {
 mod tests {
     use dalembert::math::Mat3;
     use dalembert::prelude::*;
-    use dalembert::scene::robot::{Inertial, JointKind, Robot, RobotBody, RobotBodyId, RobotJoint};
+    use dalembert::scene::robot::{Inertial, Robot, RobotBody, RobotBodyId, RobotJoint};
 
     use super::super::{Groups, describe, frame};
     use super::*;

@@ -16,7 +16,8 @@ use super::{Articulation, dof_of_pose};
 use crate::bodies::articulated::machine::{
     Machine, MachineScheme, MachineState, MachineStepError, MachineWork,
 };
-use crate::bodies::articulated::robot::{JointKind, RobotJointId};
+use crate::bodies::articulated::robot::RobotJointId;
+use crate::joints::JointKind;
 use crate::math::Pose;
 use crate::math::rotation::{exp, quaternion};
 use crate::state::Drive;
@@ -35,7 +36,7 @@ pub fn pose_between(machine: &Machine, parent: &Pose, body: usize, count: usize,
         match joint.kind {
             JointKind::Hinge => pose.rotation *= exp(&(joint.axis * (q[at] - joint.reference))),
             JointKind::Ball => pose.rotation *= quaternion(q, at),
-            JointKind::Slide => {
+            JointKind::Slider => {
                 pose.position += pose.rotation * joint.axis * (q[at] - joint.reference);
                 continue;
             }

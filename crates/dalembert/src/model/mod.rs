@@ -1,35 +1,32 @@
 //! The model: all that is constant while a scene runs, shared between threads.
 
 mod affine_joints;
-mod constraint;
 mod contact;
+mod contact_query;
 mod contact_report;
 mod holder;
 mod quantity;
 mod robots;
-mod touch_query;
 mod touch_sensor;
 mod warning;
 
-pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
-pub use constraint::{Hold, NamedConstraint};
 pub use contact::{ContactModel, LinearRow, SETTLING, StartGap, Torque};
+pub use contact_query::{ContactEvents, RayHit};
 pub use contact_report::{ContactForce, ContactReader};
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use robots::{RobotPart, WholeRobot};
-pub use touch_query::{RayHit, TouchEvents};
 pub use warning::{Place, Warning};
 
 use std::sync::Arc;
 
 use crate::bodies::Shape;
 use crate::bodies::{Generalized, Particles, Rigid};
-use crate::contact::TouchModel;
+use crate::contact::RigidContactModel;
 use crate::filters::Filters;
 use crate::forces::unary::ObstacleShape;
 use crate::forces::{Force, Points};
-use crate::joints::{Body, MOST_HOLDERS, Rows};
+use crate::joints::{Body, MOST_HOLDERS, NamedConstraint, Rows};
 use crate::mapping::{Mapping, gather_all};
 use crate::math::{Vec3, add_triple, triple};
 use crate::state::{Block, Layout, State};
@@ -102,7 +99,7 @@ pub struct Model {
     /// How forces of contact follow from a state, for the method `ipc`.
     pub contact_reader: Option<ContactReader>,
     /// What may touch what, for the methods `impulse` and `lagrange`.
-    pub touch: Option<TouchModel>,
+    pub rigid_contact: Option<RigidContactModel>,
     /// What is probably not meant, and what the method does not do of what the scene says.
     pub warnings: Vec<Warning>,
 }

@@ -8,6 +8,7 @@
 //! a user writes into its controls and forces. Under `impulse` with contact it is solved with what it touches.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::Model;
 use crate::bodies::articulated::free_bodies::BodyPlace;
@@ -22,8 +23,8 @@ use crate::state::State;
 pub struct RobotPart {
     /// The name that the scene gave it.
     pub name: String,
-    /// What it is: names, tree, kinematics and dynamics.
-    pub machine: Machine,
+    /// What it is: names, tree, kinematics and dynamics. Shared with those who respond for it in contact.
+    pub machine: Arc<Machine>,
     /// Its numbers in [`State::robots`].
     pub place: Range<usize>,
     /// As what its meshes collide.

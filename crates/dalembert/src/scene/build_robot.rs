@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::Scene;
 use super::build::Notes;
 use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track, contact_notes};
-use crate::bodies::articulated::robot::{EqualityKind, JointKind, Robot, RobotIntegrator};
+use crate::bodies::articulated::robot::{EqualityKind, Robot, RobotIntegrator};
 use crate::contact::Collide;
+use crate::joints::JointKind;
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
 use crate::model::{RobotPart, WholeRobot};
@@ -134,7 +135,7 @@ pub(super) fn robots(
             }
             let count = MachineState::packed_len(&machine);
             let (place, whole) = (first..first + count, whole[k].take());
-            made.push((RobotPart { name, machine, place, collide, whole }, start));
+            made.push((RobotPart { name, machine: machine.into(), place, collide, whole }, start));
             first += count;
         }
     }

@@ -6,6 +6,7 @@ use dalembert::scene::robot::{GeomShape, Inertial, RobotGeom, RobotSite};
 
 use super::super::solid::{self, MeshInertia};
 use super::super::weigh::{self, Extent};
+use super::super::xml::Attribute;
 use super::super::{MeshPolicy, meshes};
 use super::Model;
 use super::assets::Mesh;
@@ -84,32 +85,9 @@ impl<'a> Walker<'a, '_> {
             }
             None => None,
         };
-        let fitted = mesh.filter(|_| !matches!(kind, Kind::Mesh | Kind::Plane | Kind::HeightField));
-        let shape = match (kind, mesh, fitted) {
-            (_, _, Some(mesh)) => {
-                if model.compiler.fit_bounds {
-                    a.node.lost("`fitaabb` is not done: the shape is fitted to the inertia of the mesh");
-                }
-                a.ignore(&["size", "fromto"]);
-                fit(kind, mesh, fit_scale, &mut pose)
-            }
-            (Kind::Mesh, Some(mesh), _) => {
-                a.ignore(&["size", "fromto"]);
-                mesh.found.clone().ok().map(GeomShape::Mesh)
-            }
-            (Kind::Mesh, None, _) => {
-                a.error(format!("geom {} needs the attribute `mesh`", quote(a.name())));
-                return;
-            }
-            (Kind::HeightField, ..) => {
-                a.ignore(&["size", "fromto"]);
-                let Some(field) = field else {
-                    a.error(format!("geom {} needs the attribute `hfield`", quote(a.name())));
-                    return;
-                };
-                model.assets.height_fields.find(self.doc, field).map(GeomShape::HeightField)
-            }
-            _ => primitive(a, kind, &mut pose, None),
+        let shape = match self.shape(a, kind, mesh, (field, fit_scale), model, &mut pose) {
+            Ok(shape) => shape,
+            Err(message) => return a.error(message),
         };
         let Some(shape) = shape else {
             self.drain(a);
@@ -117,25 +95,7 @@ impl<'a> Walker<'a, '_> {
         };
         pose = frame.then(&pose);
 
-        // What it weighs.
-        let extent = match (&shape, mesh) {
-            (GeomShape::Mesh(_), Some(mesh)) if !shell => Some(mesh.extent.clone()),
-            (GeomShape::Mesh(id), _) => {
-                let mesh = &self.robot.meshes[id.0];
-                Some(solid::extent(&mesh.vertices, &mesh.triangles, MeshInertia::Shell))
-            }
-            _ => weigh::extent(&shape, shell).map(Ok),
-        };
-        let weight = match extent {
-            None => Ok(Inertial::default()),
-            _ if mass == Some(0.0) => Ok(Inertial::default()),
-            Some(Err(reason)) => Err(reason),
-            Some(Ok(extent)) => {
-                let mass = mass.unwrap_or(density * extent.size);
-                Ok(placed(&extent, mass, &pose))
-            }
-        };
-
+        let weight = self.geom_inertial(&shape, mesh, shell, (mass, density), &pose);
         let mut geom = RobotGeom { pose, ..RobotGeom::new(scope.full(a.name()), shape) };
         geom.mass = weight.as_ref().map_or(0.0, |one| one.mass);
         self.masses[body].geoms.push(Weight { group, inertial: weight, span: a.span() });
@@ -164,6 +124,71 @@ impl<'a> Walker<'a, '_> {
         let place = (body, self.robot.bodies[body].geoms.len());
         self.world.geoms.add(self.doc, &geom.name, place, a.span());
         self.robot.bodies[body].geoms.push(geom);
+    }
+
+    /// Mass and inertia of a geom in the frame of its body.
+    fn geom_inertial(
+        &self,
+        shape: &GeomShape,
+        mesh: Option<&Mesh>,
+        shell: bool,
+        (mass, density): (Option<f64>, f64),
+        pose: &Pose,
+    ) -> Result<Inertial, String> {
+        let extent = match (shape, mesh) {
+            (GeomShape::Mesh(_), Some(mesh)) if !shell => Some(mesh.extent.clone()),
+            (GeomShape::Mesh(id), _) => {
+                let mesh = &self.robot.meshes[id.0];
+                Some(solid::extent(&mesh.vertices, &mesh.triangles, MeshInertia::Shell))
+            }
+            _ => weigh::extent(shape, shell).map(Ok),
+        };
+        match extent {
+            None => Ok(Inertial::default()),
+            _ if mass == Some(0.0) => Ok(Inertial::default()),
+            Some(Err(reason)) => Err(reason),
+            Some(Ok(extent)) => {
+                let mass = mass.unwrap_or(density * extent.size);
+                Ok(placed(&extent, mass, pose))
+            }
+        }
+    }
+
+    /// The shape of a geom; none if what it refers to is not there.
+    fn shape(
+        &self,
+        a: &Attributes<'a>,
+        kind: Kind,
+        mesh: Option<&Mesh>,
+        (field, fit_scale): (Option<&'a Attribute>, f64),
+        model: &Model<'a>,
+        pose: &mut Pose,
+    ) -> Result<Option<GeomShape>, String> {
+        let fitted = mesh.filter(|_| !matches!(kind, Kind::Mesh | Kind::Plane | Kind::HeightField));
+        Ok(match (kind, mesh, fitted) {
+            (_, _, Some(mesh)) => {
+                if model.compiler.fit_bounds {
+                    a.node.lost("`fitaabb` is not done: the shape is fitted to the inertia of the mesh");
+                }
+                a.ignore(&["size", "fromto"]);
+                fit(kind, mesh, fit_scale, pose)
+            }
+            (Kind::Mesh, Some(mesh), _) => {
+                a.ignore(&["size", "fromto"]);
+                mesh.found.clone().ok().map(GeomShape::Mesh)
+            }
+            (Kind::Mesh, None, _) => {
+                return Err(format!("geom {} needs the attribute `mesh`", quote(a.name())));
+            }
+            (Kind::HeightField, ..) => {
+                a.ignore(&["size", "fromto"]);
+                let Some(field) = field else {
+                    return Err(format!("geom {} needs the attribute `hfield`", quote(a.name())));
+                };
+                model.assets.height_fields.find(self.doc, field).map(GeomShape::HeightField)
+            }
+            _ => primitive(a, kind, pose, None),
+        })
     }
 
     pub(super) fn site(

@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 
+use dalembert::joints::JointKind;
 use dalembert::math::{Pose, Quat, Vec3};
 use dalembert::scene::robot::{
-    ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, JointKind, Keyframe,
-    PathPoint, Robot, RobotBodyId, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId, RobotSolver,
-    Tendon, TendonId, TendonPath, Transmission,
+    ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, Keyframe, PathPoint,
+    Robot, RobotBodyId, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId, RobotSolver, Tendon,
+    TendonId, TendonPath, Transmission,
 };
 
 use super::super::names::Names;
@@ -175,14 +176,7 @@ fn unfolded<'a, 's>(
 /// Reads all sections of all models in their places.
 pub(super) fn read(models: &[Model<'_>], instances: &[Instance], world: &World, robot: &mut Robot) {
     let doc = models[0].root.doc;
-    let mut first = Vec::with_capacity(robot.bodies.len());
-    let mut counts = [0; 3];
-    for body in &robot.bodies {
-        first.push(counts);
-        counts[0] += body.joints.len();
-        counts[1] += body.geoms.len();
-        counts[2] += body.sites.len();
-    }
+    let first = first_parts(robot);
     let kinds: Vec<(JointKind, Option<[f64; 2]>)> =
         robot.joints().map(|(_, joint)| (joint.kind, joint.limits)).collect();
     let mut tendons: Names<TendonId> = Names::new("tendon");
@@ -275,18 +269,43 @@ pub(super) fn read(models: &[Model<'_>], instances: &[Instance], world: &World, 
         for node in section("custom") {
             custom(node, scope, robot);
         }
-        if i == 0 {
-            let mut names: Names<()> = Names::new("key");
-            for node in section("keyframe") {
-                if let Some(key) = key(node, robot, &kinds, world.incomplete.get()) {
-                    names.add(doc, &key.name, (), node.span());
-                    robot.keyframes.push(key);
-                }
-            }
-        } else if let Some(node) = section("keyframe").next().filter(|node| !node.element.read.replace(true))
-        {
+        keyframes(section("keyframe"), i == 0, robot, &kinds, world);
+    }
+}
+
+/// Numbers of the first joint, geom and site of each body.
+fn first_parts(robot: &Robot) -> Vec<[usize; 3]> {
+    let mut first = Vec::with_capacity(robot.bodies.len());
+    let mut counts = [0; 3];
+    for body in &robot.bodies {
+        first.push(counts);
+        counts[0] += body.joints.len();
+        counts[1] += body.geoms.len();
+        counts[2] += body.sites.len();
+    }
+    first
+}
+
+/// Keyframes of the main model; those of attached ones are lost.
+fn keyframes<'a>(
+    mut nodes: impl Iterator<Item = Node<'a>>,
+    main: bool,
+    robot: &mut Robot,
+    kinds: &[(JointKind, Option<[f64; 2]>)],
+    world: &World,
+) {
+    if !main {
+        if let Some(node) = nodes.next().filter(|node| !node.element.read.replace(true)) {
             node.lost("keyframes of attached models are not carried");
             schema::ignore(node);
+        }
+        return;
+    }
+    let mut names: Names<()> = Names::new("key");
+    for node in nodes {
+        if let Some(key) = key(node, robot, kinds, world.incomplete.get()) {
+            names.add(node.doc, &key.name, (), node.span());
+            robot.keyframes.push(key);
         }
     }
 }
@@ -373,7 +392,7 @@ fn tendon<'a>(
                     continue;
                 }
                 let joint = refer.joint(child.required("joint")?)?;
-                if !matches!(kinds[joint.0].0, JointKind::Hinge | JointKind::Slide) {
+                if !matches!(kinds[joint.0].0, JointKind::Hinge | JointKind::Slider) {
                     a.error("a fixed tendon is made of hinges and slides");
                 }
                 let coefficient = a.number("coef").unwrap_or_else(|| {

@@ -32,7 +32,7 @@ pub(crate) use groups::Trees;
 pub use kinematics::PointMotion;
 pub use machine::{Machine, MachineError, MachineScheme, MachineState, MachineWork};
 pub use step::{Scheme, TreeStepReport};
-pub use tree::{ForwardDynamics, Joint, JointKind, JointPlace, Link, Tree, TreeError, aligned_frame};
+pub use tree::{ForwardDynamics, Joint, JointPlace, Link, Tree, TreeError, aligned_frame};
 pub use work::{TreeWork, Wrench};
 
 #[cfg(test)]

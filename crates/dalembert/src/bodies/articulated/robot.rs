@@ -8,7 +8,7 @@
 //! | free | x y z, quaternion w x y z | replaces the pose by (x, quaternion), in the world |
 //! | ball | quaternion w x y z | turns about the anchor |
 //! | hinge | angle \[rad\] | turns by q − reference about the axis through the anchor |
-//! | slide | shift \[m\] | shifts by q − reference along the axis |
+//! | slider | shift \[m\] | shifts by q − reference along the axis |
 //! | screw | angle \[rad\] | turns as a hinge and shifts by pitch · (q − reference) / 2π |
 //! | planar | shifts x, y \[m\], angle \[rad\] | shifts along the first two axes of [`aligned_frame`] of the axis, then turns about the axis |
 //! | universal | two angles \[rad\] | turns about the axis, then about the second axis |
@@ -23,7 +23,7 @@
 //! [`aligned_frame`]: super::aligned_frame
 
 use crate::bodies::{MassError, MassProperties};
-use crate::math::rotation::set_quaternion;
+use crate::joints::JointKind;
 use crate::math::{Mat3, Pose, Vec3};
 
 macro_rules! index {
@@ -134,7 +134,7 @@ impl Robot {
         if !self.actuators.is_empty() {
             return;
         }
-        let moves = |joint: &RobotJoint| matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+        let moves = |joint: &RobotJoint| matches!(joint.kind, JointKind::Hinge | JointKind::Slider);
         let driven: Vec<(RobotJointId, String)> = self
             .joints()
             .enumerate()
@@ -193,19 +193,8 @@ impl Robot {
     pub fn reference_configuration(&self) -> Vec<f64> {
         let mut q = Vec::with_capacity(self.position_count());
         for (body, joint) in self.joints() {
-            match joint.kind {
-                JointKind::Fixed => {}
-                JointKind::Free => {
-                    let pose = self.bodies[body.0].pose;
-                    let at = q.len();
-                    q.extend_from_slice(pose.position.as_slice());
-                    q.resize(at + 7, 0.0);
-                    set_quaternion(&mut q, at + 3, &pose.rotation);
-                }
-                JointKind::Ball => q.extend([1.0, 0.0, 0.0, 0.0]),
-                JointKind::Hinge | JointKind::Slide | JointKind::Screw { .. } => q.push(joint.reference),
-                JointKind::Planar => q.extend([0.0, 0.0, joint.reference]),
-                JointKind::Universal { .. } => q.extend([joint.reference, 0.0]),
+            for factor in joint.kind.factors() {
+                factor.push_neutral(joint.reference, &self.bodies[body.0].pose, &mut q);
             }
         }
         q
@@ -276,58 +265,6 @@ impl Inertial {
     }
 }
 
-/// How a joint moves; the table at the top of this file says it in full.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum JointKind {
-    /// Six freedoms: the body floats. Only on a child of the world, and alone.
-    Free,
-    /// Three turns about the anchor.
-    Ball,
-    /// A turn about the axis.
-    Hinge,
-    /// A shift along the axis.
-    Slide,
-    /// No motion.
-    Fixed,
-    /// Two shifts across the axis and a turn about it.
-    Planar,
-    /// A turn about the axis that shifts along it.
-    Screw {
-        /// Shift per full turn \[m\].
-        pitch: f64,
-    },
-    /// Two turns, about the axis and then about a second one.
-    Universal {
-        /// The second axis, length 1, in the body's frame.
-        second_axis: Vec3,
-    },
-}
-
-impl JointKind {
-    /// How many numbers its position has.
-    pub fn position_count(&self) -> usize {
-        match self {
-            Self::Free => 7,
-            Self::Ball => 4,
-            Self::Planar => 3,
-            Self::Universal { .. } => 2,
-            Self::Hinge | Self::Slide | Self::Screw { .. } => 1,
-            Self::Fixed => 0,
-        }
-    }
-
-    /// How many numbers its velocity has.
-    pub fn velocity_count(&self) -> usize {
-        match self {
-            Self::Free => 6,
-            Self::Ball | Self::Planar => 3,
-            Self::Universal { .. } => 2,
-            Self::Hinge | Self::Slide | Self::Screw { .. } => 1,
-            Self::Fixed => 0,
-        }
-    }
-}
-
 /// A joint between a body and its parent. Units are those of the coordinate: rad and N·m for a turn, m and N for a
 /// shift.
 #[derive(Debug, Clone, PartialEq)]
@@ -340,6 +277,8 @@ pub struct RobotJoint {
     pub anchor: Vec3,
     /// Direction of the axis, length 1, in the body's frame.
     pub axis: Vec3,
+    /// Direction of the second axis of a universal joint, length 1, in the body's frame.
+    pub second_axis: Vec3,
     /// Lowest and highest position \[rad or m\]; of a ball: 0 and the largest turn.
     pub limits: Option<[f64; 2]>,
     /// The limit pushes from this distance on \[rad or m\].
@@ -378,6 +317,7 @@ impl RobotJoint {
             kind,
             anchor: Vec3::zeros(),
             axis: Vec3::z(),
+            second_axis: Vec3::x(),
             limits: None,
             limit_margin: 0.0,
             limit_softness: ContactSoftness::default(),
@@ -1052,11 +992,11 @@ mod tests {
             JointKind::Free,
             JointKind::Ball,
             JointKind::Hinge,
-            JointKind::Slide,
+            JointKind::Slider,
             JointKind::Fixed,
             JointKind::Planar,
             JointKind::Screw { pitch: 0.1 },
-            JointKind::Universal { second_axis: Vec3::x() },
+            JointKind::Universal,
         ];
         for (i, kind) in kinds.into_iter().enumerate() {
             let mut body = RobotBody::new(format!("b{i}"), RobotBodyId(0));

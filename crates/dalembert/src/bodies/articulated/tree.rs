@@ -21,7 +21,8 @@ use std::ops::Range;
 use super::fours::Four;
 use super::small::{Sym3, turn, turn_back};
 use crate::bodies::mass_properties::unit_inertia_at;
-use crate::math::rotation::{matrix, renormalise, set_quaternion};
+use crate::joints::{JointFrame, JointKind, MotionSubspace};
+use crate::math::rotation::{matrix, renormalise};
 use crate::math::{Mat3, Pose, Vec3};
 
 /// No dof, no link.
@@ -32,56 +33,6 @@ pub(super) const NONE: u32 = u32::MAX;
 const ROW_COST: f64 = 4.0;
 const UPDATE_COST: f64 = 0.06;
 const ELIMINATION_COST: f64 = 17.0;
-
-/// How a joint moves its link.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum JointKind {
-    /// Any motion; 7 coordinates, 6 velocities. Only as the first joint of a link that stands in the world.
-    Free,
-    /// Any turn about the anchor; 4 coordinates, 3 velocities.
-    Ball,
-    /// A turn about the axis through the anchor \[rad\].
-    Hinge,
-    /// A shift along the axis \[m\].
-    Slide,
-    /// A turn about the axis \[rad\] with a shift along it.
-    Screw {
-        /// Shift per turn by one radian \[m/rad\].
-        pitch: f64,
-    },
-    /// A turn about the axis, then one about a second axis that the first has turned \[rad\].
-    Universal {
-        /// The second axis, in the link's frame.
-        second_axis: Vec3,
-    },
-    /// Shifts along the first two axes of [`aligned_frame`]`(axis)` \[m\], then a turn about the axis \[rad\].
-    Planar,
-    /// None.
-    Fixed,
-}
-
-impl JointKind {
-    /// Number of coordinates.
-    pub fn coordinates(&self) -> usize {
-        match self {
-            Self::Free => 7,
-            Self::Ball => 4,
-            Self::Planar => 3,
-            Self::Universal { .. } => 2,
-            Self::Hinge | Self::Slide | Self::Screw { .. } => 1,
-            Self::Fixed => 0,
-        }
-    }
-
-    /// Number of velocities.
-    pub fn freedoms(&self) -> usize {
-        match self {
-            Self::Free => 6,
-            Self::Ball => 3,
-            other => other.coordinates(),
-        }
-    }
-}
 
 /// One joint of a link. Coefficients hold for each of its freedoms.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +45,8 @@ pub struct Joint {
     pub anchor: Vec3,
     /// Axis in the link's frame; any length but zero.
     pub axis: Vec3,
+    /// Second axis of a universal joint, in the link's frame; any length but zero.
+    pub second_axis: Vec3,
     /// Coordinate of the pose as placed, of a hinge, slide or screw, of the angle of a planar joint and of the first
     /// angle of a universal one \[rad or m\].
     pub reference: f64,
@@ -119,6 +72,7 @@ impl Default for Joint {
             kind: JointKind::Hinge,
             anchor: Vec3::zeros(),
             axis: Vec3::z(),
+            second_axis: Vec3::x(),
             reference: 0.0,
             armature: 0.0,
             damping: 0.0,
@@ -234,6 +188,16 @@ pub enum TreeError {
         /// Name of the joint.
         joint: String,
     },
+    /// A kind of joint that has no reduced form.
+    #[error("joint `{joint}` of link `{link}` is a `{kind}`, which has no coordinates of its own")]
+    NotReduced {
+        /// Name of the link.
+        link: String,
+        /// Name of the joint.
+        joint: String,
+        /// Name of the kind.
+        kind: &'static str,
+    },
     /// A joint that moves nothing with inertia.
     #[error(
         "joint `{joint}` of link `{link}` moves neither mass nor armature, so its acceleration has no value"
@@ -263,32 +227,6 @@ pub struct JointPlace {
     pub limits: Option<[f64; 2]>,
 }
 
-/// How a node moves in the frame of its parent: the frame is $R_c$, $p_c$ and then this.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum NodeKind {
-    /// Turn about z.
-    Hinge,
-    /// Shift along z.
-    Slide,
-    /// Turn about z and shift by pitch times the angle.
-    Screw(f64),
-    /// Quaternion.
-    Ball,
-    /// Shift along x, y, z.
-    Shift,
-}
-
-impl NodeKind {
-    pub(super) fn freedoms(self) -> usize {
-        if matches!(self, Self::Ball | Self::Shift) { 3 } else { 1 }
-    }
-
-    /// True if its dofs move its origin.
-    pub(super) fn shifts(self) -> bool {
-        !matches!(self, Self::Hinge | Self::Ball)
-    }
-}
-
 /// One step from frame to frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
@@ -304,7 +242,8 @@ pub(super) struct Node {
     pub(super) v: u32,
     /// First node of its tree.
     pub(super) root: u32,
-    pub(super) kind: NodeKind,
+    /// How it moves in the frame of its parent: the frame is $R_c$, $p_c$ and then this.
+    pub(super) kind: MotionSubspace,
     /// Nothing has mass here: a step between two joints of one link.
     pub(super) massless: bool,
     /// What q reads at rest [rad or m].
@@ -395,7 +334,7 @@ struct Stage {
 
 impl Stage {
     /// Adds the node of a joint whose frame has axes `A` and origin `anchor` in the stage's frame.
-    fn push(&mut self, tree: &mut Tree, kind: NodeKind, A: &Mat3, anchor: &Vec3, reference: f64) {
+    fn push(&mut self, tree: &mut Tree, kind: MotionSubspace, A: &Mat3, anchor: &Vec3, reference: f64) {
         let number = tree.nodes.len() as u32;
         let parent = self.node;
         tree.nodes.push(Node {
@@ -438,7 +377,7 @@ impl Tree {
                 q: 0,
                 v: 0,
                 root: 0,
-                kind: NodeKind::Shift,
+                kind: MotionSubspace::Shift,
                 massless: true,
                 reference: 0.0,
                 mass: 0.0,
@@ -634,62 +573,32 @@ impl Tree {
 
     /// The nodes of one joint, with the coordinates at rest.
     fn add_nodes(&mut self, stage: &mut Stage, link: &Link, joint: &Joint) {
-        let (a, q_0) = (&joint.anchor, joint.reference);
-        let scalar = |tree: &mut Self, rest: f64, spring: f64| {
-            tree.neutral.push(rest);
-            tree.spring_rest.push(spring);
-        };
-        match joint.kind {
-            JointKind::Fixed => {}
-            JointKind::Free => {
-                // The coordinates are the pose itself: the placement is only their value at rest.
-                (stage.R, stage.p) = (Mat3::identity(), Vec3::zeros());
-                stage.push(self, NodeKind::Shift, &Mat3::identity(), &Vec3::zeros(), 0.0);
-                for x in link.placement.position.iter() {
-                    scalar(self, *x, *x);
+        let Pose { position, rotation } = &link.placement;
+        let placement = Pose::new(*position, renormalise(rotation));
+        for factor in joint.kind.factors() {
+            let zero = Vec3::zeros();
+            let (frame, anchor) = match factor.frame {
+                JointFrame::World => {
+                    // The coordinates are the pose itself: the placement is only their value at rest.
+                    (stage.R, stage.p) = (Mat3::identity(), zero);
+                    (Mat3::identity(), &zero)
                 }
-                stage.push(self, NodeKind::Ball, &Mat3::identity(), &Vec3::zeros(), 0.0);
-                let mut rest = [0.0; 4];
-                set_quaternion(&mut rest, 0, &renormalise(&link.placement.rotation));
-                for x in rest {
-                    scalar(self, x, x);
+                JointFrame::Link => (Mat3::identity(), &joint.anchor),
+                JointFrame::Axis => (aligned_frame(&joint.axis), &joint.anchor),
+                JointFrame::SecondAxis => (aligned_frame(&joint.second_axis), &joint.anchor),
+                JointFrame::Across(k) => {
+                    (aligned_frame(&aligned_frame(&joint.axis).column(k).into_owned()), &joint.anchor)
                 }
-            }
-            JointKind::Ball => {
-                stage.push(self, NodeKind::Ball, &Mat3::identity(), a, 0.0);
-                for x in [1.0, 0.0, 0.0, 0.0] {
-                    scalar(self, x, x);
-                }
-            }
-            JointKind::Hinge => {
-                stage.push(self, NodeKind::Hinge, &aligned_frame(&joint.axis), a, q_0);
-                scalar(self, q_0, joint.spring_reference);
-            }
-            JointKind::Slide => {
-                stage.push(self, NodeKind::Slide, &aligned_frame(&joint.axis), &Vec3::zeros(), q_0);
-                scalar(self, q_0, joint.spring_reference);
-            }
-            JointKind::Screw { pitch } => {
-                stage.push(self, NodeKind::Screw(pitch), &aligned_frame(&joint.axis), a, q_0);
-                scalar(self, q_0, joint.spring_reference);
-            }
-            JointKind::Universal { second_axis } => {
-                for (axis, q_0, rest) in [(joint.axis, q_0, joint.spring_reference), (second_axis, 0.0, 0.0)]
-                {
-                    stage.push(self, NodeKind::Hinge, &aligned_frame(&axis), a, q_0);
-                    scalar(self, q_0, rest);
-                }
-            }
-            JointKind::Planar => {
-                let frame = aligned_frame(&joint.axis);
-                for k in 0..2 {
-                    let along = aligned_frame(&frame.column(k).into_owned());
-                    stage.push(self, NodeKind::Slide, &along, &Vec3::zeros(), 0.0);
-                    scalar(self, 0.0, 0.0);
-                }
-                stage.push(self, NodeKind::Hinge, &frame, a, q_0);
-                scalar(self, q_0, joint.spring_reference);
-            }
+            };
+            let (anchor, motion) = match factor.motion {
+                MotionSubspace::Slide => (&zero, factor.motion),
+                MotionSubspace::Screw(_) => (anchor, MotionSubspace::Screw(joint.kind.parameter())),
+                motion => (anchor, motion),
+            };
+            let reference = if factor.frame == JointFrame::Axis { joint.reference } else { 0.0 };
+            stage.push(self, motion, &frame, anchor, reference);
+            factor.push_neutral(joint.reference, &placement, &mut self.neutral);
+            factor.push_neutral(joint.spring_reference, &placement, &mut self.spring_rest);
         }
     }
 
@@ -781,13 +690,23 @@ fn check_joint(link: &Link, joint: &Joint, number: usize) -> Result<(), TreeErro
         JointKind::Free if number > 0 || link.parent.is_some() => {
             Err(TreeError::FreeBelow { link: link.name.clone(), joint: joint.name.clone() })
         }
-        JointKind::Free | JointKind::Ball | JointKind::Fixed => Ok(()),
-        JointKind::Universal { second_axis } => direction(&joint.axis).and(direction(&second_axis)),
         JointKind::Screw { pitch } if !pitch.is_finite() => {
             Err(TreeError::NotFinite { link: link.name.clone(), what: "the pitch of a joint" })
         }
-        JointKind::Hinge | JointKind::Slide | JointKind::Screw { .. } | JointKind::Planar => {
-            direction(&joint.axis)
+        kind if kind.info().reduced.is_none() => Err(TreeError::NotReduced {
+            link: link.name.clone(),
+            joint: joint.name.clone(),
+            kind: kind.name(),
+        }),
+        kind => {
+            let uses = |frame: JointFrame| kind.factors().iter().any(|factor| factor.frame == frame);
+            if uses(JointFrame::Axis) {
+                direction(&joint.axis)?;
+            }
+            if uses(JointFrame::SecondAxis) {
+                direction(&joint.second_axis)?;
+            }
+            Ok(())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Resting contact: forces that keep points from sinking in, at every evaluation of the equations of motion.
+//! Resting contact by complementarity at the acceleration level (Baraff 1994), at every evaluation of the equations of motion.
 //!
 //! For each point that rests, with gap d and free accelerations a₀,
 //!
@@ -11,29 +11,29 @@
 //! $\ddot d \ge -2\alpha\dot d - \alpha^2 d$.
 //!
 //! Whether a point slides or sticks is decided when a step begins and holds to its end, where an event may end it: a
-//! point that slid goes on to be braked the way it was even when it has turned round, so that the moment of its turning
+//! point that slid goes on to be braked as it was even when it has turned round, so that the moment of its turning
 //! is the root of a smooth function.
 
 use super::super::system::System;
 use super::complementarity::{self, Friction};
-use super::touch::{Delassus, Point, TouchWork, same, unmoved};
+use super::contact_points::{ContactPointWork, Delassus, Point, same, unmoved};
 use crate::bodies::Rigid;
-use crate::contact::TouchModel;
+use crate::contact::RigidContactModel;
 use crate::math::{Vec3, set_triple, triple};
 use crate::model::Model;
 
 /// What rests, and how.
 pub(super) struct Resting<'a> {
-    pub(super) touch: &'a TouchModel,
+    pub(super) shapes: &'a RigidContactModel,
     /// Points when the step began.
     pub(super) points: &'a [Point],
-    /// The way each of them slid, as a unit vector; `None` for those that stick.
+    /// The direction in which each of them slid, a unit vector; `None` for those that stick.
     pub(super) slides: &'a [Option<Vec3>],
     /// Rate α of Baumgarte's rule \[1/s\].
     pub(super) alpha: f64,
 }
 
-/// The way each point slides, if it is faster than `stick_speed` \[m/s\].
+/// The direction in which each point slides, if it is faster than `stick_speed` \[m/s\].
 pub(super) fn slides(points: &[Point], v: &[f64], stick_speed: f64) -> Vec<Option<Vec3>> {
     let slide = |p: &Point| {
         let u = p.velocity(v);
@@ -48,13 +48,13 @@ impl Resting<'_> {
     /// Points as they stand at (q, v), in the order of `points`; those that are gone are left out.
     fn now(
         &self,
-        work: &mut TouchWork,
+        work: &mut ContactPointWork,
         model: &Model,
         q: &[f64],
         v: &[f64],
     ) -> (Vec<Point>, Vec<Option<Vec3>>) {
-        let near = 0.1 * self.touch.length;
-        let all = work.find(model, self.touch, (q, v), near, 0.0);
+        let near = 0.1 * self.shapes.length;
+        let all = work.find(model, self.shapes, (q, v), near, 0.0);
         let (mut out, mut slides): (Vec<Point>, Vec<Option<Vec3>>) = (Vec::new(), Vec::new());
         for (old, slide) in self.points.iter().zip(self.slides) {
             if let Some(p) = same(&all, old, near)
@@ -70,14 +70,14 @@ impl Resting<'_> {
     /// J̇ v along the axes of each point \[m/s²\].
     fn centripetal(
         &self,
-        work: &mut TouchWork,
+        work: &mut ContactPointWork,
         model: &Model,
         q: &[f64],
         v: &[f64],
         points: &[Point],
     ) -> Vec<f64> {
         let n = model.layout.rigid;
-        let length = self.touch.length;
+        let length = self.shapes.length;
         let speed = (0..n)
             .map(|k| triple(v, 2 * k).norm() + length * triple(v, 2 * k + 1).norm())
             .fold(0.0, f64::max);
@@ -90,7 +90,7 @@ impl Resting<'_> {
             let mut moved = q.to_vec();
             let step: Vec<f64> = v[..6 * n].iter().map(|v| v * d).collect();
             Rigid::advance(&mut moved[..7 * n], &step);
-            work.find(model, self.touch, (&moved, v), 0.1 * length, 0.0)
+            work.find(model, self.shapes, (&moved, v), 0.1 * length, 0.0)
         });
         for (i, p) in points.iter().enumerate() {
             let near = 1e-3 * length;
@@ -113,7 +113,7 @@ impl Resting<'_> {
         &self,
         model: &Model,
         s: &mut System,
-        work: &mut TouchWork,
+        work: &mut ContactPointWork,
         (q, v): (&[f64], &[f64]),
         broken: &[bool],
         f: &mut [f64],
@@ -140,9 +140,9 @@ impl Resting<'_> {
             b[3 * i] += 2.0 * self.alpha * rate[0] + self.alpha * self.alpha * p.gap;
             rules.push(match slides[i] {
                 _ if !(p.friction > 0.0) => Friction::None,
-                Some(way) => {
-                    // The way it slides now, or the one before if it has turned round.
-                    let before = [p.axes[1].dot(&way), p.axes[2].dot(&way)];
+                Some(direction) => {
+                    // The direction in which it slides now, or the one before if it has turned round.
+                    let before = [p.axes[1].dot(&direction), p.axes[2].dot(&direction)];
                     let slip = rate[1].hypot(rate[2]);
                     let forwards = rate[1] * before[0] + rate[2] * before[1] > 0.5 * slip;
                     let now = if forwards { [rate[1] / slip, rate[2] / slip] } else { before };

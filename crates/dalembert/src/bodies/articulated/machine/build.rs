@@ -1,13 +1,14 @@
 //! From the description of a robot to a machine.
 
 use super::super::robot::{
-    ActuatorDynamics, ActuatorLaw, ContactSoftness, EqualityKind, JointKind as Kind, PathPoint, Robot,
-    RobotIntegrator, RobotJointId, TendonPath, Transmission,
+    ActuatorDynamics, ActuatorLaw, ContactSoftness, EqualityKind, PathPoint, Robot, RobotIntegrator,
+    RobotJointId, TendonPath, Transmission,
 };
-use super::super::{ForwardDynamics, JointKind, JointPlace, RobotTreeError, TreeWork};
+use super::super::{ForwardDynamics, JointPlace, RobotTreeError, TreeWork};
 use super::drives::{Cord, CordPath, Drive, Pull};
 use super::rows::{Limit, Limited, Loop, Measure};
 use super::{Machine, MachineWork, Spot};
+use crate::joints::JointKind;
 use crate::math::Pose;
 
 /// Why a robot cannot run.
@@ -117,7 +118,7 @@ impl Machine {
     /// Coordinate and dof of a joint with one of each.
     fn single(&self, joint: RobotJointId) -> Option<(usize, usize)> {
         let place = self.joint_place(joint)?;
-        let one = matches!(place.kind, JointKind::Hinge | JointKind::Slide | JointKind::Screw { .. });
+        let one = place.kind.has_one_coordinate();
         one.then_some((place.q.start, place.v.start))
     }
 
@@ -287,7 +288,7 @@ impl Machine {
         let kind = self.robot.joints().nth(joint.0).map(|(_, j)| j.kind);
         match (self.joint_place(joint), self.single(joint), kind) {
             (_, Some((q, v)), _) => Pull::Dof { q, v },
-            (Some(place), None, Some(kind @ (Kind::Ball | Kind::Free))) => {
+            (Some(place), None, Some(kind @ (JointKind::Ball | JointKind::Free))) => {
                 Pull::Joint { kind, q: place.q.start, v: place.v.start, in_parent }
             }
             (Some(place), None, _) => Pull::Dof { q: place.q.start, v: place.v.start },
@@ -398,9 +399,7 @@ impl Machine {
             let (Some(range), Some(place)) = (joint.limits, place) else { continue };
             let (q, v) = (place.q.start, place.v.start);
             let what = match place.kind {
-                JointKind::Hinge | JointKind::Slide | JointKind::Screw { .. } => {
-                    Limited::Measure(Measure::Joint { q, v })
-                }
+                kind if kind.has_one_coordinate() => Limited::Measure(Measure::Joint { q, v }),
                 JointKind::Ball => Limited::Ball { q, v },
                 _ => {
                     lost.push(format!("joint `{}`: limits of this kind are not simulated", joint.name));
@@ -447,7 +446,7 @@ fn joint_places(robot: &Robot, places: &[JointPlace]) -> Vec<Option<JointPlace>>
     let mut places = places.iter();
     robot
         .joints()
-        .map(|(_, joint)| if joint.kind == Kind::Fixed { None } else { places.next().cloned() })
+        .map(|(_, joint)| if joint.kind == JointKind::Fixed { None } else { places.next().cloned() })
         .collect()
 }
 

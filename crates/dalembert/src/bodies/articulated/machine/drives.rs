@@ -3,9 +3,10 @@
 //! g and b are affine, so the force is $f_0 - k_p\ell - k_d\dot\ell$ with $f_0 = g_0 u + b_0$, $k_p = -(g_1 u + b_1)$,
 //! $k_d = -(g_2 u + b_2)$: a motor has f₀ alone, a position servo all three, a damper k_d.
 
-use super::super::robot::{ActuatorDynamics, JointKind};
+use super::super::robot::ActuatorDynamics;
 use super::{Machine, MachineState, Spot};
 use crate::bodies::articulated::TreeWork;
+use crate::joints::JointKind;
 use crate::math::rotation::{log, matrix, quaternion, renormalise};
 use crate::math::{Mat3, Vec3};
 

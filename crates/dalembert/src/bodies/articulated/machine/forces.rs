@@ -93,8 +93,8 @@ impl Machine {
 
     /// Dofs that controllers drive.
     fn driven(&self) -> impl Iterator<Item = usize> + '_ {
-        use crate::bodies::articulated::JointKind::{Hinge, Slide};
-        self.tree.joints().iter().filter(|j| matches!(j.kind, Hinge | Slide)).map(|j| j.v.start)
+        use crate::joints::JointKind::{Hinge, Slider};
+        self.tree.joints().iter().filter(|j| matches!(j.kind, Hinge | Slider)).map(|j| j.v.start)
     }
 
     /// True if an actuator is taken at the end of the step.

@@ -8,7 +8,7 @@
 //!    v^+ = v^* + h M^{-1}A^T\lambda, $$
 //!
 //! with v* the velocity without them. Eliminating v⁺ gives $(h A M^{-1}A^T + r)\lambda = c - A v^*$ with bounds, a small
-//! dense system ([`solve_boxed`](crate::solve::boxed::solve_boxed)). Loops and couplings are hard (r = 0) and their
+//! dense system ([`solve_box_lcp`](crate::solve::box_lcp::solve_box_lcp)). Loops and couplings are hard (r = 0) and their
 //! positions are projected onto C = 0 after the step; limits push one way; dry friction is a box; a servo on a tendon
 //! is a row with r = 1/(h kp + kd) whose box is its force range. Book: "Robots".
 
@@ -34,7 +34,7 @@ pub use step::{MachineReport, MachineScheme, MachineStepError};
 use super::robot::{ActuatorId, Keyframe, Robot, RobotBodyId, RobotIntegrator, RobotJointId, RobotSiteId};
 use super::{BranchSquare, JointPlace, Tree, TreeWork};
 use crate::math::{Mat3, Pose, Vec3};
-use crate::solve::boxed::BoxedWork;
+use crate::solve::box_lcp::BoxLcpWork;
 use drives::{Cord, Drive};
 use rows::{Limit, Loop, RowSet};
 
@@ -171,7 +171,7 @@ pub struct MachineWork {
     D: Vec<f64>,
     d: Vec<f64>,
     lambda: Vec<f64>,
-    boxed: BoxedWork,
+    box_lcp: BoxLcpWork,
     before: MachineState,
     /// Slopes of the bias, for `Implicit`.
     bend: Option<Box<(BranchSquare, BranchSquare)>>,
@@ -203,7 +203,7 @@ impl MachineWork {
             D: Vec::new(),
             d: Vec::new(),
             lambda: Vec::new(),
-            boxed: BoxedWork::default(),
+            box_lcp: BoxLcpWork::default(),
             before: MachineState::default(),
             bend: None,
             room: None,

@@ -15,7 +15,7 @@ use super::{Machine, MachineWork, Spot};
 use crate::bodies::articulated::TreeWork;
 use crate::math::rotation::{from_matrix, log, quaternion, renormalise};
 use crate::math::{Mat3, Vec3};
-use crate::solve::boxed::{Bounds, BoxedReport, solve_boxed};
+use crate::solve::box_lcp::{Bounds, BoxLcpReport, solve_box_lcp};
 
 /// A number that rows are about.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -387,11 +387,11 @@ impl Machine {
     }
 
     /// λ with D λ = d under the bounds, d given in `work.d`.
-    pub(super) fn solve_rows(&self, work: &mut MachineWork) -> BoxedReport {
-        let MachineWork { rows, D, d, lambda, boxed, .. } = work;
+    pub(super) fn solve_rows(&self, work: &mut MachineWork) -> BoxLcpReport {
+        let MachineWork { rows, D, d, lambda, box_lcp, .. } = work;
         lambda.clear();
         lambda.resize(rows.len(), 0.0);
-        solve_boxed(D, d, &rows.bounds, lambda, boxed)
+        solve_box_lcp(D, d, &rows.bounds, lambda, box_lcp)
     }
 
     /// x += s Y λ.

@@ -20,7 +20,7 @@
 use super::{Machine, MachineState, MachineWork};
 use crate::bodies::articulated::robot::RobotIntegrator;
 use crate::bodies::articulated::{ForwardDynamics, Scheme};
-use crate::solve::boxed::BoxedReport;
+use crate::solve::box_lcp::BoxLcpReport;
 
 /// How a machine moves in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -254,7 +254,7 @@ impl Machine {
     }
 
     /// work.v ← v⁺ from v*, by the rows.
-    fn solve_velocity(&self, h: f64, work: &mut MachineWork) -> BoxedReport {
+    fn solve_velocity(&self, h: f64, work: &mut MachineWork) -> BoxLcpReport {
         self.assemble_rows(h, work);
         work.d.clear();
         for i in 0..work.rows.len() {
@@ -265,7 +265,7 @@ impl Machine {
         solved
     }
 
-    fn note(&self, solved: &BoxedReport, work: &MachineWork, report: &mut MachineReport) {
+    fn note(&self, solved: &BoxLcpReport, work: &MachineWork, report: &mut MachineReport) {
         report.rows = report.rows.max(work.rows.len() as u32);
         report.iterations = report.iterations.max(solved.rounds);
         report.residual = report.residual.max(solved.residual);
