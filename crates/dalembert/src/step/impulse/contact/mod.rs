@@ -33,7 +33,7 @@ mod trees;
 #[cfg(test)]
 mod tests;
 
-use super::{ActiveBound, Impulse, ImpulseWork, Start};
+use super::{Impulse, ImpulseWork, Start};
 use crate::contact::detection::Detection;
 use crate::contact::inactive::{self, InactiveContacts};
 use crate::contact::problem::ContactProblem;
@@ -46,6 +46,7 @@ use crate::contact::split_impulse::SplitImpulse;
 use crate::contact::{ContactLaw, RigidContactModel};
 use crate::math::Vec3;
 use crate::model::Model;
+use crate::solve::box_lcp::Active;
 use crate::state::{ContactPoint, State};
 use crate::step::{StepError, StepReport, Workspace};
 
@@ -91,7 +92,7 @@ pub(super) struct ContactWork {
     /// Forces without contacts.
     f_free: Vec<f64>,
     /// Active sets of the islands of joints.
-    active_sets: Vec<Vec<ActiveBound>>,
+    active_sets: Vec<Vec<Active>>,
     /// Robots were solved under the impulses as they are.
     robots_solved: bool,
     packed: Vec<f64>,
