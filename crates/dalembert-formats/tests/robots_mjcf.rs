@@ -2,23 +2,23 @@
 
 use std::f64::consts::PI;
 
+use dalembert::bodies::articulated::description::{
+    ActuatorDynamics, ActuatorLaw, EqualityKind, GeomShape, JointKind, PathPoint, RobotBodyId,
+    RobotDescription, RobotIntegrator, RobotJointId, SensorObject, TendonId, TendonPath, Transmission,
+};
 use dalembert::math::rotation::exp;
 use dalembert::math::{Mat3, Quat, Vec3};
-use dalembert::scene::robot::{
-    ActuatorDynamics, ActuatorLaw, EqualityKind, GeomShape, JointKind, PathPoint, Robot, RobotBodyId,
-    RobotIntegrator, RobotJointId, SensorObject, TendonId, TendonPath, Transmission,
-};
 use dalembert_formats::error::Diagnostic;
 use dalembert_formats::robot::{MeshPolicy, ReadOptions, read_robot, read_robot_text};
 use dalembert_formats::source::Includes;
 
-fn read(text: &str) -> (Robot, Vec<Diagnostic>) {
+fn read(text: &str) -> (RobotDescription, Vec<Diagnostic>) {
     read_robot_text("robot.xml", text, Includes::None, &ReadOptions::default())
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A model without warnings.
-fn clean(text: &str) -> Robot {
+fn clean(text: &str) -> RobotDescription {
     let (robot, warnings) = read(text);
     assert!(warnings.is_empty(), "{}", texts(&warnings));
     robot
@@ -574,7 +574,7 @@ const FINGERS: &str = r#"<site name="w"/><replicate count="3" offset="1 0 0" sep
     <body name="o"><joint name="q"/><geom size="1"/></body>"#;
 
 /// The sites of a tendon.
-fn sites_of(robot: &Robot, tendon: usize) -> Vec<&str> {
+fn sites_of(robot: &RobotDescription, tendon: usize) -> Vec<&str> {
     let names: Vec<&str> = robot.sites().map(|(_, site)| site.name.as_str()).collect();
     let TendonPath::Spatial(points) = &robot.tendons[tendon].path else { panic!("a path") };
     let site = |point: &PathPoint| match point {

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::callbacks::Slot;
 use crate::errors;
-use crate::robot::Robot;
+use crate::robot::PyRobot;
 use crate::threads;
 
 /// name, kind, ranges of q, of v and of the points.
@@ -178,8 +178,8 @@ impl PyModel {
 
     /// The robot called `name`: names of joints and actuators, kinematics and dynamics.
     #[pyo3(signature = (name=None))]
-    fn robot(&self, name: Option<&str>) -> PyResult<Robot> {
-        Robot::of(&self.model, name)
+    fn robot(&self, name: Option<&str>) -> PyResult<PyRobot> {
+        PyRobot::of(&self.model, name)
     }
 
     /// A number read off a packed state, such as "ball.z" or "energy.total".

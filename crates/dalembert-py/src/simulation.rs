@@ -176,7 +176,7 @@ fn take_in(sim: &mut Simulation, buffer: &[f64]) -> PyResult<()> {
     let model = sim.model.clone();
     let [_, v, applied, robots, multipliers, _] = parts(&model.layout);
     let (new_q, new_v) = (&buffer[..v], &buffer[v..applied]);
-    let (pushes, machines) = (&buffer[applied..robots], &buffer[robots..multipliers]);
+    let (pushes, robots) = (&buffer[applied..robots], &buffer[robots..multipliers]);
     let state = &mut sim.state;
     if pushes.iter().all(|f| *f == 0.0) {
         state.applied.clear();
@@ -185,11 +185,11 @@ fn take_in(sim: &mut Simulation, buffer: &[f64]) -> PyResult<()> {
         state.applied.clear();
         state.applied.extend_from_slice(pushes);
     }
-    if machines != state.robots.as_slice() {
-        if let Some(i) = machines.iter().position(|x| !x.is_finite()) {
-            return Err(PyValueError::new_err(robot_number(&model, i, machines[i])));
+    if robots != state.robots.as_slice() {
+        if let Some(i) = robots.iter().position(|x| !x.is_finite()) {
+            return Err(PyValueError::new_err(robot_number(&model, i, robots[i])));
         }
-        state.robots.copy_from_slice(machines);
+        state.robots.copy_from_slice(robots);
     }
     if new_q != state.q.as_slice() || new_v != state.v.as_slice() {
         check_finite(&model, "q", new_q)?;

@@ -68,6 +68,8 @@ pub mod forces;
 
 pub mod joints;
 
+pub mod robot;
+
 pub mod coupling;
 
 pub mod contact;

@@ -3,8 +3,8 @@
 //! Scenes are large enough for every place where threads share the work, and lively: what one contact does in another order
 //! reaches all others within a few steps.
 
-use dalembert::bodies::articulated::robot::{
-    GeomShape, Inertial, JointKind, Robot, RobotBody, RobotBodyId, RobotGeom, RobotJoint,
+use dalembert::bodies::articulated::description::{
+    GeomShape, Inertial, JointKind, RobotBody, RobotBodyId, RobotDescription, RobotGeom, RobotJoint,
 };
 use dalembert::prelude::*;
 
@@ -174,8 +174,8 @@ fn dolls_in_free_flight() {
 }
 
 /// A box on four legs of two links each.
-fn walker(name: &str) -> Robot {
-    let mut robot = Robot::new(name);
+fn walker(name: &str) -> RobotDescription {
+    let mut robot = RobotDescription::new(name);
     let mut link = |name: String, parent: usize, at: Vec3, kind: JointKind, half: Vec3, down: f64| {
         let mut body = RobotBody::new(name.clone(), RobotBodyId(parent));
         body.pose = Pose::at(at);

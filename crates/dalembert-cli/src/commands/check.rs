@@ -114,7 +114,7 @@ impl Facts {
             .flatten();
         Self {
             dof: free.saturating_sub(rows.rows - rows.weak)
-                + sim.model.robots.iter().map(|robot| robot.machine.tree.freedoms()).sum::<usize>(),
+                + sim.model.robots.iter().map(|named| named.robot.tree.freedoms()).sum::<usize>(),
             fastest,
             stable_dt,
             rows,
@@ -151,14 +151,14 @@ impl Facts {
             let (name, n, kind) = (safe(&block.name), block.points.len(), kind(block));
             let _ = writeln!(out, "  {name:width$}  {n:>9}  {mass:>12}  {kind}");
         }
-        for robot in &model.robots {
-            let tree = &robot.machine.tree;
-            let (name, mass) = (safe(&robot.name), number(tree.total_mass()));
+        for named in &model.robots {
+            let tree = &named.robot.tree;
+            let (name, mass) = (safe(&named.name), number(tree.total_mass()));
             let kind = format!(
                 "robot: {}, {}, {}",
                 count(tree.link_count() as u64, "link"),
                 count(tree.freedoms() as u64, "freedom"),
-                count(robot.machine.robot.actuators.len() as u64, "actuator")
+                count(named.robot.description.actuators.len() as u64, "actuator")
             );
             let _ = writeln!(out, "  {name:width$}  {:>9}  {mass:>12}  {kind}", "–");
         }

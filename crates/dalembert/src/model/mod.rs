@@ -17,7 +17,7 @@ pub use contact::{ContactModel, LinearRow, SETTLING, StartGap, Torque};
 pub use contact_report::{ContactForce, ContactReader};
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
-pub use robots::{RobotPart, WholeRobot};
+pub use robots::{NamedRobot, WholeRobot};
 pub use touch_query::{RayHit, TouchEvents};
 pub use warning::{Place, Warning};
 
@@ -96,7 +96,7 @@ pub struct Model {
     /// What pushes points away, with its name.
     pub obstacles: Vec<(String, ObstacleShape)>,
     /// Articulated robots.
-    pub robots: Vec<RobotPart>,
+    pub robots: Vec<NamedRobot>,
     /// What may touch what, for the method `ipc`.
     pub contact: Option<ContactModel>,
     /// How forces of contact follow from a state, for the method `ipc`.
@@ -344,7 +344,7 @@ impl Model {
     pub fn mass(&self) -> f64 {
         self.particles.mass.iter().sum::<f64>()
             + self.rigid.mass.iter().sum::<f64>()
-            + self.robots.iter().map(|robot| robot.machine.tree.total_mass()).sum::<f64>()
+            + self.robots.iter().map(|named| named.robot.tree.total_mass()).sum::<f64>()
     }
 
     /// Carries points and applies filters and prescribed motion, so that a state set by hand is consistent.

@@ -1,4 +1,4 @@
-//! Robots inside a model: machines beside the other bodies, each with a stretch of [`State::robots`].
+//! Robots inside a model: robots beside the other bodies, each with a stretch of [`State::robots`].
 //!
 //! ```text
 //! state.robots = [ q | v | activation | control | tau | acceleration | force ] of the first, then of the next, …
@@ -10,20 +10,20 @@
 use std::ops::Range;
 
 use super::Model;
+use crate::bodies::articulated::description::{RobotBodyId, RobotDescription};
 use crate::bodies::articulated::free_bodies::BodyPlace;
-use crate::bodies::articulated::machine::{Machine, MachineState, MachineWork};
-use crate::bodies::articulated::robot::{Robot, RobotBodyId};
 use crate::contact::Collide;
 use crate::math::{Pose, Vec3};
+use crate::robot::{Robot, RobotState, RobotWork};
 use crate::state::State;
 
 /// A robot of the model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RobotPart {
+pub struct NamedRobot {
     /// The name that the scene gave it.
     pub name: String,
     /// What it is: names, tree, kinematics and dynamics.
-    pub machine: Machine,
+    pub robot: Robot,
     /// Its numbers in [`State::robots`].
     pub place: Range<usize>,
     /// As what its meshes collide.
@@ -36,7 +36,7 @@ pub struct RobotPart {
 #[derive(Debug, Clone, PartialEq)]
 pub struct WholeRobot {
     /// All bodies.
-    pub robot: Robot,
+    pub robot: RobotDescription,
     /// For each of them, what it became.
     pub places: Vec<BodyPlace>,
     /// Names of the rigid bodies.
@@ -57,10 +57,10 @@ macro_rules! slices {
     )*};
 }
 
-impl RobotPart {
+impl NamedRobot {
     /// All that its file describes, free bodies included.
-    pub fn description(&self) -> &Robot {
-        self.whole.as_ref().map_or(&self.machine.robot, |whole| &whole.robot)
+    pub fn description(&self) -> &RobotDescription {
+        self.whole.as_ref().map_or(&self.robot.description, |whole| &whole.robot)
     }
 
     /// What a body of [`Self::description`] became.
@@ -77,21 +77,21 @@ impl RobotPart {
         }
     }
 
-    /// Where the list number `which` of [`MachineState`] lies.
+    /// Where the list number `which` of [`RobotState`] lies.
     fn stretch(&self, which: usize) -> Range<usize> {
-        let lengths = self.machine.lengths();
+        let lengths = self.robot.lengths();
         let first = self.place.start + lengths[..which].iter().sum::<usize>();
         first..first + lengths[which]
     }
 
     slices! {
-        /// Coordinates of its joints; see [`Machine::joint`] for places by name.
+        /// Coordinates of its joints; see [`Robot::joint`] for places by name.
         q, q_mut, 0;
         /// Velocities of its dofs.
         v, v_mut, 1;
         /// Activations of its actuators.
         activation, activation_mut, 2;
-        /// Controls of its actuators; see [`Machine::actuator`].
+        /// Controls of its actuators; see [`Robot::actuator`].
         control, control_mut, 3;
         /// Forces on its dofs from outside \[N·m or N\], which act until they are set anew.
         tau, tau_mut, 4;
@@ -102,15 +102,15 @@ impl RobotPart {
     }
 
     /// A copy of its state.
-    pub fn state(&self, state: &State) -> MachineState {
-        let mut own = self.machine.blank();
+    pub fn state(&self, state: &State) -> RobotState {
+        let mut own = self.robot.blank();
         own.unpack(state.time, &state.robots[self.place.clone()]);
         own
     }
 
     /// Poses of all its bodies, the world first.
-    pub fn poses(&self, state: &State, work: &mut MachineWork) -> Vec<Pose> {
-        let tree = &self.machine.tree;
+    pub fn poses(&self, state: &State, work: &mut RobotWork) -> Vec<Pose> {
+        let tree = &self.robot.tree;
         tree.kinematics(self.q(state), &mut work.tree);
         let links = (0..tree.link_count()).map(|i| tree.link_pose(i, &work.tree));
         std::iter::once(Pose::identity()).chain(links).collect()
@@ -119,22 +119,22 @@ impl RobotPart {
 
 impl Model {
     /// The robot with the given name.
-    pub fn robot(&self, name: &str) -> Option<&RobotPart> {
+    pub fn robot(&self, name: &str) -> Option<&NamedRobot> {
         self.robots.iter().find(|robot| robot.name == name)
     }
 
     /// Kinetic and potential energy of all robots \[J\].
     pub fn robot_energy(&self, state: &State) -> (f64, f64) {
-        self.robots.iter().fold((0.0, 0.0), |sum, robot| {
-            let (k, p) = robot.machine.energy(&robot.state(state), &mut robot.machine.work());
+        self.robots.iter().fold((0.0, 0.0), |sum, named| {
+            let (k, p) = named.robot.energy(&named.state(state), &mut named.robot.work());
             (sum.0 + k, sum.1 + p)
         })
     }
 
     /// Momentum and angular momentum about the origin of all robots.
     pub(super) fn robot_momentum(&self, state: &State) -> (Vec3, Vec3) {
-        self.robots.iter().fold((Vec3::zeros(), Vec3::zeros()), |sum, robot| {
-            let (P, L) = robot.machine.momentum(&robot.state(state), &mut robot.machine.work());
+        self.robots.iter().fold((Vec3::zeros(), Vec3::zeros()), |sum, named| {
+            let (P, L) = named.robot.momentum(&named.state(state), &mut named.robot.work());
             (sum.0 + P, sum.1 + L)
         })
     }

@@ -24,15 +24,15 @@ impl Model {
     /// Poses of everything that carries colliders, in the order of [`TouchModel::parts`](super::TouchModel::parts).
     pub fn touch_poses(&self, state: &State) -> Vec<Pose> {
         let Some(touch) = &self.touch else { return Vec::new() };
-        let mut robots: Vec<_> = self.robots.iter().map(|r| r.machine.work()).collect();
-        for (robot, work) in self.robots.iter().zip(&mut robots) {
-            robot.machine.tree.kinematics(robot.q(state), &mut work.tree);
+        let mut robots: Vec<_> = self.robots.iter().map(|r| r.robot.work()).collect();
+        for (named, work) in self.robots.iter().zip(&mut robots) {
+            named.robot.tree.kinematics(named.q(state), &mut work.tree);
         }
         let pose = |part: &Part| match *part {
             Part::Rigid(k) => self.rigid.pose(&state.q, k as usize),
             Part::Particle(i) => Pose::at(triple(&state.q[self.layout.points_q()..], i as usize)),
             Part::Link { robot, link } => {
-                let tree = &self.robots[robot as usize].machine.tree;
+                let tree = &self.robots[robot as usize].robot.tree;
                 tree.link_pose(link as usize, &robots[robot as usize].tree)
             }
         };

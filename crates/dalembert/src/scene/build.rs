@@ -512,8 +512,8 @@ fn size(model: &Model, state: &State) -> f64 {
         let bounds = shape.bounds_at(&model.rigid.pose(&state.q, k));
         size = size.max(bounds.low.abs().sup(&bounds.high.abs()).norm());
     }
-    for robot in &model.robots {
-        let poses = robot.poses(state, &mut robot.machine.work());
+    for named in &model.robots {
+        let poses = named.poses(state, &mut named.robot.work());
         size = poses.iter().map(|pose| pose.position.norm()).fold(size, f64::max);
     }
     if size > 0.0 && size.is_finite() { size } else { 1.0 }

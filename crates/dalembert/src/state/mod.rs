@@ -39,7 +39,7 @@ pub struct State {
     pub broken: Vec<bool>,
     /// The step before, for methods that look back: its h \[s\], free q, free v. Empty, or h = 0, if there is none.
     pub before: Vec<f64>,
-    /// Numbers of the robots: see [`RobotPart`](crate::model::RobotPart).
+    /// Numbers of the robots: see [`NamedRobot`](crate::model::NamedRobot).
     pub robots: Vec<f64>,
     /// Points of contact of the last step of `impulse`, sorted by colliders.
     pub contacts: Vec<ContactPoint>,

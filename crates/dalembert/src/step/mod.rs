@@ -84,14 +84,14 @@ pub struct StepReport {
 impl StepError {
     /// True if the motion ran away: its numbers overflowed, or the step makes energy from nothing.
     pub fn is_divergence(&self) -> bool {
-        use crate::bodies::articulated::machine::MachineStepError;
+        use crate::robot::RobotStepError;
         use crate::solve::ode::OdeError;
         matches!(
             self,
             StepError::Diverged { .. }
                 | StepError::NonFinite { .. }
                 | StepError::Adaptive(OdeError::NonFinite { .. })
-                | StepError::Robot(MachineStepError::NonFinite { .. })
+                | StepError::Robot(RobotStepError::NonFinite { .. })
         )
     }
 
@@ -185,7 +185,7 @@ pub enum StepError {
     Factor(#[from] crate::solve::linear::LinearError),
     /// A robot could not go on.
     #[error(transparent)]
-    Robot(#[from] crate::bodies::articulated::machine::MachineStepError),
+    Robot(#[from] crate::robot::RobotStepError),
     /// The method or its integrator does not take robots.
     #[error("`{0}` does not step robots; use `impulse` or `ipc`, or `lagrange` or `explicit` with {1}")]
     NoRobots(String, &'static str),

@@ -9,20 +9,20 @@
 //! | `explicit` with `symplectic_euler` | all forces at the start, loops at the velocity level |
 
 use super::{Integrator, Method, StepError, StepReport, Workspace};
-use crate::bodies::articulated::machine::{MachineScheme, MachineState, MachineWork};
 use crate::model::Model;
+use crate::robot::{RobotScheme, RobotState, RobotWork};
 use crate::state::State;
 
 /// Integrators that robots know, as a sentence has them.
 pub const ROBOT_INTEGRATORS: &str = "`rk4`, `midpoint` or (`explicit` only) `symplectic_euler`";
 
 /// The scheme of robots under a method; none if it does not take robots.
-pub fn robot_scheme(method: &Method) -> Option<MachineScheme> {
+pub fn robot_scheme(method: &Method) -> Option<RobotScheme> {
     match (method, method.integrator()) {
-        (Method::Impulse(_) | Method::Ipc(_), _) => Some(MachineScheme::Implicit),
-        (Method::Explicit(_), Some(Integrator::SymplecticEuler)) => Some(MachineScheme::SemiImplicit),
-        (_, Some(Integrator::Rk4)) => Some(MachineScheme::RungeKutta4),
-        (_, Some(Integrator::Midpoint)) => Some(MachineScheme::Midpoint),
+        (Method::Impulse(_) | Method::Ipc(_), _) => Some(RobotScheme::Implicit),
+        (Method::Explicit(_), Some(Integrator::SymplecticEuler)) => Some(RobotScheme::SemiImplicit),
+        (_, Some(Integrator::Rk4)) => Some(RobotScheme::RungeKutta4),
+        (_, Some(Integrator::Midpoint)) => Some(RobotScheme::Midpoint),
         _ => None,
     }
 }
@@ -30,7 +30,7 @@ pub fn robot_scheme(method: &Method) -> Option<MachineScheme> {
 /// Buffers of all robots.
 #[derive(Debug, Default)]
 pub(crate) struct RobotsWork {
-    parts: Vec<(MachineState, MachineWork)>,
+    parts: Vec<(RobotState, RobotWork)>,
     before: State,
     packed: Vec<f64>,
 }
@@ -56,7 +56,7 @@ pub(super) fn step(
     let done = method.step_bodies(model, state, h, work).and_then(|mut report| {
         for (part, (robot, room)) in model.robots.iter().zip(&mut own.parts) {
             robot.unpack(own.before.time, &own.before.robots[part.place.clone()]);
-            let stepped = part.machine.step(scheme, robot, h, room)?;
+            let stepped = part.robot.step(scheme, robot, h, room)?;
             own.packed.clear();
             robot.pack(&mut own.packed);
             state.robots[part.place.clone()].copy_from_slice(&own.packed);
@@ -83,20 +83,19 @@ impl RobotsWork {
         let mut sum = 0.0;
         for (part, (robot, room)) in model.robots.iter().zip(&mut self.parts) {
             robot.unpack(state.time, &state.robots[part.place.clone()]);
-            sum += part.machine.kinetic_energy(robot, room);
+            sum += part.robot.kinetic_energy(robot, room);
         }
         sum
     }
 
     /// Room for the robots of a model, made anew if it was for another.
     fn fit(&mut self, model: &Model) {
-        let fits = |(part, (state, _)): (&crate::model::RobotPart, &(MachineState, MachineWork))| {
-            let m = part.machine.lengths();
+        let fits = |(part, (state, _)): (&crate::model::NamedRobot, &(RobotState, RobotWork))| {
+            let m = part.robot.lengths();
             [state.q.len(), state.v.len(), state.activation.len(), state.control.len()] == m[..4]
         };
         if self.parts.len() != model.robots.len() || !model.robots.iter().zip(&self.parts).all(fits) {
-            self.parts =
-                model.robots.iter().map(|part| (part.machine.blank(), part.machine.work())).collect();
+            self.parts = model.robots.iter().map(|part| (part.robot.blank(), part.robot.work())).collect();
         }
     }
 }

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use dalembert::bodies::articulated::description::{
+    ContactSoftness, Inertial, JointKind, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
+};
 use dalembert::math::rotation::matrix;
 use dalembert::math::{Mat3, Pose, Vec3, symmetric_eigen};
-use dalembert::scene::robot::{
-    ContactSoftness, Inertial, JointKind, Robot, RobotBody, RobotBodyId, RobotJoint,
-};
 
 use super::super::names::Names;
 use super::super::xml::{Document, Node};
@@ -94,7 +94,7 @@ pub(super) struct Walker<'a, 'b> {
     pub(super) doc: &'a Document,
     pub(super) models: &'b [Model<'a>],
     pub(super) options: &'b ReadOptions,
-    pub(super) robot: &'b mut Robot,
+    pub(super) robot: &'b mut RobotDescription,
     pub(super) world: World,
     pub(super) masses: Vec<Masses>,
     instances: Vec<Instance>,
@@ -106,7 +106,7 @@ pub(super) struct Walker<'a, 'b> {
 /// Reads all bodies. The models in their places, the main one first.
 pub(super) fn walk<'a>(
     models: &[Model<'a>],
-    robot: &mut Robot,
+    robot: &mut RobotDescription,
     options: &ReadOptions,
 ) -> (World, Vec<Instance>) {
     let main = &models[0];

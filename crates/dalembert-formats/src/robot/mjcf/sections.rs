@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 
-use dalembert::math::{Pose, Quat, Vec3};
-use dalembert::scene::robot::{
+use dalembert::bodies::articulated::description::{
     ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, JointKind, Keyframe,
-    PathPoint, Robot, RobotBodyId, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId, RobotSolver,
-    Tendon, TendonId, TendonPath, Transmission,
+    PathPoint, RobotBodyId, RobotDescription, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId,
+    RobotSolver, Tendon, TendonId, TendonPath, Transmission,
 };
+use dalembert::math::{Pose, Quat, Vec3};
 
 use super::super::names::Names;
 use super::super::xml::{Attribute, Document, Node};
@@ -173,7 +173,12 @@ fn unfolded<'a, 's>(
 }
 
 /// Reads all sections of all models in their places.
-pub(super) fn read(models: &[Model<'_>], instances: &[Instance], world: &World, robot: &mut Robot) {
+pub(super) fn read(
+    models: &[Model<'_>],
+    instances: &[Instance],
+    world: &World,
+    robot: &mut RobotDescription,
+) {
     let doc = models[0].root.doc;
     let mut first = Vec::with_capacity(robot.bodies.len());
     let mut counts = [0; 3];
@@ -292,7 +297,7 @@ pub(super) fn read(models: &[Model<'_>], instances: &[Instance], world: &World, 
 }
 
 /// `option` of the main model.
-pub(super) fn options(model: &Model<'_>, robot: &mut Robot) {
+pub(super) fn options(model: &Model<'_>, robot: &mut RobotDescription) {
     let o = &mut robot.options;
     for node in model.root.named("option") {
         let a = Attributes::alone(node);
@@ -520,7 +525,7 @@ fn equality<'a>(node: Node<'a>, model: &Model<'a>, refer: &Refer<'_>) -> Option<
     Some(Equality { name: refer.scope.full(a.name()), kind, active, softness })
 }
 
-fn contact<'a>(node: Node<'a>, model: &Model<'a>, refer: &Refer<'_>, robot: &mut Robot) {
+fn contact<'a>(node: Node<'a>, model: &Model<'a>, refer: &Refer<'_>, robot: &mut RobotDescription) {
     match node.name() {
         "exclude" => {
             let a = Attributes::alone(node);
@@ -565,7 +570,7 @@ fn contact<'a>(node: Node<'a>, model: &Model<'a>, refer: &Refer<'_>, robot: &mut
     }
 }
 
-fn custom(node: Node<'_>, scope: &Scope, robot: &mut Robot) {
+fn custom(node: Node<'_>, scope: &Scope, robot: &mut RobotDescription) {
     let a = Attributes::alone(node);
     let name = scope.full(a.name());
     match node.name() {
@@ -589,7 +594,7 @@ fn custom(node: Node<'_>, scope: &Scope, robot: &mut Robot) {
 
 fn key(
     node: Node<'_>,
-    robot: &Robot,
+    robot: &RobotDescription,
     kinds: &[(JointKind, Option<[f64; 2]>)],
     incomplete: bool,
 ) -> Option<Keyframe> {
@@ -615,7 +620,9 @@ fn key(
     let activations = robot
         .actuators
         .iter()
-        .filter(|actuator| actuator.dynamics != dalembert::scene::robot::ActuatorDynamics::None)
+        .filter(|actuator| {
+            actuator.dynamics != dalembert::bodies::articulated::description::ActuatorDynamics::None
+        })
         .count();
     let mut positions = list("qpos", robot.position_count());
     // Quaternions of any length are allowed; one of length zero turns nothing, as in MuJoCo.

@@ -1,16 +1,16 @@
 //! Robots of the scene that drive affine links: before a step each gives mass and increments, after it each takes back what
 //! came out.
 
-use crate::bodies::articulated::machine::{MachineState, MachineStepError, MachineWork};
 use crate::coupling::{Articulation, DriveReport, Driver, drive_of_robot};
-use crate::model::{Model, RobotPart};
+use crate::model::{Model, NamedRobot};
+use crate::robot::{RobotState, RobotStepError, RobotWork};
 use crate::state::{Drive, State};
 
 /// Buffers of all robots that drive articulations.
 #[derive(Debug, Default)]
 pub(super) struct RobotDrivers {
     /// State before, state ahead, buffers; by the number of the robot.
-    parts: Vec<(MachineState, MachineState, MachineWork)>,
+    parts: Vec<(RobotState, RobotState, RobotWork)>,
     packed: Vec<f64>,
 }
 
@@ -24,15 +24,15 @@ impl RobotDrivers {
         state: &State,
         h: f64,
         drive: &mut Drive,
-    ) -> Result<(), MachineStepError> {
+    ) -> Result<(), RobotStepError> {
         if self.parts.len() != model.robots.len() {
-            let room = |r: &RobotPart| (r.machine.blank(), r.machine.blank(), r.machine.work());
+            let room = |r: &NamedRobot| (r.robot.blank(), r.robot.blank(), r.robot.work());
             self.parts = model.robots.iter().map(room).collect();
         }
-        let robot = &model.robots[k];
+        let named = &model.robots[k];
         let (before, ahead, work) = &mut self.parts[k];
-        before.unpack(state.time, &state.robots[robot.place.clone()]);
-        drive_of_robot(&robot.machine, a, before, h, ahead, work, drive)
+        before.unpack(state.time, &state.robots[named.place.clone()]);
+        drive_of_robot(&named.robot, a, before, h, ahead, work, drive)
     }
 }
 
@@ -49,16 +49,16 @@ pub(super) fn take_back(
     let RobotDrivers { parts, packed } = drivers;
     for ((a, drive), report) in articulations.iter().zip(drives).zip(reports) {
         let Driver::Robot(k) = a.driver else { continue };
-        let robot = &model.robots[k];
+        let named = &model.robots[k];
         let (before, ahead, _) = &mut parts[k];
         ahead.q.copy_from_slice(&before.q);
-        robot.machine.tree.integrate(&mut ahead.q, &report.delta, 1.0);
+        named.robot.tree.integrate(&mut ahead.q, &report.delta, 1.0);
         for d in 0..report.delta.len() {
             ahead.v[d] += (report.delta[d] - drive.delta[d]) / h;
             ahead.acceleration[d] = (ahead.v[d] - before.v[d]) / h;
         }
         packed.clear();
         ahead.pack(packed);
-        next.robots[robot.place.clone()].copy_from_slice(packed);
+        next.robots[named.place.clone()].copy_from_slice(packed);
     }
 }

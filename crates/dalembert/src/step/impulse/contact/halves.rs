@@ -22,7 +22,7 @@ use super::robots::Room;
 use super::rows::BoundRow;
 use super::sweep::{Field, Side};
 use super::{ContactWork, NONE};
-use crate::bodies::articulated::{Half, Pull, Tree, half_product};
+use crate::bodies::articulated::{Acceleration, HalfRow, Tree, half_product};
 use crate::contact::{Part, TouchModel};
 use crate::math::{Vec3, dot};
 use crate::model::Model;
@@ -64,10 +64,10 @@ struct Arm {
 /// Ways of all points of links.
 #[derive(Debug, Default)]
 pub(super) struct Halves {
-    z: Vec<Half>,
+    z: Vec<HalfRow>,
     arms: Vec<Arm>,
     t: Vec<f64>,
-    pulls: Vec<Pull>,
+    pulls: Vec<Acceleration>,
     /// Z of a group, dof by dof, eight columns at a time; where the dofs of all ways begin in it.
     spread: Vec<[f64; 8]>,
     places: Vec<usize>,
@@ -83,7 +83,7 @@ impl Halves {
     }
 
     #[inline(always)]
-    fn product(&self, a: &Arm, b: &Arm, shared: usize) -> [Half; 3] {
+    fn product(&self, a: &Arm, b: &Arm, shared: usize) -> [HalfRow; 3] {
         half_product(&self.z[a.from..a.to], &self.z[b.from..b.to], shared)
     }
 
@@ -174,7 +174,7 @@ type Eight = [Lanes; 2];
 /// Sums over the dofs of a way of its three rows, for N eights of columns of a spread Z.
 #[inline(always)]
 fn sums<const N: usize>(
-    way: &[Half],
+    way: &[HalfRow],
     places: &[usize],
     spread: &[[f64; 8]],
     eight: usize,
@@ -234,12 +234,12 @@ impl ContactWork {
         let halves = &mut self.robots.halves;
         group.known = Known::Own;
         group.arms.start = halves.arms.len();
-        let tree = &model.robots[group.robot].machine.tree;
-        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        let tree = &model.robots[group.robot].robot.tree;
+        let Room { work, path_dofs, .. } = &mut self.robots.rooms[group.robot];
         let work = &work.tree;
-        tree.hops(&group.trees, work, hops);
+        tree.path_dofs(&group.trees, work, path_dofs);
         if cluster.to - cluster.from >= STEMMED {
-            tree.walk_stems(&group.trees, hops);
+            tree.walk_common_ancestors(&group.trees, path_dofs);
         }
         let m = group.columns;
         let W = &mut self.field.numbers.list[group.W..group.W + m * m];
@@ -259,7 +259,8 @@ impl ContactWork {
                         continue;
                     }
                     let from = halves.z.len();
-                    let dof = tree.half_answer(link as usize, &info.point, turn, work, hops, &mut halves.z);
+                    let dof =
+                        tree.half_solve(link as usize, &info.point, turn, work, path_dofs, &mut halves.z);
                     halves.arms.push(Arm {
                         column: columns.column as usize + if turn { columns.turn as usize } else { 0 },
                         // The sign of a side is that of its impulse; of a tree that touches itself the column is the
@@ -278,7 +279,7 @@ impl ContactWork {
                 let mut block = halves.product(one, one, one.to - one.from);
                 if let Some(two) = own.get(1) {
                     let both = halves.product(two, two, two.to - two.from);
-                    let cross = halves.product(one, two, tree.shared_way(one.dof, two.dof));
+                    let cross = halves.product(one, two, tree.shared_path(one.dof, two.dof));
                     for i in 0..3 {
                         (0..3).for_each(|j| block[i][j] += both[i][j] - cross[i][j] - cross[j][i]);
                     }
@@ -294,7 +295,7 @@ impl ContactWork {
     /// J of a group, column by column.
     fn fill_rows(&mut self, g: usize, model: &Model) {
         let group = &self.robots.groups[g];
-        let tree = &model.robots[group.robot].machine.tree;
+        let tree = &model.robots[group.robot].robot.tree;
         let work = &self.robots.rooms[group.robot].work.tree;
         let (n, m, first) = (group.trees.dofs.len(), group.columns, group.trees.dofs.start);
         let J = &mut self.field.numbers.list[group.J..group.J + n * m];
@@ -315,7 +316,7 @@ impl ContactWork {
             return;
         }
         group.known = Known::Blocks;
-        let tree = &model.robots[group.robot].machine.tree;
+        let tree = &model.robots[group.robot].robot.tree;
         let (m, dofs, halves) = (group.columns, &group.trees.dofs, &mut self.robots.halves);
         let wide = m / 8;
         halves.spread(group.arms.clone(), tree, dofs, wide);
@@ -350,15 +351,15 @@ impl ContactWork {
         let (n, m) = (group.trees.dofs.len(), group.columns);
         let numbers = &mut self.field.numbers.list[group.J..group.Y + n * m];
         numbers.copy_within(..n * m, n * m);
-        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
-        let machine = &model.robots[group.robot].machine;
-        machine.respond_in(&group.trees, m, &mut numbers[n * m..], work);
+        let Room { work, path_dofs, .. } = &mut self.robots.rooms[group.robot];
+        let robot = &model.robots[group.robot].robot;
+        robot.respond_in(&group.trees, m, &mut numbers[n * m..], work);
         for row in &self.bound_rows[group.rows.clone()] {
             let (half, at) = (row.half as usize, (row.at + row.len) as usize);
             self.field.numbers.list.copy_within(half..half + n, at);
             let pulls = &mut self.robots.halves.pulls;
             let answers = &mut self.field.numbers.list[at..at + n];
-            machine.tree.second_half(&group.trees, &mut work.tree, hops, pulls, answers);
+            robot.tree.second_half_solve(&group.trees, &mut work.tree, path_dofs, pulls, answers);
         }
     }
 
@@ -366,10 +367,10 @@ impl ContactWork {
     pub(super) fn answer_rows(&mut self, g: usize, model: &Model) {
         let touched = self.clusters[self.joint_islands() + g].touched;
         let group = &self.robots.groups[g];
-        let (tree, dofs) = (&model.robots[group.robot].machine.tree, &group.trees.dofs);
-        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
+        let (tree, dofs) = (&model.robots[group.robot].robot.tree, &group.trees.dofs);
+        let Room { work, path_dofs, .. } = &mut self.robots.rooms[group.robot];
         if !touched && !group.rows.is_empty() {
-            tree.hops(&group.trees, &work.tree, hops);
+            tree.path_dofs(&group.trees, &work.tree, path_dofs);
         }
         let way = &mut self.robots.halves.way;
         let (numbers, m) = (&mut self.field.numbers, group.rows.len());
@@ -384,7 +385,7 @@ impl ContactWork {
             z.fill(0.0);
             let mut add = |d: usize, a: f64| {
                 way.clear();
-                tree.half_of_dof(d, &work.tree, hops, way);
+                tree.half_solve_of_dof(d, &work.tree, path_dofs, way);
                 let mut at = d;
                 for w in &*way {
                     z[at - dofs.start] += a * w;
@@ -425,9 +426,9 @@ impl ContactWork {
         for row in &self.bound_rows[group.rows.clone()] {
             add_half(row, impulse(row), &self.field, t);
         }
-        let tree = &model.robots[group.robot].machine.tree;
-        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
-        tree.second_half(&group.trees, &mut work.tree, hops, pulls, &mut t[..n]);
+        let tree = &model.robots[group.robot].robot.tree;
+        let Room { work, path_dofs, .. } = &mut self.robots.rooms[group.robot];
+        tree.second_half_solve(&group.trees, &mut work.tree, path_dofs, pulls, &mut t[..n]);
         self.field.x[first..first + n].iter_mut().zip(t).for_each(|(x, t)| *x += *t);
     }
 
@@ -500,7 +501,7 @@ impl ContactWork {
             x.iter_mut().zip(Y.chunks_exact(m)).for_each(|(x, Y)| *x += dot(Y, signed));
             return;
         }
-        let tree = &model.robots[group.robot].machine.tree;
+        let tree = &model.robots[group.robot].robot.tree;
         let Halves { z, arms, t, pulls, .. } = &mut self.robots.halves;
         t.clear();
         t.resize(n.next_multiple_of(4), 0.0);
@@ -509,8 +510,8 @@ impl ContactWork {
             let p = [0, 1, 2].map(|k| arm.sign * signed[arm.column + k]);
             tree.add_half(arm.dof, &z[arm.from..arm.to], &p, group.trees.dofs.start, t);
         }
-        let Room { work, hops, .. } = &mut self.robots.rooms[group.robot];
-        tree.second_half(&group.trees, &mut work.tree, hops, pulls, &mut t[..n]);
+        let Room { work, path_dofs, .. } = &mut self.robots.rooms[group.robot];
+        tree.second_half_solve(&group.trees, &mut work.tree, path_dofs, pulls, &mut t[..n]);
         x[first..first + n].iter_mut().zip(&*t).for_each(|(x, t)| *x += t);
     }
 

@@ -13,11 +13,11 @@ use super::halves::{Halves, Known};
 use super::rows::BoundRow;
 use super::sweep::{Columns, Side};
 use super::{ContactWork, NONE};
-use crate::bodies::articulated::machine::{MachineReport, MachineState, MachineWork};
-use crate::bodies::articulated::{Hop, Trees};
+use crate::bodies::articulated::{PathDof, TreeGroup};
 use crate::contact::{Part, TouchModel};
 use crate::math::{Pose, Vec3};
 use crate::model::Model;
+use crate::robot::{RobotReport, RobotState, RobotWork};
 use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
 use crate::state::State;
 use crate::step::{StepError, StepReport};
@@ -29,10 +29,10 @@ const SERVO_ROUNDS: u32 = 8;
 /// Room of one robot.
 #[derive(Debug)]
 pub(super) struct Room {
-    state: MachineState,
-    pub(super) work: MachineWork,
+    state: RobotState,
+    pub(super) work: RobotWork,
     /// What ways from points to the world read of the dofs of its groups that touch something.
-    pub(super) hops: Vec<Hop>,
+    pub(super) path_dofs: Vec<PathDof>,
     pub(super) simple: bool,
     /// Its groups.
     groups: Range<usize>,
@@ -44,14 +44,14 @@ pub(super) struct Room {
     extra: Vec<f64>,
     stands: Vec<i8>,
     last_stands: Vec<i8>,
-    report: MachineReport,
+    report: RobotReport,
 }
 
 /// Trees of a robot that answer together.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) robot: usize,
-    pub(super) trees: Trees,
+    pub(super) trees: TreeGroup,
     /// Columns of its contacts, and some more to the next multiple of eight, whose numbers are nothing.
     pub(super) columns: usize,
     /// Where J, M⁻¹Jᵀ and W begin in the numbers.
@@ -100,16 +100,16 @@ impl RobotRoom {
 
     /// Room for the robots of a model, whose velocities begin at `first`; returns where they end.
     pub(super) fn fit(&mut self, model: &Model, mut first: u32, clusters: &mut Vec<super::Cluster>) -> u32 {
-        for (robot, part) in model.robots.iter().enumerate() {
-            let machine = &part.machine;
+        for (k, part) in model.robots.iter().enumerate() {
+            let robot = &part.robot;
             let begin = self.groups.len();
-            for trees in machine.groups() {
+            for trees in robot.groups() {
                 let at = first + trees.dofs.start as u32;
                 let len = trees.dofs.len() as u32;
                 clusters.push(super::Cluster { first: at, len, ..super::Cluster::default() });
                 let (known, arms) = (Known::Nothing, 0..0);
                 self.groups.push(Group {
-                    robot,
+                    robot: k,
                     trees,
                     columns: 0,
                     J: 0,
@@ -120,27 +120,27 @@ impl RobotRoom {
                     arms,
                 });
             }
-            let of_link = (0..machine.tree.link_count())
+            let of_link = (0..robot.tree.link_count())
                 .map(|link| {
-                    let node = machine.tree.node_of_link(link);
+                    let node = robot.tree.node_of_link(link);
                     let holds = |g: &Group| g.trees.nodes.contains(&node);
                     self.groups[begin..].iter().position(holds).map_or(NONE, |g| (begin + g) as u32)
                 })
                 .collect();
             self.rooms.push(Room {
-                state: machine.blank(),
-                work: machine.work(),
-                hops: Vec::new(),
-                simple: machine.is_simple(),
+                state: robot.blank(),
+                work: robot.work(),
+                path_dofs: Vec::new(),
+                simple: robot.is_simple(),
                 groups: begin..self.groups.len(),
                 first: first as usize,
                 of_link,
-                extra: vec![0.0; machine.tree.freedoms()],
+                extra: vec![0.0; robot.tree.freedoms()],
                 stands: Vec::new(),
                 last_stands: Vec::new(),
-                report: MachineReport::default(),
+                report: RobotReport::default(),
             });
-            first += machine.tree.freedoms() as u32;
+            first += robot.tree.freedoms() as u32;
         }
         first
     }
@@ -164,7 +164,7 @@ impl RobotRoom {
         self.links_at.clear();
         self.links_at.extend_from_slice(&x[first..]);
         for (part, room) in model.robots.iter().zip(&mut self.rooms) {
-            let tree = &part.machine.tree;
+            let tree = &part.robot.tree;
             tree.velocities_in(1..tree.node_count(), &x[room.range()], &mut room.work.tree);
         }
     }
@@ -174,19 +174,19 @@ impl RobotRoom {
         self.links_at.clear();
         let group = &self.groups[g];
         let room = &mut self.rooms[group.robot];
-        let tree = &model.robots[group.robot].machine.tree;
+        let tree = &model.robots[group.robot].robot.tree;
         tree.velocities_in(group.trees.nodes.clone(), &x[room.range()], &mut room.work.tree);
     }
 
     /// Velocity of a point of a link.
     #[inline(always)]
     pub(super) fn point_velocity(&self, model: &Model, robot: usize, link: usize, x: &Vec3) -> Vec3 {
-        model.robots[robot].machine.tree.point_velocity(link, x, &self.rooms[robot].work.tree).linear
+        model.robots[robot].robot.tree.point_velocity(link, x, &self.rooms[robot].work.tree).linear
     }
 
     /// Pose, velocity and angular velocity of a link.
     pub(super) fn link(&self, model: &Model, robot: usize, link: usize) -> (Pose, Vec3, Vec3) {
-        let (tree, work) = (&model.robots[robot].machine.tree, &self.rooms[robot].work.tree);
+        let (tree, work) = (&model.robots[robot].robot.tree, &self.rooms[robot].work.tree);
         let pose = tree.link_pose(link, work);
         let motion = tree.point_velocity(link, &pose.position, work);
         (pose, motion.linear, motion.angular)
@@ -206,8 +206,8 @@ impl ContactWork {
         self.robots.links_at.clear();
         for (part, room) in model.robots.iter().zip(&mut self.robots.rooms) {
             room.state.unpack(state.time, &state.robots[part.place.clone()]);
-            room.report = MachineReport::default();
-            let tree = &part.machine.tree;
+            room.report = RobotReport::default();
+            let tree = &part.robot.tree;
             tree.kinematics(&room.state.q, &mut room.work.tree);
             tree.velocities(&room.state.v, &mut room.work.tree);
             self.start[room.range()].copy_from_slice(&room.state.v);
@@ -221,7 +221,7 @@ impl ContactWork {
     /// What simple robots do without impulses of contacts and rows; the velocities have those of the step before in them.
     pub(super) fn free_robots(&mut self, model: &Model) {
         for (part, room) in model.robots.iter().zip(&self.robots.rooms).filter(|(_, room)| room.simple) {
-            self.free[room.range()].copy_from_slice(part.machine.tried(&room.work));
+            self.free[room.range()].copy_from_slice(part.robot.velocity(&room.work));
         }
     }
 
@@ -313,7 +313,7 @@ impl ContactWork {
                 let group = &self.robots.groups[g];
                 let (m, column, first) = (group.columns, columns.column as usize, group.trees.dofs.start);
                 let sign = if shared { -1.0 } else { 1.0 };
-                let tree = &model.robots[robot as usize].machine.tree;
+                let tree = &model.robots[robot as usize].robot.tree;
                 let work = &self.robots.rooms[robot as usize].work.tree;
                 let spinning = c.spin != NONE;
                 if !self.robots.rooms[robot as usize].simple {
@@ -400,10 +400,10 @@ impl ContactWork {
 
     /// A simple robot: its dynamics once, then servos that stand otherwise than they should.
     fn answer_simple(&mut self, k: usize, touch: &TouchModel, model: &Model, h: f64, round: u32) -> bool {
-        let machine = &model.robots[k].machine;
+        let robot = &model.robots[k].robot;
         if round == 0 {
             let Room { state, work, .. } = &mut self.robots.rooms[k];
-            machine.begin_trial(state, h, work);
+            robot.begin_trial(state, h, work);
             self.answer_groups(k, touch, model, h, true);
         }
         let rounds = if round == 0 { SERVO_ROUNDS } else { 1 };
@@ -412,7 +412,7 @@ impl ContactWork {
             let all = self.robots.rooms[k].range();
             let Room { state, work, report, .. } = &mut self.robots.rooms[k];
             report.iterations = report.iterations.max(again);
-            if !machine.move_servos(state, &self.field.x[all], h, work) {
+            if !robot.update_servos(state, &self.field.x[all], h, work) {
                 break;
             }
             moved = true;
@@ -427,8 +427,8 @@ impl ContactWork {
     fn answer_groups(&mut self, k: usize, touch: &TouchModel, model: &Model, h: f64, first: bool) {
         let islands = self.joint_islands();
         let (groups, all) = (self.robots.rooms[k].groups.clone(), self.robots.rooms[k].range());
-        let machine = &model.robots[k].machine;
-        self.field.x[all.clone()].copy_from_slice(machine.tried(&self.robots.rooms[k].work));
+        let robot = &model.robots[k].robot;
+        self.field.x[all.clone()].copy_from_slice(robot.velocity(&self.robots.rooms[k].work));
         for g in groups.clone() {
             if self.clusters[islands + g].touched {
                 self.find_halves(g, touch, model);
@@ -437,7 +437,7 @@ impl ContactWork {
         }
         if first {
             let Room { state, work, .. } = &mut self.robots.rooms[k];
-            machine.find_rows(state, &self.field.x[all], h, work);
+            robot.find_rows(state, &self.field.x[all], h, work);
             self.load_rows(k, model, h);
         }
         for g in groups {
@@ -487,7 +487,7 @@ impl ContactWork {
         numbers.copy_within(..n * m, n * m);
         let (JY, W) = numbers.split_at_mut(2 * n * m);
         let (J, Y) = JY.split_at_mut(n * m);
-        model.robots[group.robot].machine.respond(h, m, Y, &mut self.robots.rooms[group.robot].work);
+        model.robots[group.robot].robot.respond(h, m, Y, &mut self.robots.rooms[group.robot].work);
         // The lower half: a dof adds to the rows of the points that it moves.
         W.fill(0.0);
         for (J, Y) in J.chunks_exact(m).zip(Y.chunks_exact(m)) {
@@ -508,17 +508,17 @@ impl ContactWork {
         }
     }
 
-    /// Rows with bounds of robot k as its machine has them, by groups, with their answers.
+    /// Rows with bounds of robot k as its robot has them, by groups, with their answers.
     fn load_rows(&mut self, k: usize, model: &Model, h: f64) {
         let (islands, room) = (self.joint_islands(), &self.robots.rooms[k]);
-        let machine = &model.robots[k].machine;
+        let robot = &model.robots[k].robot;
         let begin = self.bound_rows.len();
         let numbers = &mut self.field.numbers;
         let rows = &mut self.bound_rows;
         let groups = &self.robots.groups[room.groups.clone()];
         let mut order = std::mem::take(&mut self.robots.order);
         order.clear();
-        machine.bounded_rows(&room.work, |r, entries| {
+        robot.bounded_rows(&room.work, |r, entries| {
             let mut at = 0;
             let mut own = None;
             let (mut last, mut count) = (None, 0);
@@ -542,7 +542,7 @@ impl ContactWork {
             }
             rows.push(row);
         });
-        // By groups, otherwise in the order of the machine.
+        // By groups, otherwise in the order of the robot.
         order.sort_unstable();
         let made = rows.len();
         for (_, i) in &order {
@@ -580,8 +580,8 @@ impl ContactWork {
             let from = &self.field.numbers.list[row.at as usize..][..n];
             from.iter().enumerate().for_each(|(d, a)| Y[d * m + i] = *a);
         }
-        let machine = &model.robots[group.robot].machine;
-        machine.respond(h, m, &mut Y, &mut self.robots.rooms[group.robot].work);
+        let robot = &model.robots[group.robot].robot;
+        robot.respond(h, m, &mut Y, &mut self.robots.rooms[group.robot].work);
         rows.iter_mut().enumerate().for_each(|(i, row)| row.take_answers(&mut self.field, &Y, i, m));
     }
 
@@ -628,12 +628,12 @@ impl ContactWork {
         let g = self.robots.rooms[k].groups.start;
         let cluster = self.clusters[self.joint_islands() + g];
         self.load_extra(k, h);
-        let machine = &model.robots[k].machine;
+        let robot = &model.robots[k].robot;
         let Room { state, work, extra, stands, last_stands, report: one, .. } = &mut self.robots.rooms[k];
-        machine.trial(state, extra, h, work, one);
+        robot.trial(state, extra, h, work, one);
         let first = cluster.first as usize;
-        self.field.x[first..first + cluster.len as usize].copy_from_slice(machine.tried(work));
-        machine.stands(work, stands);
+        self.field.x[first..first + cluster.len as usize].copy_from_slice(robot.velocity(work));
+        robot.saturation(work, stands);
         let changed = round == 0 || stands != last_stands;
         std::mem::swap(stands, last_stands);
         if changed && cluster.touched {
@@ -692,15 +692,15 @@ impl ContactWork {
                     }
                 }
                 let room = &mut self.robots.rooms[k];
-                part.machine.set_tried(&self.field.x[room.range()], &mut room.work);
+                part.robot.set_velocity(&self.field.x[room.range()], &mut room.work);
             } else if self.clusters[islands + groups.start].touched && !self.fresh {
                 self.load_extra(k, h);
                 let Room { state: own, work, extra, report: one, .. } = &mut self.robots.rooms[k];
-                part.machine.trial(own, extra, h, work, one);
+                part.robot.trial(own, extra, h, work, one);
             }
             let push = self.robots.rooms[k].range();
             let Room { state: own, work, report: one, .. } = &mut self.robots.rooms[k];
-            part.machine.conclude(own, h, &self.push[push], work, one)?;
+            part.robot.finish_step(own, h, &self.push[push], work, one)?;
             report.iterations = report.iterations.max(one.iterations);
             report.residual = report.residual.max(one.residual);
             report.weak_rows += one.weak_rows;

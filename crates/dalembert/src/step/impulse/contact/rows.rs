@@ -8,8 +8,8 @@
 use super::lanes::Lanes;
 use super::sweep::{Columns, Field, visit, visit_spin};
 use super::{ContactWork, NONE};
-use crate::bodies::articulated::machine::BoundedRow;
 use crate::math::{Vec3, triple};
+use crate::robot::BoundedRow;
 use std::ops::Range;
 
 /// A row of a robot with bounds.
