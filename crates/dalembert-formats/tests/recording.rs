@@ -22,6 +22,7 @@ fn header(state_len: usize) -> Header {
         state_len,
         layout: serde_json::json!({"ball": [0, 3]}),
         scalar_names: vec!["kinetic [J]".into(), "contacts".into()],
+        older_format: None,
     }
 }
 

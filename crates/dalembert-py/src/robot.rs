@@ -6,6 +6,7 @@ use dalembert::bodies::articulated::JointPlace;
 use dalembert::bodies::articulated::description::{RobotJoint, RobotJointId};
 use dalembert::model::Model;
 use dalembert::robot::{LinkFrame, RobotWork};
+use dalembert::state::State;
 use numpy::{AllowTypeChange, PyArray1, PyArray2, PyArrayLike1, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -64,11 +65,11 @@ impl PyRobot {
     }
 
     fn q(&self, q: &Numbers<'_>) -> PyResult<Vec<f64>> {
-        self.take("q", q, self.robot().lengths()[0])
+        self.take("q", q, self.nq())
     }
 
     fn v(&self, what: &str, v: &Numbers<'_>) -> PyResult<Vec<f64>> {
-        self.take(what, v, self.robot().lengths()[1])
+        self.take(what, v, self.nv())
     }
 
     /// A site or body by name.
@@ -105,31 +106,51 @@ impl PyRobot {
     /// Number of coordinates.
     #[getter]
     fn nq(&self) -> usize {
-        self.robot().lengths()[0]
+        self.robot().tree.coordinates()
     }
 
     /// Number of velocities (degrees of freedom).
     #[getter]
     fn nv(&self) -> usize {
-        self.robot().lengths()[1]
+        self.robot().tree.freedoms()
     }
 
     /// Number of actuators.
     #[getter]
     fn nu(&self) -> usize {
-        self.robot().lengths()[3]
+        self.robot().actuator_count()
     }
 
-    /// Where its lists lie among the numbers of all robots: q, v, activation, control, tau, acceleration, force.
+    /// Where its numbers lie: in q, in v, and among the lists of all robots activation, control, tau, acceleration, force.
     #[getter]
-    fn places(&self) -> Vec<(usize, usize)> {
-        let part = &self.model.robots[self.index];
-        let mut at = part.place.start;
-        let mut stretch = |n: usize| {
-            at += n;
-            (at - n, at)
-        };
-        part.robot.lengths().into_iter().map(&mut stretch).collect()
+    fn places(&self) -> [(usize, usize); 7] {
+        let (place, layout) = (&self.model.robots[self.index].place, &self.model.layout);
+        let control = layout.activations;
+        let tau = control + layout.actuators;
+        let (acceleration, force) = (tau + layout.robot_v, tau + 2 * layout.robot_v);
+        [
+            (&place.q, 0),
+            (&place.v, 0),
+            (&place.activations, 0),
+            (&place.actuators, control),
+            (&place.dofs, tau),
+            (&place.dofs, acceleration),
+            (&place.actuators, force),
+        ]
+        .map(|(range, first)| (first + range.start, first + range.end))
+    }
+
+    /// The same in a packed state.
+    #[getter]
+    fn packed_places(&self) -> [(usize, usize); 7] {
+        let layout = &self.model.layout;
+        let q = State::packed_q(layout) + layout.nq - layout.robots_q();
+        let v = State::packed_v(layout) + layout.nv - layout.robots_v();
+        let lists = State::packed_robots(layout);
+        let first = [q, v, lists, lists, lists, lists, lists];
+        let mut out = self.places();
+        out.iter_mut().zip(first).for_each(|((a, b), first)| (*a, *b) = (*a + first, *b + first));
+        out
     }
 
     /// Joints that move, in order: (name, kind, q start, q end, v start, v end, limits or None [rad or m]).

@@ -19,7 +19,7 @@ fn run(scene: &dyn Fn() -> Scene, threads: usize, steps: usize, least: u32) -> V
             most = most.max(report.contacts);
             if k % 5 == 0 || k == steps {
                 let s = &sim.state;
-                let numbers = s.q.iter().chain(&s.v).chain(&s.lambda).chain(&s.robots);
+                let numbers = s.q.iter().chain(&s.v).chain(&s.lambda).chain(&s.actuator_force);
                 out.extend(numbers.map(|x| x.to_bits()));
                 out.extend(s.contacts.iter().flat_map(|c| c.force.iter().map(|x| x.to_bits())));
                 let told = [report.residual, report.gap, report.smallest_gap];

@@ -146,7 +146,7 @@ impl Facts {
 
         let width = model.blocks.iter().map(|b| b.name.chars().count()).max().unwrap_or(0).max(6);
         let _ = writeln!(out, "  {:width$}  {:>9}  {:>12}  kind", "points", "count", "mass [kg]");
-        for block in &model.blocks {
+        for block in model.blocks.iter().filter(|block| block.kind != BlockKind::Robot) {
             let mass = mass(model, block).map_or("–".into(), number);
             let (name, n, kind) = (safe(&block.name), block.points.len(), kind(block));
             let _ = writeln!(out, "  {name:width$}  {n:>9}  {mass:>12}  {kind}");
@@ -315,6 +315,7 @@ fn kind(block: &Block) -> &'static str {
         BlockKind::Affine => "affine body",
         BlockKind::Markers => "markers of a rod",
         BlockKind::Mapped => "carried by others",
+        BlockKind::Robot => "robot",
     }
 }
 
@@ -325,6 +326,7 @@ fn mass(model: &Model, block: &Block) -> Option<f64> {
         BlockKind::Particles | BlockKind::Affine | BlockKind::Generalized => {
             Some(model.particles.mass[block.points.clone()].iter().sum())
         }
+        BlockKind::Robot => model.robot(&block.name).map(|named| named.robot.tree.total_mass()),
         BlockKind::Markers | BlockKind::Mapped => None,
     }
 }
@@ -338,7 +340,7 @@ fn fastest_vibration(sim: &Simulation) -> Option<f64> {
         return None;
     }
     let pv = model.layout.points_v();
-    let (mut y, mut f) = (vec![0.0; model.layout.len_v()], vec![0.0; model.layout.len_v()]);
+    let (mut y, mut f) = (vec![0.0; model.layout.robots_v()], vec![0.0; model.layout.robots_v()]);
     let mut q = sim.state.q.clone();
     let mut random = Random::new(1);
     y[..model.layout.nv].fill_with(|| random.unit() - 0.5);

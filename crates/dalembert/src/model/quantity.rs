@@ -219,9 +219,8 @@ impl Quantity {
                 let base = name.split('[').next().unwrap_or_default();
                 let points = model.select(name).map_err(|reason| {
                     let joints = model.constraints.iter().map(|c| c.name.clone());
-                    let robots = model.robots.iter().map(|r| r.name.clone());
                     let blocks = model.blocks.iter().map(|b| b.name.clone());
-                    fail(base, &reason, blocks.chain(joints).chain(robots).collect())
+                    fail(base, &reason, blocks.chain(joints).collect())
                 })?;
                 match part {
                     "x" | "y" | "z" => What::Position(points, axis(part).ok_or_else(axes)?),
@@ -287,7 +286,8 @@ impl Quantity {
                 let gaps = (0..model.constraints.len()).filter(exact).map(|c| model.joint_gap(state, c));
                 gaps.fold(model.worst_affine_gap(state), f64::max)
             }
-            What::RobotNumber(i, _) => state.robots[*i],
+            What::RobotNumber(i, false) => state.q[*i],
+            What::RobotNumber(i, true) => state.v[*i],
             What::Contact(k, part) => part.of(&model.contact_force_of(state, *k)),
             What::ContactCount => model.contact_forces(state).count() as f64,
             What::ContactGap => {
@@ -449,9 +449,8 @@ fn robot_part(model: &Model, text: &str) -> Option<What> {
     }
     let number = |name: &str, rate: bool| {
         let place = named.robot.joint(name)?;
-        let first = named.place.start;
-        let lengths = named.robot.lengths();
-        let at = if rate { first + lengths[0] + place.v.start } else { first + place.q.start };
+        let own = &named.place;
+        let at = if rate { own.v.start + place.v.start } else { own.q.start + place.q.start };
         Some(What::RobotNumber(at, rate))
     };
     if let Some(what) = number(rest, false) {
@@ -544,8 +543,10 @@ impl Model {
     /// Points named by `NAME`, `NAME[i]` or `NAME[i:j]` (i included, j not; negative numbers count from the end).
     pub fn select(&self, text: &str) -> Result<std::ops::Range<usize>, String> {
         let (name, index) = split_index(text)?;
-        let block =
-            self.block(name).ok_or_else(|| format!("the scene has no set of points called `{name}`"))?;
+        let block = self
+            .block(name)
+            .filter(|block| block.kind != BlockKind::Robot)
+            .ok_or_else(|| format!("the scene has no set of points called `{name}`"))?;
         let first = block.points.start;
         index.within(block.points.len(), name).map(|r| first + r.start..first + r.end)
     }

@@ -108,11 +108,6 @@ pub struct RobotState {
 }
 
 impl RobotState {
-    /// How many numbers [`pack`](Self::pack) writes.
-    pub fn packed_len(robot: &Robot) -> usize {
-        robot.lengths().iter().sum()
-    }
-
     /// Becomes equal to another state without taking memory if it has enough.
     pub fn copy_from(&mut self, other: &Self) {
         self.time = other.time;
@@ -123,37 +118,6 @@ impl RobotState {
         self.tau.clone_from(&other.tau);
         self.acceleration.clone_from(&other.acceleration);
         self.force.clone_from(&other.force);
-    }
-
-    /// Appends what must be saved to go on with the same bits.
-    pub fn pack(&self, out: &mut Vec<f64>) {
-        for part in
-            [&self.q, &self.v, &self.activation, &self.control, &self.tau, &self.acceleration, &self.force]
-        {
-            out.extend_from_slice(part);
-        }
-    }
-
-    /// Reads what [`pack`](Self::pack) wrote, as many numbers as this state has; false if there are fewer.
-    pub fn unpack(&mut self, time: f64, mut packed: &[f64]) -> bool {
-        self.time = time;
-        for part in [
-            &mut self.q,
-            &mut self.v,
-            &mut self.activation,
-            &mut self.control,
-            &mut self.tau,
-            &mut self.acceleration,
-            &mut self.force,
-        ] {
-            if packed.len() < part.len() {
-                return false;
-            }
-            let (now, later) = packed.split_at(part.len());
-            part.copy_from_slice(now);
-            packed = later;
-        }
-        true
     }
 }
 
@@ -220,10 +184,14 @@ impl RobotWork {
 }
 
 impl Robot {
-    /// Lengths of the lists of a state: q, v, activation, control, tau, acceleration, force.
-    pub fn lengths(&self) -> [usize; 7] {
-        let (nq, nv, nu) = (self.tree.coordinates(), self.tree.freedoms(), self.actuators.len());
-        [nq, nv, self.activations, nu, nv, nv, nu]
+    /// How many actuators it has.
+    pub fn actuator_count(&self) -> usize {
+        self.actuators.len()
+    }
+
+    /// How many of its actuators have an activation.
+    pub fn activation_count(&self) -> usize {
+        self.activations
     }
 
     /// The state of the first keyframe, or the reference configuration, at rest.

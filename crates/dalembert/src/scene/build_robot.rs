@@ -8,7 +8,7 @@ use crate::bodies::articulated::description::{EqualityKind, JointKind, RobotDesc
 use crate::contact::Collide;
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
-use crate::model::{NamedRobot, WholeRobot};
+use crate::model::{NamedRobot, RobotPlace, WholeRobot};
 use crate::robot::{Controller, Robot, RobotState, Track, contact_notes};
 use crate::step::{Method, ROBOT_INTEGRATORS, robot_scheme};
 
@@ -102,7 +102,6 @@ pub(super) fn robots(
 ) -> Vec<(NamedRobot, RobotState)> {
     let items = std::mem::take(&mut scene.robot);
     let mut made = Vec::with_capacity(items.len());
-    let mut first = 0;
     let touch = matches!(scene.method, Method::Impulse(_));
     for (k, item) in items.into_iter().enumerate() {
         notes.at("robot", k, &item.name);
@@ -132,10 +131,8 @@ pub(super) fn robots(
                 let described = whole[k].as_ref().map_or(&robot.description, |whole| &whole.robot);
                 contact_notes(described).into_iter().for_each(|note| notes.warn("", note));
             }
-            let count = RobotState::packed_len(&robot);
-            let (place, whole) = (first..first + count, whole[k].take());
+            let (place, whole) = (RobotPlace::default(), whole[k].take());
             made.push((NamedRobot { name, robot, place, collide, whole }, start));
-            first += count;
         }
     }
     made

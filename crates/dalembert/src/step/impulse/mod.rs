@@ -27,6 +27,7 @@ use super::{StepError, StepReport, Workspace};
 use crate::joints::{Ask, Holder};
 use crate::math::{Vec3, all_finite, norm, set_triple, triple};
 use crate::model::Model;
+use crate::robot::RobotScheme;
 use crate::solve::kkt::FactorReport;
 use crate::state::State;
 
@@ -171,10 +172,15 @@ impl Impulse {
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
         let large = model.touch.as_ref().is_some_and(|t| t.colliders.len() >= MANY_COLLIDERS);
-        super::on_pool(large, || self.step_here(model, state, h, work))
+        // With contact robots are solved together with what they touch.
+        let scheme = model.touch.is_none().then_some(RobotScheme::Implicit);
+        let robots = work.robots.advance(scheme, model, state, h)?;
+        let mut report = super::on_pool(large, || self.step_bodies(model, state, h, work))?;
+        work.robots.store(robots, model, state, &mut report);
+        Ok(report)
     }
 
-    fn step_here(
+    fn step_bodies(
         &self,
         model: &Model,
         state: &mut State,

@@ -254,7 +254,7 @@ impl IpcWork {
         self.moved = false;
         self.islands.done.clone_from(&self.asleep);
         self.trial.clone_from(&state.q);
-        self.carried.resize(model.layout.len_v(), 0.0);
+        self.carried.resize(model.layout.robots_v(), 0.0);
         self.told.clear();
         self.told.extend(model.filters.told(self.potential.time));
         self.change.begin(model, &self.islands, state, self.potential.time, self.potential.d);

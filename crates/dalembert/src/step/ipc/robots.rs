@@ -11,7 +11,6 @@ use crate::state::{Drive, State};
 pub(super) struct RobotDrivers {
     /// State before, state ahead, buffers; by the number of the robot.
     parts: Vec<(RobotState, RobotState, RobotWork)>,
-    packed: Vec<f64>,
 }
 
 impl RobotDrivers {
@@ -31,7 +30,7 @@ impl RobotDrivers {
         }
         let named = &model.robots[k];
         let (before, ahead, work) = &mut self.parts[k];
-        before.unpack(state.time, &state.robots[named.place.clone()]);
+        named.load(state, before);
         drive_of_robot(&named.robot, a, before, h, ahead, work, drive)
     }
 }
@@ -46,7 +45,7 @@ pub(super) fn take_back(
     h: f64,
     next: &mut State,
 ) {
-    let RobotDrivers { parts, packed } = drivers;
+    let RobotDrivers { parts } = drivers;
     for ((a, drive), report) in articulations.iter().zip(drives).zip(reports) {
         let Driver::Robot(k) = a.driver else { continue };
         let named = &model.robots[k];
@@ -57,8 +56,6 @@ pub(super) fn take_back(
             ahead.v[d] += (report.delta[d] - drive.delta[d]) / h;
             ahead.acceleration[d] = (ahead.v[d] - before.v[d]) / h;
         }
-        packed.clear();
-        ahead.pack(packed);
-        next.robots[named.place.clone()].copy_from_slice(packed);
+        named.store(ahead, next);
     }
 }

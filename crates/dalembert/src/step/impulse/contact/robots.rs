@@ -73,7 +73,6 @@ pub(super) struct RobotRoom {
     pub(super) groups: Vec<Group>,
     /// Velocities of all robots that their links have, if that is known.
     links_at: Vec<f64>,
-    packed: Vec<f64>,
     /// Signed impulses of all columns of a group.
     pub(super) signed: Vec<f64>,
     pub(super) halves: Halves,
@@ -205,7 +204,7 @@ impl ContactWork {
     pub(super) fn load_robots(&mut self, model: &Model, state: &State) {
         self.robots.links_at.clear();
         for (part, room) in model.robots.iter().zip(&mut self.robots.rooms) {
-            room.state.unpack(state.time, &state.robots[part.place.clone()]);
+            part.load(state, &mut room.state);
             room.report = RobotReport::default();
             let tree = &part.robot.tree;
             tree.kinematics(&room.state.q, &mut room.work.tree);
@@ -701,15 +700,8 @@ impl ContactWork {
             let push = self.robots.rooms[k].range();
             let Room { state: own, work, report: one, .. } = &mut self.robots.rooms[k];
             part.robot.finish_step(own, h, &self.push[push], work, one)?;
-            report.iterations = report.iterations.max(one.iterations);
-            report.residual = report.residual.max(one.residual);
-            report.weak_rows += one.weak_rows;
-            report.gap = report.gap.max(one.gap);
-            report.projections += one.projections;
-            report.unfinished |= one.unfinished;
-            self.robots.packed.clear();
-            own.pack(&mut self.robots.packed);
-            state.robots[part.place.clone()].copy_from_slice(&self.robots.packed);
+            report.take_robots(one);
+            part.store(own, state);
         }
         Ok(())
     }
