@@ -4,6 +4,7 @@ mod bits;
 mod book;
 mod browser;
 mod conformance;
+mod counts;
 mod gallery;
 mod peers;
 mod peers_contact;
@@ -24,6 +25,7 @@ Chores of the dalembert workspace.
   cargo xtask python            the wheel of the Python package in a fresh virtual environment
   cargo xtask peers [TABLE ...] our speed beside that of others (particles, joints, robots, contact, cloth, collide)
   cargo xtask bits FILE         write (with --check compare) a fingerprint of the last state of every scene
+  cargo xtask counts [--check]  sizes of files and functions, kernels, booleans, constants, lines per module
   cargo xtask schema [--check]  write (or compare) the files made from the description of scenes
   cargo xtask gallery [--check] render (or look for) a picture of every scene in book/src/pictures
   cargo xtask help              this text
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
         ["python"] => python::test(),
         ["bits", file] => bits::write(file),
         ["bits", file, "--check"] => bits::check(file),
+        ["counts"] => counts::run(false),
+        ["counts", "--check"] => counts::run(true),
         ["schema"] => schema::write(),
         ["schema", "--check"] => schema::check(),
         ["gallery"] => gallery::write(),

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dalembert::bodies::articulated::{ForwardDynamics, Joint, JointKind, Link, Scheme, Tree, TreeWork};
+use dalembert::bodies::articulated::{ForwardDynamics, Joint, Link, Scheme, Tree, TreeWork};
+use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Quat, Vec3};
 use serde_json::Value;
 

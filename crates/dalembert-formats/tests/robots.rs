@@ -1,8 +1,7 @@
 //! What URDF files mean, and what is said about those that mean nothing.
 
-use dalembert::bodies::articulated::description::{
-    GeomShape, JointKind, RobotBodyId, RobotDescription, RobotJointId,
-};
+use dalembert::bodies::articulated::description::{GeomShape, RobotBodyId, RobotDescription, RobotJointId};
+use dalembert::joints::JointKind;
 use dalembert::math::Vec3;
 use dalembert_formats::error::Diagnostic;
 use dalembert_formats::robot::{InertiaPolicy, MeshPolicy, ReadOptions, read_robot_text};

@@ -7,7 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dalembert::bodies::articulated::description::{JointKind, RobotDescription};
+use dalembert::bodies::articulated::description::RobotDescription;
+use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, matrix, quaternion};
 use dalembert::math::{Pose, Vec3};
 use dalembert_formats::robot::{ReadOptions, read_robot};
@@ -59,7 +60,7 @@ fn kinematics(robot: &RobotDescription, q: &[f64]) -> (Vec<Pose>, Vec<Column>, V
                     pose.position = anchor - pose.rotation * joint.anchor;
                     add(axis, zero, anchor);
                 }
-                JointKind::Slide => {
+                JointKind::Slider => {
                     pose.position += axis * (q[at] - joint.reference);
                     add(zero, axis, zero);
                 }
@@ -136,7 +137,7 @@ fn robots_are_read_as_mujoco_and_pinocchio_read_them() {
                 JointKind::Free => "free",
                 JointKind::Ball => "ball",
                 JointKind::Hinge => "hinge",
-                JointKind::Slide => "slide",
+                JointKind::Slider => "slide",
                 _ => "other",
             })
             .collect();

@@ -3,9 +3,10 @@
 use std::f64::consts::PI;
 
 use dalembert::bodies::articulated::description::{
-    ActuatorDynamics, ActuatorLaw, EqualityKind, GeomShape, JointKind, PathPoint, RobotBodyId,
-    RobotDescription, RobotIntegrator, RobotJointId, SensorObject, TendonId, TendonPath, Transmission,
+    ActuatorDynamics, ActuatorLaw, EqualityKind, GeomShape, PathPoint, RobotBodyId, RobotDescription,
+    RobotIntegrator, RobotJointId, SensorObject, TendonId, TendonPath, Transmission,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::rotation::exp;
 use dalembert::math::{Mat3, Quat, Vec3};
 use dalembert_formats::error::Diagnostic;
@@ -384,7 +385,7 @@ fn the_rest_of_a_model_is_carried() {
     assert_eq!(robot.bodies[1].geoms[0].friction, [0.5, 0.005, 0.0001]);
     assert_eq!(robot.bodies[1].gravity_compensation, 1.0);
     let kinds: Vec<JointKind> = robot.joints().map(|(_, joint)| joint.kind).collect();
-    assert_eq!(kinds, [JointKind::Free, JointKind::Ball, JointKind::Hinge, JointKind::Slide]);
+    assert_eq!(kinds, [JointKind::Free, JointKind::Ball, JointKind::Hinge, JointKind::Slider]);
     let TendonPath::Joints(sum) = &robot.tendons[0].path else { panic!() };
     assert_eq!(sum[..], [(RobotJointId(2), 2.0), (RobotJointId(3), -1.0)]);
     let TendonPath::Spatial(path) = &robot.tendons[1].path else { panic!() };

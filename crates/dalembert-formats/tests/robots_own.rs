@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dalembert::bodies::articulated::description::{JointKind, RobotDescription};
+use dalembert::bodies::articulated::description::RobotDescription;
+use dalembert::joints::JointKind;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 
 fn folder() -> PathBuf {

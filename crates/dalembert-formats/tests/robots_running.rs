@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use dalembert::bodies::articulated::{Robot, RobotScheme, RobotState};
+use dalembert::joints::JointKind;
 use dalembert::robot::RobotReport;
-use dalembert::robot::{Robot, RobotScheme, RobotState};
 use dalembert_formats::robot::{ReadOptions, read_robot};
 
 fn robot(model: &str) -> Robot {
@@ -80,7 +81,7 @@ fn settle(model: &str, free: bool, seconds: f64) {
     let mut held = robot.description.clone();
     if free {
         let root = held.bodies.iter_mut().find(|body| body.joints.len() == 1 && body.parent.0 == 0).unwrap();
-        root.joints[0].kind = dalembert::bodies::articulated::description::JointKind::Fixed;
+        root.joints[0].kind = JointKind::Fixed;
     }
     let fixed = if free { Robot::new(held).unwrap() } else { robot.clone() };
     let mut own = fixed.blank();

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use dalembert::bodies::articulated::description::{JointKind, RobotDescription};
+use dalembert::bodies::articulated::description::RobotDescription;
+use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, quaternion};
 use dalembert::math::{Pose, Vec3};
 use dalembert_formats::robot::{ReadOptions, read_robot};
@@ -79,7 +80,7 @@ fn center(robot: &RobotDescription, q: &[f64]) -> Vec3 {
                 JointKind::Free => {
                     pose = Pose::new(Vec3::new(q[at], q[at + 1], q[at + 2]), quaternion(q, at + 3));
                 }
-                JointKind::Slide => pose.position += pose.rotation * joint.axis * (q[at] - joint.reference),
+                JointKind::Slider => pose.position += pose.rotation * joint.axis * (q[at] - joint.reference),
                 JointKind::Hinge | JointKind::Ball => {
                     let anchor = pose.point(&joint.anchor);
                     pose.rotation *= if joint.kind == JointKind::Ball {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dalembert::bodies::articulated::TreeWork;
 use dalembert::bodies::articulated::description::RobotDescription;
+use dalembert::joints::JointKind;
 use dalembert::robot::{Robot, RobotScheme};
 use dalembert_formats::robot::write::{write_mjcf, write_urdf};
 use dalembert_formats::robot::{ReadOptions, read_robot, read_robot_text};
@@ -79,9 +80,7 @@ fn a_robot_written_as_urdf_moves_the_same_if_urdf_can_say_it() {
     for (name, robot) in own_robots() {
         let written = write_urdf(&robot);
         let options = ReadOptions {
-            floating_base: robot
-                .joints()
-                .any(|(_, j)| j.kind == dalembert::bodies::articulated::description::JointKind::Free),
+            floating_base: robot.joints().any(|(_, j)| j.kind == JointKind::Free),
             ..ReadOptions::default()
         };
         let (again, _) = read_robot_text("again.urdf", written.text, Includes::None, &options)

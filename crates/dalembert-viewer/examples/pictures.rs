@@ -48,17 +48,17 @@ fn mechanisms() -> Result<(Drawing, Vec<Frame>), Box<dyn std::error::Error>> {
         let lying = Quat::from_axis_angle(&Vec3::y_axis(), std::f64::consts::FRAC_PI_2);
         scene.add(RigidBody::new(format!("link{k}"), shape).mass(0.4).at([x, 0.0, 1.8]).turned(lying));
         let before = if k == 0 { "world".into() } else { format!("link{}", k - 1) };
-        let joint = JointItem::new(format!("ball{k}"), JointType::Ball, before, format!("link{k}"));
+        let joint = JointItem::new(format!("ball{k}"), JointKind::Ball, before, format!("link{k}"));
         scene.add(joint.anchor([x - 0.15, 0.0, 1.8]));
     }
     let door = Shape::Box { size: Vec3::new(0.7, 0.05, 1.2) };
     let swing = [0.0, 0.0, 1.5];
     scene.add(RigidBody::new("door", door).mass(8.0).at([-1.0, 0.0, 0.7]).angular_velocity(swing));
-    let hinge = JointItem::new("hinge", JointType::Hinge, "world", "door").anchor([-1.35, 0.0, 0.7]);
+    let hinge = JointItem::new("hinge", JointKind::Hinge, "world", "door").anchor([-1.35, 0.0, 0.7]);
     scene.add(hinge.axis([0.0, 0.0, 1.0]).limits(-0.3, 1.2));
     let cone = Shape::Cone { radius: 0.15, length: 0.4 };
     scene.add(RigidBody::new("cone", cone).mass(1.0).at([1.0, 0.7, 0.9]));
-    let rail = JointItem::new("rail", JointType::Slider, "world", "cone").anchor([1.0, 0.7, 0.9]);
+    let rail = JointItem::new("rail", JointKind::Slider, "world", "cone").anchor([1.0, 0.7, 0.9]);
     scene.add(rail.axis([0.0, 0.0, 1.0]).limits(-0.3, 0.3));
     let mut sim = scene.build()?;
     let drawing = drawing::describe(&sim.model, &sim.state);

@@ -969,14 +969,14 @@ mod tests {
         let mut scene = Scene { method: Method::Impulse(Impulse::default()), ..Scene::default() };
         let panel = bodies::Shape::Box { size: Vec3::new(0.8, 0.05, 2.0) };
         scene.add(RigidBody::new("door", panel).mass(20.0).at([0.4, 0.0, 1.0]));
-        let hinge = JointItem::new("hinge", JointType::Hinge, "world", "door");
+        let hinge = JointItem::new("hinge", JointKind::Hinge, "world", "door");
         scene.add(hinge.anchor([0.0, 0.0, 1.0]).axis([0.0, 0.0, 1.0]).limits(-0.5, 1.5));
         let cone = bodies::Shape::Cone { radius: 0.2, length: 0.5 };
         scene.add(RigidBody::new("cone", cone).mass(1.0).at([2.0, 0.0, 1.0]));
-        let slide = JointItem::new("slide", JointType::Slider, "world", "cone");
+        let slide = JointItem::new("slide", JointKind::Slider, "world", "cone");
         scene.add(slide.anchor([2.0, 0.0, 1.0]).axis([0.0, 0.0, 1.0]).limits(-0.3, 0.3));
         scene.add(ParticleSet::at("bob", [3.0, 0.0, 1.0]));
-        let rod = JointType::Distance { length: None };
+        let rod = JointKind::Distance { length: None };
         let mut rod = JointItem::new("rod", rod, "world", "bob");
         rod.anchors = Anchors::Local([Vec3::new(3.0, 0.0, 2.0), Vec3::zeros()]);
         scene.add(rod);

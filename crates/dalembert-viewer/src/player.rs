@@ -666,7 +666,7 @@ mod tests {
                 let z = 2.0 - 0.1 - 0.2 * f64::from(k);
                 scene.add(RigidBody::new(format!("link{k}"), link).mass(0.5).at([0.0, 0.0, z]));
                 let above = if k == 0 { "world".into() } else { format!("link{}", k - 1) };
-                let joint = JointItem::new(format!("ball{k}"), JointType::Ball, above, format!("link{k}"));
+                let joint = JointItem::new(format!("ball{k}"), JointKind::Ball, above, format!("link{k}"));
                 let joint = joint.anchor([0.0, 0.0, z + 0.1]);
                 scene.add(if soft { joint.soft(2e4, 40.0) } else { joint });
             }

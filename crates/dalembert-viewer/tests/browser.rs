@@ -460,11 +460,11 @@ fn hanging(method: Method) -> Simulation {
     let mut scene = Scene { title: "hanging crate".into(), dt: 2e-3, method, ..Scene::default() };
     let cube = Shape::Box { size: Vec3::new(0.3, 0.3, 0.4) };
     scene.add(RigidBody::new("crate", cube).mass(2.0).at([0.0, 0.0, 1.0]));
-    let joint = JointItem::new("hook", JointType::Ball, "world", "crate").anchor([0.0, 0.0, 1.8]);
+    let joint = JointItem::new("hook", JointKind::Ball, "world", "crate").anchor([0.0, 0.0, 1.8]);
     scene.add(if soft { joint.soft(2e3, 4.0) } else { joint });
     let cone = Shape::Cone { radius: 0.15, length: 0.4 };
     scene.add(RigidBody::new("cone", cone).mass(1.0).at([0.7, 0.0, 0.9]));
-    let rail = JointItem::new("rail", JointType::Slider, "world", "cone").anchor([0.7, 0.0, 0.9]);
+    let rail = JointItem::new("rail", JointKind::Slider, "world", "cone").anchor([0.7, 0.0, 0.9]);
     let rail = rail.axis([0.0, 0.0, 1.0]).motor(Motor::Effort(9.81));
     scene.add(if soft { rail.soft(300.0, 0.5) } else { rail });
     scene.build().unwrap()

@@ -5,12 +5,12 @@
 #![allow(non_snake_case)]
 
 use dalembert::bodies::articulated::description::{
-    Inertial, JointKind, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
+    Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, from_matrix, log, matrix, renormalise};
 use dalembert::math::{Mat3, Pose, Vec3};
-use dalembert::robot::LinkFrame;
-use dalembert::robot::Robot;
+use dalembert::robot::{LinkFrame, Robot};
 use nalgebra::{DMatrix, DVector};
 
 fn arm() -> RobotDescription {

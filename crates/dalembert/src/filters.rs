@@ -1,4 +1,4 @@
-//! Filters: directions in which a point may not move, and points that move as told.
+//! Filters: directions in which a point may not move, and points with prescribed motion.
 //!
 //! The filter C is an orthogonal projector on velocity space, block-diagonal with one 3×3 block per filtered point:
 //! $C_i = I - N_i N_i^T$ with the columns of $N_i$ an orthonormal basis of all directions that any filter forbids
@@ -151,7 +151,7 @@ impl Motion {
     }
 }
 
-/// A point that moves as told.
+/// A point with prescribed motion.
 #[derive(Debug, Clone)]
 struct Prescribed {
     point: u32,
@@ -195,14 +195,14 @@ impl Filters {
         }
     }
 
-    /// Lets a point move as told, starting from `start` \[m\].
+    /// Prescribes the motion of a point, starting from `start` \[m\].
     pub fn prescribe(&mut self, point: usize, start: Vec3, motion: Motion) {
         self.forbid(point, &[]);
         let at = self.prescribed.partition_point(|p| p.point < point as u32);
         self.prescribed.insert(at, Prescribed { point: point as u32, start, motion });
     }
 
-    /// Points with a prescribed motion, in rising order; a point may appear twice if it was told twice.
+    /// Points with a prescribed motion, in rising order; a point may appear twice.
     pub fn prescribed_points(&self) -> impl Iterator<Item = usize> + '_ {
         self.prescribed.iter().map(|p| p.point as usize)
     }
@@ -265,13 +265,13 @@ impl Filters {
         }
     }
 
-    /// Places of prescribed points at time t \[m\], later tellings last.
-    pub(crate) fn told(&self, t: f64) -> impl Iterator<Item = (usize, Vec3)> + '_ {
+    /// Places of prescribed points at time t \[m\], later entries last.
+    pub(crate) fn prescribed_places(&self, t: f64) -> impl Iterator<Item = (usize, Vec3)> + '_ {
         self.prescribed.iter().map(move |p| (p.point as usize, p.start + p.motion.at(t).0))
     }
 
-    /// Velocities of prescribed points at time t \[m/s\], later tellings last.
-    pub(crate) fn told_velocities(&self, t: f64) -> impl Iterator<Item = (usize, Vec3)> + '_ {
+    /// Velocities of prescribed points at time t \[m/s\], later entries last.
+    pub(crate) fn prescribed_velocities(&self, t: f64) -> impl Iterator<Item = (usize, Vec3)> + '_ {
         self.prescribed.iter().map(move |p| (p.point as usize, p.motion.at(t).1))
     }
 

@@ -60,13 +60,13 @@ pub mod collide;
 
 pub mod state;
 
+pub mod filters;
+pub mod joints;
+
 pub mod bodies;
 pub mod mapping;
 
-pub mod filters;
 pub mod forces;
-
-pub mod joints;
 
 pub mod robot;
 
@@ -90,14 +90,14 @@ pub mod prelude {
     pub use crate::forces::spatial::PairLaw;
     pub use crate::forces::unary::Attraction;
     pub use crate::forces::{Force, Points};
-    pub use crate::joints::{Equations, Softness, Track};
+    pub use crate::joints::{Equations, JointKind, Softness, Track};
     pub use crate::math::{Mat3, Pose, Quat, Scalar, Signal, Vec3};
     pub use crate::model::{Model, Quantity};
     pub use crate::scene::{
         AffineBody, Anchors, AngularSpringSet, Arrangement, AttractorSet, Bead, BodyMass, ContactRule,
         CustomConstraint, CustomForce, DragSet, Edges, Expectation, Fix, Gear, GeneralizedBody, Ground,
-        JointItem, JointType, MappedPoints, Masses, MotionSet, Motor, PairForce, ParticleSet, PushSet, Reach,
-        RigidBody, RobotItem, Scene, SpringSet, Stiffness, Velocities,
+        JointItem, MappedPoints, Masses, MotionSet, Motor, PairForce, ParticleSet, PushSet, Reach, RigidBody,
+        RobotItem, Scene, SpringSet, Stiffness, Velocities,
     };
     pub use crate::state::{PointId, PointSet, State};
     pub use crate::step::{

@@ -119,7 +119,7 @@ fn mechanism() -> Scene {
     for k in 0..8 {
         scene.add(link(k));
         let above = if k == 0 { "world".to_string() } else { format!("link{}", k - 1) };
-        let kind = if k % 2 == 0 { JointType::Hinge } else { JointType::Ball };
+        let kind = if k % 2 == 0 { JointKind::Hinge } else { JointKind::Ball };
         let mut joint = JointItem::new(format!("joint{k}"), kind, above, format!("link{k}"));
         joint = joint.anchor([0.2 * k as f64, 0.0, 0.0]).axis([0.0, 1.0, 0.0]);
         if k % 2 == 0 {
@@ -131,12 +131,12 @@ fn mechanism() -> Scene {
         scene.add(joint);
     }
     scene.add(ParticleSet::at("tip", [1.6, 0.0, -0.5]).mass(50.0));
-    let mut rope = JointItem::new("rope", JointType::Distance { length: None }, "link7", "tip");
+    let mut rope = JointItem::new("rope", JointKind::Distance { length: None }, "link7", "tip");
     rope.anchors = Anchors::Local([Vec3::new(0.1, 0.0, 0.0), Vec3::zeros()]);
     scene.add(rope);
     // A second island, smaller than the first.
     scene.add(ParticleSet::at("bob", [5.0, 1.0, 0.0]));
-    let rod = JointItem::new("rod", JointType::Distance { length: None }, "world", "bob");
+    let rod = JointItem::new("rod", JointKind::Distance { length: None }, "world", "bob");
     scene.add(rod.anchor([5.0, 0.0, 0.0]));
     scene
 }

@@ -5,12 +5,13 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dalembert::bodies::articulated::description::{
-    self, ContactSoftness, Equality, EqualityKind, Inertial, RobotBody, RobotBodyId, RobotDescription,
-    RobotJoint, RobotJointId,
+    ContactSoftness, Equality, EqualityKind, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
+    RobotJointId,
 };
 use dalembert::bodies::articulated::{
-    ForwardDynamics, Joint, JointKind, Link, Scheme, Tree, TreeBatch, TreeSquareMatrix, TreeWork,
+    ForwardDynamics, Joint, Link, Scheme, Tree, TreeBatch, TreeSquareMatrix, TreeWork,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Vec3};
 use dalembert::robot::{Robot, RobotScheme};
 
@@ -40,7 +41,7 @@ static ALLOCATOR: Counting = Counting;
 
 /// A floating body with a hinge, a ball and a slide behind each other, springs, dampers and gravity compensation.
 fn robot() -> Tree {
-    let kinds = [JointKind::Free, JointKind::Hinge, JointKind::Ball, JointKind::Slide, JointKind::Hinge];
+    let kinds = [JointKind::Free, JointKind::Hinge, JointKind::Ball, JointKind::Slider, JointKind::Hinge];
     let links: Vec<Link> = (0..kinds.len())
         .map(|i| Link {
             parent: i.checked_sub(1),
@@ -56,7 +57,7 @@ fn robot() -> Tree {
 }
 
 #[test]
-fn a_warm_tree_and_a_warm_machine_take_no_memory() {
+fn a_warm_tree_and_a_warm_robot_take_no_memory() {
     let mut tree = robot();
     let mut work = TreeWork::new(&tree);
     let n = tree.freedoms();
@@ -96,11 +97,11 @@ fn a_warm_tree_and_a_warm_machine_take_no_memory() {
     };
     count(1);
     assert!(count(1000) < 100);
-    warm_machine();
+    warm_robot();
 }
 
 /// Two rods in a loop with the world, a servo, dry friction and a limit.
-fn robot() -> Robot {
+fn looped_robot() -> Robot {
     let mut robot = RobotDescription::new("loop");
     for i in 0..3 {
         let mut body = RobotBody::new(format!("rod{i}"), RobotBodyId(i));
@@ -110,7 +111,7 @@ fn robot() -> Robot {
             axis: Vec3::y(),
             friction_loss: 0.1,
             limits: Some([-0.5, 0.5]),
-            ..RobotJoint::new(format!("hinge{i}"), robot::JointKind::Hinge)
+            ..RobotJoint::new(format!("hinge{i}"), JointKind::Hinge)
         });
         robot.bodies.push(body);
     }
@@ -127,8 +128,8 @@ fn robot() -> Robot {
     Robot::new(robot).unwrap()
 }
 
-fn warm_machine() {
-    let robot = robot();
+fn warm_robot() {
+    let robot = looped_robot();
     let (mut state, mut work) = (robot.start(), robot.work());
     let mut everything = |count: usize| {
         for _ in 0..count {

@@ -277,7 +277,7 @@ fn without_ground_and_rules_bodies_among_joints_cross_and_others_touch() {
     for name in ["one", "two"] {
         let size = Vec3::new(0.8, 0.05, 2.0);
         s.add(RigidBody::new(name, Shape::Box { size }).at([0.4, 0.0, 1.0]).mass(48.0));
-        let hinge = JointItem::new(format!("{name} hinge"), JointType::Hinge, "world", name);
+        let hinge = JointItem::new(format!("{name} hinge"), JointKind::Hinge, "world", name);
         s.add(JointItem { anchors: Anchors::World(Vec3::z()), axis: Vec3::z(), ..hinge });
     }
     let mut doors = s.build().unwrap();
@@ -290,7 +290,7 @@ fn without_ground_and_rules_bodies_among_joints_cross_and_others_touch() {
     s.add(
         RigidBody::new("door", Shape::Box { size: Vec3::new(0.8, 0.05, 2.0) }).at([0.4, 0.0, 1.0]).mass(48.0),
     );
-    let hinge = JointItem::new("hinge", JointType::Hinge, "world", "door");
+    let hinge = JointItem::new("hinge", JointKind::Hinge, "world", "door");
     s.add(JointItem { anchors: Anchors::World(Vec3::z()), axis: Vec3::z(), ..hinge });
     let ball = RigidBody::new("ball", Shape::Sphere { radius: 0.1 }).at([0.6, 1.0, 1.0]).mass(0.5);
     s.add(ball.velocity([0.0, -8.0, 0.0]));

@@ -32,7 +32,7 @@ fn ring() -> Shape {
 }
 
 fn hold(scene: &mut Scene, body: &str) {
-    scene.add(JointItem::new(format!("hold {body}"), JointType::Fixed, "world", body));
+    scene.add(JointItem::new(format!("hold {body}"), JointKind::Fixed, "world", body));
 }
 
 fn z(sim: &Simulation, body: usize) -> f64 {

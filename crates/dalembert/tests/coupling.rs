@@ -3,8 +3,8 @@
 #![allow(non_snake_case)] // the letters of the formulas
 
 use dalembert::bodies::articulated::description::{
-    Equality, EqualityKind, GeomShape, Inertial, JointKind, RobotBody, RobotBodyId, RobotDescription,
-    RobotGeom, RobotJoint,
+    Equality, EqualityKind, GeomShape, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotGeom,
+    RobotJoint,
 };
 use dalembert::collide::exact;
 use dalembert::coupling::DriveError;
@@ -12,7 +12,7 @@ use dalembert::math::Random;
 use dalembert::math::rotation::{exp, log};
 use dalembert::prelude::*;
 use dalembert::robot::RobotScheme;
-use dalembert::scene::{ArticulationItem, Fix, JointItem, JointType, Motor, RobotItem};
+use dalembert::scene::{ArticulationItem, Fix, JointItem, Motor, RobotItem};
 use dalembert::state::Drive;
 use dalembert::step::{Ipc, StepError};
 
@@ -57,7 +57,7 @@ fn chain_held(n: usize, swap: bool, held: Option<usize>) -> (Scene, Vec<String>)
         let x = 0.2 * k as f64;
         scene.add(ghost(&format!("link{k}"), [x + 0.1, 0.0, 0.0]));
         let parent = if k == 0 { "world".into() } else { format!("link{}", k - 1) };
-        let kind = if k % 3 == 2 { JointType::Slider } else { JointType::Hinge };
+        let kind = if k % 3 == 2 { JointKind::Slider } else { JointKind::Hinge };
         let mut axis = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.6, 0.0, 0.8]][k % 3];
         let (mut a, mut b) = (parent, format!("link{k}"));
         if swap {
@@ -116,13 +116,13 @@ fn without_contact_the_freedoms_go_where_they_are_told() {
 #[test]
 fn a_blocked_joint_changes_the_others_by_the_mass_matrix() {
     let (M, told) = ([64.0, 8.0, 8.0, 64.0], [5e-3, 1e-3]);
-    for (kind, held) in [(JointType::Hinge, 0), (JointType::Slider, 1)] {
+    for (kind, held) in [(JointKind::Hinge, 0), (JointKind::Slider, 1)] {
         let mut scene = ipc(0.01);
         scene.add(ghost("one", [0.1, 0.0, 0.0]));
         scene.add(ghost("two", [0.3, 0.0, 0.0]));
         let stop = Motor::Velocity { target: 0.0, max: f64::INFINITY };
         for (k, (a, b)) in [("world", "one"), ("one", "two")].into_iter().enumerate() {
-            let kind = if k == 0 { JointType::Hinge } else { kind };
+            let kind = if k == 0 { JointKind::Hinge } else { kind };
             let mut j = JointItem::new(format!("j{k}"), kind, a, b)
                 .anchor([0.2 * k as f64, 0.0, 0.0])
                 .axis([0.0, 1.0, 0.0]);
@@ -276,7 +276,7 @@ fn floating_bases_and_balls_are_freedoms_as_well() {
     let mut scene = ipc(0.01);
     scene.add(ghost("base", [0.0, 0.0, 1.0]));
     scene.add(ghost("arm", [0.3, 0.0, 1.0]));
-    scene.add(JointItem::new("shoulder", JointType::Ball, "base", "arm").anchor([0.2, 0.0, 1.0]));
+    scene.add(JointItem::new("shoulder", JointKind::Ball, "base", "arm").anchor([0.2, 0.0, 1.0]));
     scene.add(ArticulationItem::new("robot", &["shoulder"]).floating("base"));
     let mut sim = scene.build().unwrap();
     let mut random = Random::new(4);
@@ -351,7 +351,7 @@ fn a_body_welded_to_a_link_rides_without_weight_if_it_is_taken_in() {
         let (mut scene, names) = chain(2, false);
         scene.gravity = Vec3::new(0.0, 0.0, -9.81);
         scene.add(ghost("hand", [0.4, 0.0, 0.0]));
-        scene.add(JointItem::new("weld", JointType::Fixed, "link1", "hand").anchor([0.4, 0.0, 0.0]));
+        scene.add(JointItem::new("weld", JointKind::Fixed, "link1", "hand").anchor([0.4, 0.0, 0.0]));
         let list: Vec<&str> = names.iter().map(String::as_str).collect();
         scene.articulation[0] = ArticulationItem::new("arm", &list);
         if taken {
@@ -394,8 +394,9 @@ fn robot(kinds: &[JointKind], geoms: bool) -> RobotDescription {
 
 #[test]
 fn a_robot_of_the_scene_moves_as_by_itself_where_nothing_touches() {
-    use JointKind::{Ball, Free, Hinge, Slide};
-    for kinds in [vec![Hinge, Hinge, Slide], vec![Free, Hinge, Ball], vec![Slide, Hinge, Hinge, Hinge, Hinge]]
+    use JointKind::{Ball, Free, Hinge, Slider};
+    for kinds in
+        [vec![Hinge, Hinge, Slider], vec![Free, Hinge, Ball], vec![Slider, Hinge, Hinge, Hinge, Hinge]]
     {
         for geoms in [false, true] {
             let mut scene = ipc(0.01);
@@ -434,7 +435,7 @@ fn a_robot_that_pushes_a_box_against_a_wall_stops_and_feels_it() {
     let mut scene = Scene { method: Method::Ipc(settings), dt: 0.01, ..Scene::default() };
     scene.gravity = Vec3::zeros();
     // A slide along x that a constant force pushes, and a hinge that carries a finger.
-    let mut pusher = robot(&[JointKind::Slide, JointKind::Hinge], true);
+    let mut pusher = robot(&[JointKind::Slider, JointKind::Hinge], true);
     pusher.bodies[1].joints[0].axis = Vec3::x();
     pusher.bodies[1].joints[0].damping = 20.0;
     pusher.bodies[2].joints[0].damping = 5.0;
@@ -509,7 +510,7 @@ fn a_body_with_several_joints_moves_as_by_itself_and_feels_contact() {
         };
         tower.bodies[1].joints.push(more);
     }
-    let slide = RobotJoint { axis: Vec3::x(), damping: 3.0, ..RobotJoint::new("slide", JointKind::Slide) };
+    let slide = RobotJoint { axis: Vec3::x(), damping: 3.0, ..RobotJoint::new("slide", JointKind::Slider) };
     tower.bodies[2].joints.insert(0, slide);
     let mut scene = ipc(0.01);
     let mut item = RobotItem::new("robot", tower.clone());

@@ -16,20 +16,20 @@ fn doll(s: &mut Scene, name: &str, at: Vec3, velocity: Vec3, limits: Option<f64>
     };
     let chest = part(s, "chest", 0.0, 0.0, [0.3, 0.12, 0.4]);
     let head = part(s, "head", 0.0, 0.33, [0.18, 0.12, 0.2]);
-    let join = |s: &mut Scene, kind: JointType, a: &str, b: &str, x: f64, z: f64| {
+    let join = |s: &mut Scene, kind: JointKind, a: &str, b: &str, x: f64, z: f64| {
         let joint = JointItem::new(format!("{a}-{b}"), kind, a, b).anchor((at + Vec3::new(x, 0.0, z)).into());
         let joint = joint.axis([0.0, 1.0, 0.0]);
         s.add(match limits {
-            Some(most) if kind == JointType::Hinge => joint.limits(-most, most),
+            Some(most) if kind == JointKind::Hinge => joint.limits(-most, most),
             _ => joint,
         });
     };
-    join(s, JointType::Ball, &chest, &head, 0.0, 0.215);
+    join(s, JointKind::Ball, &chest, &head, 0.0, 0.215);
     for (side, hand) in [(-1.0, "left"), (1.0, "right")] {
         let upper = part(s, &format!("{hand} arm"), side * 0.32, 0.1, [0.28, 0.1, 0.1]);
         let fore = part(s, &format!("{hand} forearm"), side * 0.62, 0.1, [0.28, 0.1, 0.1]);
-        join(s, JointType::Ball, &chest, &upper, side * 0.165, 0.1);
-        join(s, JointType::Hinge, &upper, &fore, side * 0.47, 0.1);
+        join(s, JointKind::Ball, &chest, &upper, side * 0.165, 0.1);
+        join(s, JointKind::Hinge, &upper, &fore, side * 0.47, 0.1);
     }
 }
 
@@ -202,7 +202,7 @@ fn motors_and_dry_friction_act_in_heaps() {
         let driven = k % 2 == 0;
         let spin = if driven { 0.0 } else { 5.0 };
         s.add(RigidBody::new(&wheel, shape).mass(1.0).at([x, y, 0.25]).angular_velocity([0.0, 0.0, spin]));
-        let axle = JointItem::new(format!("axle{k}"), JointType::Hinge, &base, &wheel);
+        let axle = JointItem::new(format!("axle{k}"), JointKind::Hinge, &base, &wheel);
         let axle = axle.anchor([x, y, 0.25]).axis([0.0, 0.0, 1.0]);
         s.add(if driven {
             axle.motor(Motor::Velocity { target: 5.0, max: 0.05 })
@@ -249,11 +249,11 @@ fn light_chains_under_load_stay_calm() {
             let shape = Shape::Capsule { radius: 0.01, length: 0.08 };
             s.add(RigidBody::new(&name, shape).at([x, 0.0, z + 0.05]).mass(0.05));
             s.add(
-                JointItem::new(format!("{below}-{name}"), JointType::Ball, &below, &name).anchor([x, 0.0, z]),
+                JointItem::new(format!("{below}-{name}"), JointKind::Ball, &below, &name).anchor([x, 0.0, z]),
             );
             below = name;
         }
-        let hook = JointItem::new(format!("hook{t}"), JointType::Ball, &below, "world");
+        let hook = JointItem::new(format!("hook{t}"), JointKind::Ball, &below, "world");
         s.add(hook.anchor([x, 0.0, 0.625]));
         for k in 0..4 {
             let at = [x + if k % 2 == 0 { 0.2 } else { -0.2 }, if k < 2 { 0.2 } else { -0.2 }, 0.075];

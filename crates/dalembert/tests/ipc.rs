@@ -143,7 +143,7 @@ fn hinged_rod(h: f64, scheme: Scheme) -> (f64, f64) {
     scene.dt = h;
     let rod = Shape::Box { size: Vec3::new(1.0, 0.05, 0.05) };
     scene.add(RigidBody::new("rod", rod).at([0.5, 0.0, 0.0]));
-    scene.add(JointItem::new("pin", JointType::Hinge, "world", "rod").anchor([0.0; 3]).axis([0.0, 1.0, 0.0]));
+    scene.add(JointItem::new("pin", JointKind::Hinge, "world", "rod").anchor([0.0; 3]).axis([0.0, 1.0, 0.0]));
     let mut sim = scene.build().unwrap();
     let mut gap = 0.0f64;
     for _ in 0..(0.6 / h).round() as usize {

@@ -287,7 +287,7 @@ fn a_hinge_holds_while_its_body_strikes_the_ground() {
     scene.add(Ground { point: Vec3::new(0.0, 0.0, -0.3), ..Ground::default() });
     let rod = Shape::Box { size: Vec3::new(1.0, 0.05, 0.05) };
     scene.add(RigidBody::new("rod", rod).at([0.5, 0.0, 0.0]));
-    scene.add(JointItem::new("pin", JointType::Hinge, "world", "rod").anchor([0.0; 3]).axis([0.0, 1.0, 0.0]));
+    scene.add(JointItem::new("pin", JointKind::Hinge, "world", "rod").anchor([0.0; 3]).axis([0.0, 1.0, 0.0]));
     let mut sim = scene.build().unwrap();
     let (_, unfinished) = run(&mut sim, 60);
     assert_eq!(unfinished, 0);

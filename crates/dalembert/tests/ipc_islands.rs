@@ -137,7 +137,7 @@ fn flail(scene: &mut Scene, name: &str, [x, z]: [f64; 2], spin: f64) {
         let turns = [0.0, if k == 0 { 0.0 } else { spin }, 0.0];
         scene.add(body.at([x + 0.34 * f64::from(k), 0.0, z]).angular_velocity(turns));
     }
-    let hinge = JointItem::new(format!("{name}_hinge"), JointType::Hinge, part(0), part(1));
+    let hinge = JointItem::new(format!("{name}_hinge"), JointKind::Hinge, part(0), part(1));
     scene.add(hinge.anchor([x + 0.17, 0.0, z]).axis([0.0, 1.0, 0.0]).limits(-0.1, 0.1));
 }
 

@@ -1,7 +1,7 @@
 //! Laws of joints between affine bodies under the method `ipc`.
 
 use dalembert::prelude::*;
-use dalembert::scene::{Gear, JointItem, JointType, Motor, Stiffness};
+use dalembert::scene::{Gear, JointItem, Motor, Stiffness};
 use dalembert::step::Ipc;
 
 fn ipc(h: f64) -> Scene {
@@ -29,7 +29,7 @@ fn finished(sim: &mut Simulation, steps: usize) {
 
 #[test]
 fn every_joint_holds_on_a_swinging_arm() {
-    use JointType as J;
+    use JointKind as J;
     let kinds = [
         J::Ball,
         J::Hinge,
@@ -70,14 +70,14 @@ fn every_joint_holds_on_a_swinging_arm() {
 
 #[test]
 fn limits_hold_under_load() {
-    for kind in [JointType::Hinge, JointType::Slider] {
+    for kind in [JointKind::Hinge, JointKind::Slider] {
         let mut scene = ipc(0.01);
         scene.add(block("arm", [0.2, 0.0, 0.0]));
-        let axis = if kind == JointType::Hinge { [0.0, 1.0, 0.0] } else { [0.0, 0.0, 1.0] };
+        let axis = if kind == JointKind::Hinge { [0.0, 1.0, 0.0] } else { [0.0, 0.0, 1.0] };
         scene.add(JointItem::new("j", kind, "world", "arm").anchor([0.0; 3]).axis(axis).limits(-0.3, 0.3));
         let mut sim = scene.build().unwrap();
         finished(&mut sim, 100);
-        let hinge = kind == JointType::Hinge;
+        let hinge = kind == JointKind::Hinge;
         // A turn about +y lowers what points along +x.
         let (text, wanted) = if hinge { ("j.angle", 0.3) } else { ("j.position", -0.3) };
         assert!((read(&sim, text) - wanted).abs() < 1e-8, "{} {}", read(&sim, text), wanted);
@@ -95,13 +95,13 @@ fn soft_limits_and_servos_yield_by_their_stiffness_whatever_the_step() {
         scene.add(block("a", [0.0, 0.0, 0.0]));
         scene.add(block("b", [0.0, 1.0, 0.0]));
         scene.add(block("c", [0.0, 2.0, 0.0]));
-        let slider = |name: &str, body: &str| JointItem::new(name, JointType::Slider, "world", body);
+        let slider = |name: &str, body: &str| JointItem::new(name, JointKind::Slider, "world", body);
         let mut soft = slider("limit", "a").limits(-0.1, 0.1);
         soft.limit_stiffness = Stiffness::Gains { kp: 500.0, kd: 50.0 };
         scene.add(soft);
         let servo = Motor::Position { target: 0.2, kp: 200.0, kd: 30.0, max: f64::INFINITY };
         scene.add(slider("servo", "b").motor(servo));
-        scene.add(JointItem::new("spring", JointType::Fixed, "world", "c").soft(400.0, 40.0));
+        scene.add(JointItem::new("spring", JointKind::Fixed, "world", "c").soft(400.0, 40.0));
         let mut sim = scene.build().unwrap();
         finished(&mut sim, (4.0 / h) as usize);
         assert!((read(&sim, "limit.position") + 0.1 + 9.81 / 500.0).abs() < 1e-6, "{h}");
@@ -117,9 +117,9 @@ fn a_soft_turn_has_its_stiffness_in_newton_metres_per_radian() {
     scene.gravity = Vec3::zeros();
     scene.add(block("a", [0.0; 3]));
     scene.add(block("b", [0.0, 1.0, 0.0]));
-    scene.add(JointItem::new("soft", JointType::Fixed, "world", "a").soft(kp, 2.0));
+    scene.add(JointItem::new("soft", JointKind::Fixed, "world", "a").soft(kp, 2.0));
     scene.add(
-        JointItem::new("hinge", JointType::Hinge, "world", "b").anchor([0.0, 1.0, 0.0]).axis([0.0, 0.0, 1.0]),
+        JointItem::new("hinge", JointKind::Hinge, "world", "b").anchor([0.0, 1.0, 0.0]).axis([0.0, 0.0, 1.0]),
     );
     let mut sim = scene.build().unwrap();
     // A couple about z on a: forces along ±y at x = ±0.2.
@@ -141,7 +141,7 @@ fn motors_reach_their_targets() {
     scene.gravity = Vec3::zeros();
     scene.add(block("fan", [0.0; 3]));
     let hinge =
-        |name: &str, body: &str| JointItem::new(name, JointType::Hinge, "world", body).axis([0.0, 0.0, 1.0]);
+        |name: &str, body: &str| JointItem::new(name, JointKind::Hinge, "world", body).axis([0.0, 0.0, 1.0]);
     scene.add(hinge("j", "fan").motor(Motor::Velocity { target: 8.0, max: 5.0 }));
     let mut sim = scene.build().unwrap();
     // It starts with the largest torque: ω = 5 t / I until 8 rad/s.
@@ -164,7 +164,7 @@ fn motors_reach_their_targets() {
     scene.add(block("arm", [0.2, 0.0, 0.0]));
     let servo = Motor::Position { target: -0.5, kp: 100.0, kd: 10.0, max: f64::INFINITY };
     scene.add(
-        JointItem::new("j", JointType::Hinge, "world", "arm")
+        JointItem::new("j", JointKind::Hinge, "world", "arm")
             .anchor([0.0; 3])
             .axis([0.0, 1.0, 0.0])
             .motor(servo),
@@ -180,7 +180,7 @@ fn motors_reach_their_targets() {
 fn efforts_damping_friction_and_rotors_act_on_the_coordinate() {
     let (h, steps) = (0.01, 50);
     let slider =
-        |name: &str, body: &str| JointItem::new(name, JointType::Slider, "world", body).axis([1.0, 0.0, 0.0]);
+        |name: &str, body: &str| JointItem::new(name, JointKind::Slider, "world", body).axis([1.0, 0.0, 0.0]);
     let mut scene = ipc(h);
     scene.gravity = Vec3::zeros();
     for (k, name) in ["pushed", "damped", "stuck", "sliding", "geared"].iter().enumerate() {
@@ -216,7 +216,7 @@ fn gears_tie_two_hinges() {
     scene.add(block("one", [0.0; 3]));
     scene.add(block("two", [0.0, 1.0, 0.0]));
     let hinge =
-        |name: &str, body: &str| JointItem::new(name, JointType::Hinge, "world", body).axis([0.0, 0.0, 1.0]);
+        |name: &str, body: &str| JointItem::new(name, JointKind::Hinge, "world", body).axis([0.0, 0.0, 1.0]);
     scene.add(hinge("a", "one").motor(Motor::Velocity { target: 3.0, max: f64::INFINITY }));
     scene.add(hinge("b", "two"));
     scene.add(Gear {
@@ -239,13 +239,13 @@ fn a_saved_state_goes_on_with_the_same_bits() {
         scene.add(block("rider", [0.7, 0.0, 0.0]));
         let y = [0.0, 1.0, 0.0];
         scene.add(
-            JointItem::new("pivot", JointType::Hinge, "world", "arm")
+            JointItem::new("pivot", JointKind::Hinge, "world", "arm")
                 .anchor([0.0; 3])
                 .axis(y)
                 .limits(-0.1, 0.2),
         );
         scene.add(
-            JointItem::new("j", JointType::Slider, "arm", "rider").axis([1.0, 0.0, 0.0]).limits(-0.1, 0.1),
+            JointItem::new("j", JointKind::Slider, "arm", "rider").axis([1.0, 0.0, 0.0]).limits(-0.1, 0.1),
         );
         scene.build().unwrap()
     };
@@ -266,7 +266,7 @@ fn joints_that_do_not_fit_are_refused_by_name() {
     let build = |change: &dyn Fn(&mut JointItem)| {
         let mut scene = ipc(0.01);
         scene.add(block("arm", [0.2, 0.0, 0.0]));
-        let mut joint = JointItem::new("pivot", JointType::Hinge, "world", "arm").anchor([0.0; 3]);
+        let mut joint = JointItem::new("pivot", JointKind::Hinge, "world", "arm").anchor([0.0; 3]);
         change(&mut joint);
         scene.add(joint);
         scene.build().unwrap_err().to_string()
@@ -275,7 +275,7 @@ fn joints_that_do_not_fit_are_refused_by_name() {
     assert!(wrong.contains("amr"), "{wrong}");
     let wrong = build(&|j| j.between[1] = "world".into());
     assert!(wrong.contains("itself"), "{wrong}");
-    let wrong = build(&|j| (j.kind, j.damping) = (JointType::Ball, 1.0));
+    let wrong = build(&|j| (j.kind, j.damping) = (JointKind::Ball, 1.0));
     assert!(wrong.contains("no single coordinate"), "{wrong}");
     let wrong = build(&|j| j.limits = Some([1.0, -1.0]));
     assert!(wrong.contains("above the upper"), "{wrong}");
@@ -289,12 +289,12 @@ fn a_joint_follows_a_body_that_moves_as_told() {
     scene.add(block("cart", [0.0, 0.0, 1.0]));
     scene.add(block("load", [0.0, 0.5, 0.7]));
     scene.add(
-        JointItem::new("hook", JointType::Hinge, "cart", "load")
+        JointItem::new("hook", JointKind::Hinge, "cart", "load")
             .anchor([0.0, 0.25, 1.0])
             .axis([0.0, 1.0, 0.0]),
     );
     scene.add(
-        JointItem::new("rail", JointType::Slider, "cart", "rider")
+        JointItem::new("rail", JointKind::Slider, "cart", "rider")
             .anchor([0.0, -0.5, 1.0])
             .axis([1.0, 0.0, 0.0]),
     );

@@ -28,14 +28,14 @@ fn wheel(name: &str, mass: f64, I: f64) -> RigidBody {
 }
 
 fn hinge(name: &str, a: &str, b: &str) -> JointItem {
-    JointItem::new(name, JointType::Hinge, a, b)
+    JointItem::new(name, JointKind::Hinge, a, b)
 }
 
 /// A point mass of 1 kg on a rod of 1 m, let go along x.
 fn pendulum(method: Method, dt: f64) -> Simulation {
     let mut scene = scene(method, dt);
     scene.add(ParticleSet::at("bob", [1.0, 0.0, 0.0]));
-    let rod = JointItem::new("rod", JointType::Distance { length: None }, "world", "bob");
+    let rod = JointItem::new("rod", JointKind::Distance { length: None }, "world", "bob");
     scene.add(rod.anchor([0.0; 3]));
     scene.build().unwrap()
 }
@@ -230,7 +230,7 @@ fn a_screw_advances_by_its_pitch_per_turn() {
         let (m, I, pitch, torque) = (2.0, 0.3, 0.5, 3.0);
         let mut scene = weightless(method, 0.01);
         scene.add(wheel("nut", m, I));
-        let joint = JointItem::new("thread", JointType::Screw { pitch }, "world", "nut").anchor([0.0; 3]);
+        let joint = JointItem::new("thread", JointKind::Screw { pitch }, "world", "nut").anchor([0.0; 3]);
         scene.add(joint.motor(Motor::Effort(torque)));
         let mut sim = scene.build().unwrap();
         sim.run(2.0).unwrap();
@@ -252,7 +252,7 @@ fn a_rack_follows_its_pinion() {
         let mut scene = weightless(method, 0.01);
         scene.add(wheel("pinion", 1.0, I));
         scene.add(wheel("rack", m, 1.0).at([0.0, -r, 0.0]));
-        let slide = JointItem::new("slide", JointType::Slider, "world", "rack");
+        let slide = JointItem::new("slide", JointKind::Slider, "world", "rack");
         scene.add(slide.axis([1.0, 0.0, 0.0]));
         scene.add(hinge("shaft", "world", "pinion").motor(Motor::Effort(torque)));
         let joints = ["slide".to_string(), "shaft".to_string()];
@@ -274,7 +274,7 @@ fn a_joint_breaks_at_its_threshold() {
             let mut scene = scene(method.clone(), 0.01);
             // 2 kg at rest pull with 19.62 N.
             scene.add(ParticleSet::at("load", [0.0, 0.0, -1.0]).mass(2.0));
-            let kind = JointType::Distance { length: None };
+            let kind = JointKind::Distance { length: None };
             let mut rope = JointItem::new("rope", kind, "world", "load").anchor([0.0; 3]);
             rope.break_force = Some(limit);
             scene.add(rope);
@@ -291,7 +291,7 @@ fn workshop(method: Method) -> Simulation {
     let soft = method.name() == "lagrange";
     let mut scene = scene(method, 5e-3);
     scene.add(wheel("nut", 1.0, 0.2).angular_velocity([0.0, 0.0, 9.0]));
-    scene.add(JointItem::new("thread", JointType::Screw { pitch: 0.1 }, "world", "nut").anchor([0.0; 3]));
+    scene.add(JointItem::new("thread", JointKind::Screw { pitch: 0.1 }, "world", "nut").anchor([0.0; 3]));
     let box_of = |name: &str, x: f64| {
         RigidBody::new(name, Shape::Box { size: Vec3::new(0.4, 0.1, 0.1) }).mass(1.0).at([x, 1.0, 0.0])
     };
@@ -336,7 +336,7 @@ fn a_failed_step_leaves_the_state_as_it_was() {
     for method in [impulse(), lagrange()] {
         let mut scene = scene(method, 0.01);
         scene.add(ParticleSet::at("bob", [1.0, 0.0, 0.0]));
-        let rod = JointItem::new("rod", JointType::Distance { length: None }, "world", "bob");
+        let rod = JointItem::new("rod", JointKind::Distance { length: None }, "world", "bob");
         scene.add(rod.anchor([0.0; 3]));
         scene.add(CustomForce::on_each("bomb", &["bob"], |t, _, _, _| {
             Vec3::x() * if t > 0.045 { f64::INFINITY } else { 0.0 }
@@ -369,7 +369,7 @@ fn a_light_chain_carries_a_heavy_ball() {
         } else {
             RigidBody::new(&name, Shape::Sphere { radius: 0.3 }).mass(1e6).at([x + 0.3, 0.0, 0.0])
         });
-        scene.add(JointItem::new(format!("joint{k}"), JointType::Ball, above, name).anchor([x, 0.0, 0.0]));
+        scene.add(JointItem::new(format!("joint{k}"), JointKind::Ball, above, name).anchor([x, 0.0, 0.0]));
     }
     let mut sim = scene.build().unwrap();
     for _ in 0..600 {

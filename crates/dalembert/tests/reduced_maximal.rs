@@ -5,7 +5,7 @@
 //! `impulse` they differ by terms of the order of h.
 
 use dalembert::bodies::articulated::description::{
-    Equality, EqualityKind, Inertial, JointKind, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
+    Equality, EqualityKind, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
 };
 use dalembert::math::rotation::exp;
 use dalembert::prelude::*;
@@ -97,7 +97,7 @@ impl Mechanism {
                 collide: Collide::Automatic,
             });
             let parent = link.parent.map_or("world", |p| self.links[p].name);
-            let kind = if link.axis.is_some() { JointType::Hinge } else { JointType::Ball };
+            let kind = if link.axis.is_some() { JointKind::Hinge } else { JointKind::Ball };
             let mut joint = JointItem::new(format!("{} joint", link.name), kind, parent, link.name)
                 .anchor(pose.position.into());
             if let Some(axis) = link.axis {
@@ -108,7 +108,7 @@ impl Mechanism {
         if let Some((a, anchor, b)) = self.closed {
             let at = poses[a].point(&anchor.into());
             let (a, b) = (self.links[a].name, self.links[b].name);
-            scene.add(JointItem::new("loop", JointType::Ball, a, b).anchor(at.into()));
+            scene.add(JointItem::new("loop", JointKind::Ball, a, b).anchor(at.into()));
         }
         scene.build().unwrap()
     }

@@ -4,7 +4,7 @@
 //! reaches all others within a few steps.
 
 use dalembert::bodies::articulated::description::{
-    GeomShape, Inertial, JointKind, RobotBody, RobotBodyId, RobotDescription, RobotGeom, RobotJoint,
+    GeomShape, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotGeom, RobotJoint,
 };
 use dalembert::prelude::*;
 
@@ -136,13 +136,13 @@ fn dolls(count: usize, side: usize, gap: f64, limits: Option<f64>) -> Scene {
             let upper = part(&mut s, &format!("{hand} arm"), side * 0.32, 0.1, [0.28, 0.1, 0.1]);
             let fore = part(&mut s, &format!("{hand} forearm"), side * 0.62, 0.1, [0.28, 0.1, 0.1]);
             for (kind, a, b, x) in
-                [(JointType::Ball, &chest, &upper, 0.165), (JointType::Hinge, &upper, &fore, 0.47)]
+                [(JointKind::Ball, &chest, &upper, 0.165), (JointKind::Hinge, &upper, &fore, 0.47)]
             {
                 let anchor = at + Vec3::new(side * x, 0.0, 0.1);
                 let joint = JointItem::new(format!("{a}-{b}"), kind, a, b).anchor(anchor.into());
                 let joint = joint.axis([0.0, 1.0, 0.0]);
                 s.add(match limits {
-                    Some(most) if kind == JointType::Hinge => joint.limits(-most, most),
+                    Some(most) if kind == JointKind::Hinge => joint.limits(-most, most),
                     _ => joint,
                 });
             }

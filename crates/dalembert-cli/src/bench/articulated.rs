@@ -8,8 +8,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use dalembert::bodies::articulated::{
-    ForwardDynamics, Joint, JointKind, Link, Scheme, Tree, TreeBatch, TreeSquareMatrix, TreeWork,
+    ForwardDynamics, Joint, Link, Scheme, Tree, TreeBatch, TreeSquareMatrix, TreeWork,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Random, Vec3};
 use dalembert::robot::{Robot, RobotScheme};
 

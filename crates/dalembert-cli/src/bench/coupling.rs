@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use dalembert::prelude::*;
-use dalembert::scene::{ArticulationItem, JointItem, JointType};
+use dalembert::scene::{ArticulationItem, JointItem};
 use dalembert::state::Drive;
 use dalembert_formats::scene::load_text;
 use dalembert_formats::source::Includes;
@@ -43,7 +43,7 @@ fn chain(b: &mut Bencher, n: usize) {
         scene.add(link.inertia(0.7, Vec3::zeros(), 0.01 * Mat3::identity()).at([x + 0.1, 0.0, 0.0]));
         let parent = if k == 0 { "world".into() } else { format!("link{}", k - 1) };
         names.push(format!("j{k}"));
-        let joint = JointItem::new(names[k].clone(), JointType::Hinge, parent, format!("link{k}"));
+        let joint = JointItem::new(names[k].clone(), JointKind::Hinge, parent, format!("link{k}"));
         scene.add(joint.anchor([x, 0.0, 0.0]).axis(axis));
     }
     scene.add(ArticulationItem::new("chain", &names.iter().map(String::as_str).collect::<Vec<_>>()));

@@ -28,7 +28,7 @@ fn impulse(title: &str, projection: bool) -> Scene {
 }
 
 /// Links of 1 kg in a row along x, the first hung from the world, all at rest.
-fn chain(title: &str, links: usize, kind: JointType, tip_mass: f64, projection: bool) -> Scene {
+fn chain(title: &str, links: usize, kind: JointKind, tip_mass: f64, projection: bool) -> Scene {
     let mut scene = impulse(title, projection);
     let mut last = String::from("world");
     for i in 0..links {
@@ -80,7 +80,7 @@ fn window(sim: &mut Simulation, steps: u32, runs: u32) -> Window {
 }
 
 /// The rows of one kind of joint.
-fn chains(b: &mut Bencher, name: &str, kind: JointType) {
+fn chains(b: &mut Bencher, name: &str, kind: JointKind) {
     for projection in [false, true] {
         let mut first = 0.0;
         for n in [10, 30, 100, 1_000, 10_000, 100_000] {
@@ -109,11 +109,11 @@ fn chains(b: &mut Bencher, name: &str, kind: JointType) {
 }
 
 pub(super) fn chain_ball(b: &mut Bencher) {
-    chains(b, "chain_ball", JointType::Ball);
+    chains(b, "chain_ball", JointKind::Ball);
 }
 
 pub(super) fn chain_hinge(b: &mut Bencher) {
-    chains(b, "chain_hinge", JointType::Hinge);
+    chains(b, "chain_hinge", JointKind::Hinge);
 }
 
 /// Ragdolls of 11 boxes and 10 joints, thrown spinning so that the joints have to work.
@@ -139,7 +139,7 @@ pub(super) fn add_ragdolls(scene: &mut Scene, count: usize, spin: Vec3) {
             name
         };
         let join = |scene: &mut Scene, a: &str, b: &str, x: f64, y: f64, axis: Option<[f64; 3]>| {
-            let kind = if axis.is_some() { JointType::Hinge } else { JointType::Ball };
+            let kind = if axis.is_some() { JointKind::Hinge } else { JointKind::Ball };
             let joint =
                 JointItem::new(format!("{a}-{b}"), kind, a, b).anchor((o + Vec3::new(x, y, 0.0)).into());
             scene.add(joint.axis(axis.unwrap_or([0.0, 0.0, 1.0])));
@@ -166,7 +166,7 @@ pub(super) fn add_ragdolls(scene: &mut Scene, count: usize, spin: Vec3) {
 /// 20 links with a heavy tip over 10 s; n is the tip's mass.
 pub(super) fn tip_mass(b: &mut Bencher) {
     for tip in [1, 100, 1_000] {
-        let mut sim = build(chain("tip_mass", 20, JointType::Ball, tip as f64, true));
+        let mut sim = build(chain("tip_mass", 20, JointKind::Ball, tip as f64, true));
         let w = on_one_thread(|| window(&mut sim, 600, b.repeat.min(3)));
         b.row_with_gap(
             "tip_mass",

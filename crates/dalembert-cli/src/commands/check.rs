@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use dalembert::check::{MassRatio, critical_step, mass_ratio, stability_limit};
-use dalembert::joints::Holder;
+use dalembert::joints::{Hold, Holder, NamedConstraint};
 use dalembert::mapping::{carry_all, gather_all};
 use dalembert::math::{Random, dot, norm};
-use dalembert::model::{Hold, NamedConstraint};
 use dalembert::prelude::*;
 use dalembert::state::{Block, BlockKind};
 use dalembert::step::{RowCount, independent_rows};
@@ -195,7 +194,7 @@ impl Facts {
         let prescribed = model.filters.prescribed_points().count() as u64;
         let moved = match prescribed {
             0 => String::new(),
-            n => format!(", {} moved as told", count(n, "point")),
+            n => format!(", {} with prescribed motion", count(n, "point")),
         };
         let RowCount { rows, weak } = self.rows;
         let joints = match rows {

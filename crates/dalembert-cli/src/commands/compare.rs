@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::builder::PossibleValuesParser;
-use dalembert::model::Hold;
+use dalembert::joints::Hold;
 use dalembert::prelude::*;
 use dalembert::state::BlockKind;
 use dalembert_formats::scene::{Built, SceneFile};

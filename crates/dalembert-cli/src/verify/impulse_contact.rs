@@ -208,7 +208,7 @@ pub(super) fn turntable(table: &mut Table) -> Outcome {
     s.add(ContactRule::between("*", "*"));
     let disc = Shape::Cylinder { radius: 1.0, length: 0.1 };
     s.add(RigidBody::new("table", disc).at([0.0, 0.0, -0.05]).angular_velocity([0.0, 0.0, rate]));
-    let mut hinge = JointItem::new("axle", JointType::Hinge, "world", "table").anchor([0.0, 0.0, -0.05]);
+    let mut hinge = JointItem::new("axle", JointKind::Hinge, "world", "table").anchor([0.0, 0.0, -0.05]);
     hinge.motor = Some(Motor::Velocity { target: rate, max: 1e6 });
     s.add(hinge);
     let spin = [(-v[1] + rate * start[0]) / r, (v[0] + rate * start[1]) / r, 0.0];
@@ -350,7 +350,7 @@ fn arch(n: usize, t: f64, mu: f64) -> Built {
         body.pose.position = center;
         s.add(body);
         if k == 0 || k == n + 1 {
-            s.add(JointItem::new(format!("hold{k}"), JointType::Fixed, "world", &name));
+            s.add(JointItem::new(format!("hold{k}"), JointKind::Fixed, "world", &name));
         }
     }
     Ok(s.build()?)

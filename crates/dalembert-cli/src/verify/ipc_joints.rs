@@ -24,19 +24,19 @@ fn block(name: &str, at: [f64; 3]) -> RigidBody {
 pub(super) fn drift(table: &mut Table) -> Outcome {
     let settings = Ipc { tolerance: 1e-5, ..Ipc::default() };
     let kinds = [
-        ("hinge", JointType::Hinge),
-        ("slider", JointType::Slider),
-        ("ball", JointType::Ball),
-        ("fixed", JointType::Fixed),
-        ("universal", JointType::Universal),
-        ("cylindrical", JointType::Cylindrical),
-        ("distance", JointType::Distance { length: None }),
+        ("hinge", JointKind::Hinge),
+        ("slider", JointKind::Slider),
+        ("ball", JointKind::Ball),
+        ("fixed", JointKind::Fixed),
+        ("universal", JointKind::Universal),
+        ("cylindrical", JointKind::Cylindrical),
+        ("distance", JointKind::Distance { length: None }),
     ];
     for (name, kind) in kinds {
         let mut scene = scene(settings, 0.01);
         scene.add(block("arm", [0.2, 0.0, 0.0]));
         scene.add(block("rider", [0.7, 0.0, 0.0]));
-        let pivot = JointItem::new("pivot", JointType::Hinge, "world", "arm");
+        let pivot = JointItem::new("pivot", JointKind::Hinge, "world", "arm");
         scene.add(pivot.anchor([0.0; 3]).axis([0.0, 1.0, 0.0]));
         let x = if name == "distance" { 0.3 } else { 0.5 };
         scene.add(JointItem::new("joint", kind, "arm", "rider").anchor([x, 0.0, 0.0]).axis([1.0, 0.0, 0.0]));
@@ -60,17 +60,17 @@ pub(super) fn limits_and_motors(table: &mut Table) -> Outcome {
         for (k, name) in ["stopped", "held", "servo", "fan", "sprung"].iter().enumerate() {
             scene.add(block(name, [0.2, k as f64, 0.0]));
         }
-        let joint = |name: &str, body: &str, kind: JointType, k: usize, axis: [f64; 3]| {
+        let joint = |name: &str, body: &str, kind: JointKind, k: usize, axis: [f64; 3]| {
             JointItem::new(name, kind, "world", body).anchor([0.0, k as f64, 0.0]).axis(axis)
         };
         let (y, z) = ([0.0, 1.0, 0.0], [0.0, 0.0, 1.0]);
-        scene.add(joint("a", "stopped", JointType::Hinge, 0, y).limits(-0.3, 0.3));
-        scene.add(joint("b", "held", JointType::Slider, 1, z).limits(-0.2, 0.2));
+        scene.add(joint("a", "stopped", JointKind::Hinge, 0, y).limits(-0.3, 0.3));
+        scene.add(joint("b", "held", JointKind::Slider, 1, z).limits(-0.2, 0.2));
         let servo = Motor::Position { target: -0.5, kp: 100.0, kd: 10.0, max: f64::INFINITY };
-        scene.add(joint("c", "servo", JointType::Hinge, 2, y).motor(servo));
+        scene.add(joint("c", "servo", JointKind::Hinge, 2, y).motor(servo));
         scene
-            .add(joint("d", "fan", JointType::Hinge, 3, z).motor(Motor::Velocity { target: 7.0, max: 50.0 }));
-        scene.add(joint("e", "sprung", JointType::Fixed, 4, z).soft(1e4, 1e3));
+            .add(joint("d", "fan", JointKind::Hinge, 3, z).motor(Motor::Velocity { target: 7.0, max: 50.0 }));
+        scene.add(joint("e", "sprung", JointKind::Fixed, 4, z).soft(1e4, 1e3));
         let mut sim = scene.build()?;
         sim.run(3.0)?;
         let label = |text: &str| format!("h = {h}: {text}");
@@ -118,7 +118,7 @@ pub(super) fn catenary(table: &mut Table) -> Outcome {
             let body = RigidBody::new(&name, Shape::Point).inertia(m, Vec3::zeros(), I);
             scene.add(body.at((at + 0.5 * step).into()).turned(R));
         }
-        let joint = JointItem::new(format!("pin{k}"), JointType::Hinge, before, name).anchor(at.into());
+        let joint = JointItem::new(format!("pin{k}"), JointKind::Hinge, before, name).anchor(at.into());
         scene.add(joint.axis([0.0, 1.0, 0.0]).damping(0.02));
         at += step;
     }

@@ -1,4 +1,4 @@
-//! The method `ipc` without contact: falls, equilibria, bodies that move as told.
+//! The method `ipc` without contact: falls, equilibria, bodies with prescribed motion.
 
 use dalembert::filters::Ride;
 use dalembert::math::rotation::exp;
@@ -61,7 +61,7 @@ pub(super) fn equilibria(table: &mut Table) -> Outcome {
 }
 
 /// A box that is carried about, and one that stands on a turning table.
-pub(super) fn told(table: &mut Table) -> Outcome {
+pub(super) fn prescribed(table: &mut Table) -> Outcome {
     let (velocity, w) = (Vec3::new(0.3, -0.2, 0.1), Vec3::new(0.5, 1.0, -2.0));
     let mut scene = Scene { dt: 0.01, method: tight(Scheme::Euler), ..Scene::default() };
     let turn = exp(&Vec3::new(0.3, 0.2, 0.1));
@@ -73,10 +73,10 @@ pub(super) fn told(table: &mut Table) -> Outcome {
     sim.run(1.0)?;
     let q = &sim.state.q;
     let place = (Vec3::new(q[0], q[1], q[2]) - Vec3::new(1.0, 2.0, 3.0) - velocity).norm();
-    table.absolute("ipc", "told: place after 1 s", place, 0.0, 1e-13);
+    table.absolute("ipc", "prescribed: place after 1 s", place, 0.0, 1e-13);
     let wanted = (exp(&w) * turn).to_rotation_matrix();
     let off = (Mat3::from_column_slice(&q[3..12]) - wanted.matrix()).norm();
-    table.absolute("ipc", "told: turn after 1 s", off, 0.0, 1e-13);
+    table.absolute("ipc", "prescribed: turn after 1 s", off, 0.0, 1e-13);
 
     // ω² r = 0.075 m/s² is below μ g: the box goes round with the table. What sticks creeps slower than 0.1 mm/s.
     let (rate, radius) = (0.5, 0.3);

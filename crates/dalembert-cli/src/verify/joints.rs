@@ -13,7 +13,7 @@ const CATENARY: &str = include_str!("../../data/cases/hanging_chain_catenary.jso
 fn on_spring(m: f64, kp: f64, kd: f64, z: f64, h: f64) -> Result<Simulation, dalembert::scene::BuildError> {
     let mut scene = Scene { method: Method::Impulse(Impulse::default()), dt: h, ..Scene::default() };
     scene.add(ParticleSet::at("mass", [0.0, 0.0, z]).mass(m));
-    let mut joint = JointItem::new("plane", JointType::PointOnPlane, "world", "mass").soft(kp, kd);
+    let mut joint = JointItem::new("plane", JointKind::PointOnPlane, "world", "mass").soft(kp, kd);
     joint.anchors = Anchors::Local([Vec3::zeros(); 2]);
     scene.add(joint);
     scene.build()
@@ -91,7 +91,7 @@ fn wrecking_ball(
         } else {
             RigidBody::new(&name, Shape::Sphere { radius: 0.3 }).mass(ratio).at([x + 0.3, 0.0, 0.0])
         });
-        scene.add(JointItem::new(format!("joint{k}"), JointType::Ball, above, name).anchor([x, 0.0, 0.0]));
+        scene.add(JointItem::new(format!("joint{k}"), JointKind::Ball, above, name).anchor([x, 0.0, 0.0]));
     }
     scene.build()
 }
@@ -144,7 +144,7 @@ fn chain(soft: Option<[f64; 2]>) -> Result<Simulation, dalembert::scene::BuildEr
             let body = RigidBody::new(&name, Shape::Point).inertia(m, Vec3::zeros(), I);
             scene.add(body.at((at + 0.5 * step).into()).turned(R));
         }
-        let mut joint = JointItem::new(format!("pin{k}"), JointType::Hinge, before, name).anchor(at.into());
+        let mut joint = JointItem::new(format!("pin{k}"), JointKind::Hinge, before, name).anchor(at.into());
         joint = joint.axis([0.0, 1.0, 0.0]).damping(0.02);
         if let Some([kp, kd]) = soft {
             joint = joint.soft(kp, kd);
@@ -215,7 +215,7 @@ fn ragdoll(method: Method, dt: f64, soft_limits: bool) -> Result<Simulation, dal
         body(&format!("{side} shank"), leg, 4.0, [0.0, y * 0.1, 0.22], [0.9 * y, 0.1, 0.0], [0.1, 1.3, 0.4]);
     }
     let mut joint = |name: String,
-                     kind: JointType,
+                     kind: JointKind,
                      a: String,
                      b: String,
                      at: [f64; 3],
@@ -230,13 +230,13 @@ fn ragdoll(method: Method, dt: f64, soft_limits: bool) -> Result<Simulation, dal
     };
     let (x, y_axis, z) = ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]);
     let text = |s: &str| s.to_string();
-    joint(text("waist"), JointType::Universal, text("pelvis"), text("trunk"), [0.0, 0.0, 1.05], x, None);
-    joint(text("neck"), JointType::Ball, text("trunk"), text("head"), [0.0, 0.0, 1.56], z, None);
+    joint(text("waist"), JointKind::Universal, text("pelvis"), text("trunk"), [0.0, 0.0, 1.05], x, None);
+    joint(text("neck"), JointKind::Ball, text("trunk"), text("head"), [0.0, 0.0, 1.56], z, None);
     for (side, y) in [("left", 1.0), ("right", -1.0)] {
         let part = |p: &str| format!("{side} {p}");
         joint(
             part("shoulder"),
-            JointType::Ball,
+            JointKind::Ball,
             text("trunk"),
             part("upper arm"),
             [0.0, y * 0.19, 1.5],
@@ -245,17 +245,17 @@ fn ragdoll(method: Method, dt: f64, soft_limits: bool) -> Result<Simulation, dal
         );
         joint(
             part("elbow"),
-            JointType::Hinge,
+            JointKind::Hinge,
             part("upper arm"),
             part("forearm"),
             [0.0, y * 0.47, 1.5],
             z,
             Some([-1.0, 1.0]),
         );
-        joint(part("hip"), JointType::Ball, text("pelvis"), part("thigh"), [0.0, y * 0.1, 0.85], x, None);
+        joint(part("hip"), JointKind::Ball, text("pelvis"), part("thigh"), [0.0, y * 0.1, 0.85], x, None);
         joint(
             part("knee"),
-            JointType::Hinge,
+            JointKind::Hinge,
             part("thigh"),
             part("shank"),
             [0.0, y * 0.1, 0.43],

@@ -12,7 +12,7 @@ const GOVERNOR: &str = include_str!("../../data/cases/mbs_a05_flyball_governor.j
 const CAR_AXIS: &str = include_str!("../../data/cases/car_axis_index3.json");
 
 fn hinge(name: String, a: &str, b: &str, at: [f64; 3], axis: [f64; 3]) -> JointItem {
-    JointItem::new(name, JointType::Hinge, a, b).anchor(at).axis(axis)
+    JointItem::new(name, JointKind::Hinge, a, b).anchor(at).axis(axis)
 }
 
 /// A thin rod of 1 kg and 1 m along an axis, centre at `at`. Its spin about itself never moves: any inertia does.
@@ -188,7 +188,7 @@ pub(super) fn governor(table: &mut Table) -> Outcome {
     scene.add(boxed("slider", Vec3::from_element(0.1)).at([0.0, 0.0, s0]).angular_velocity(spin));
     scene.add(hinge("spin".into(), "world", "shaft", [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]));
     scene.add(
-        JointItem::new("slide", JointType::Slider, "shaft", "slider")
+        JointItem::new("slide", JointKind::Slider, "shaft", "slider")
             .anchor([0.0, 0.0, s0])
             .axis([0.0, 0.0, 1.0]),
     );

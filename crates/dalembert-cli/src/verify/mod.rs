@@ -247,7 +247,11 @@ const CASES: &[Case] = &[
         about: "the stretched bar and the cantilever under `ipc`",
         run: ipc_motion::equilibria,
     },
-    Case { name: "ipc_told", about: "bodies that move and turn as told", run: ipc_motion::told },
+    Case {
+        name: "ipc_prescribed",
+        about: "bodies with prescribed motion and rotation",
+        run: ipc_motion::prescribed,
+    },
     Case {
         name: "raisim_rolling",
         about: "a box that slips under balls that roll, pushed in three directions",

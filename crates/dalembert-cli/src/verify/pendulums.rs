@@ -15,7 +15,7 @@ fn rods(method: Method, dt: f64, count: usize) -> Result<Simulation, dalembert::
     for k in 0..count {
         scene.add(ParticleSet::at(format!("bob{k}"), [(k + 1) as f64, 0.0, 0.0]));
         let above = if k == 0 { "world".to_string() } else { format!("bob{}", k - 1) };
-        let kind = JointType::Distance { length: None };
+        let kind = JointKind::Distance { length: None };
         let mut rod = JointItem::new(format!("rod{k}"), kind, above, format!("bob{k}"));
         rod.anchors = Anchors::Local([Vec3::zeros(); 2]);
         scene.add(rod);

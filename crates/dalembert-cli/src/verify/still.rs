@@ -54,7 +54,7 @@ fn gripper(mu: f64, force: f64) -> Built {
         let shape = Shape::Box { size: Vec3::new(jaw, 0.03, 0.06) };
         let at = [side * (radius + 0.5 * jaw), 0.0, 0.5];
         s.add(RigidBody::new(name, shape).mass(0.2).at(at));
-        let slider = JointItem::new(format!("{name} slider"), JointType::Slider, "world", name);
+        let slider = JointItem::new(format!("{name} slider"), JointKind::Slider, "world", name);
         let mut slider = slider.anchor(at).axis([-side, 0.0, 0.0]);
         slider.motor = Some(Motor::Effort(force));
         s.add(slider);

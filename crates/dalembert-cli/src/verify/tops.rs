@@ -69,7 +69,7 @@ pub(super) fn heavy(table: &mut Table) -> Outcome {
     let (J, com, w0) = (Vec3::from_vec(J), Vec3::from_vec(com), Vec3::from_vec(w0));
     let body = RigidBody::new("top", Shape::Point).inertia(m, com, Mat3::from_diagonal(&J));
     scene.add(body.angular_velocity(w0.into()).velocity(w0.cross(&com).into()));
-    scene.add(JointItem::new("tip", JointType::Ball, "world", "top").anchor([0.0; 3]));
+    scene.add(JointItem::new("tip", JointKind::Ball, "world", "top").anchor([0.0; 3]));
     let mut sim = scene.build()?;
     let times = numbers(&case["reference"]["t"])?;
     let mut gap = 0.0f64;

@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 
 use dalembert::bodies::articulated::description::{
-    GeomShape, Inertial, JointKind, Mimic, RobotBody, RobotBodyId, RobotDescription, RobotGeom, RobotJoint,
+    GeomShape, Inertial, Mimic, RobotBody, RobotBodyId, RobotDescription, RobotGeom, RobotJoint,
     RobotJointId, RobotMeshId,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Quat, Vec3};
 
 use super::meshes::{self, MeshFiles};
@@ -439,7 +440,7 @@ fn joint(edge: &Edge<'_>) -> Option<RobotJoint> {
     let attribute = node.required("type")?;
     let kind = match attribute.value.as_str() {
         "revolute" | "continuous" => JointKind::Hinge,
-        "prismatic" => JointKind::Slide,
+        "prismatic" => JointKind::Slider,
         "fixed" => JointKind::Fixed,
         "floating" => JointKind::Free,
         "planar" => JointKind::Planar,

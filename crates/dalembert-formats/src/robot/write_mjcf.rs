@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use dalembert::bodies::articulated::description::{
-    Actuator, ActuatorDynamics, ActuatorLaw, ContactSoftness, Equality, EqualityKind, GeomShape, JointKind,
-    PathPoint, RobotBodyId, RobotDescription, RobotGeom, RobotIntegrator, RobotJoint, RobotMesh, RobotSolver,
-    Sensor, SensorObject, Tendon, TendonPath, Transmission,
+    Actuator, ActuatorDynamics, ActuatorLaw, ContactSoftness, Equality, EqualityKind, GeomShape, PathPoint,
+    RobotBodyId, RobotDescription, RobotGeom, RobotIntegrator, RobotJoint, RobotMesh, RobotSolver, Sensor,
+    SensorObject, Tendon, TendonPath, Transmission,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::Pose;
 
 use super::write::{Written, Xml, quaternion};
@@ -335,13 +336,12 @@ fn joint(joint: &RobotJoint, name: &str, xml: &mut Xml) {
         JointKind::Free => "free",
         JointKind::Ball => "ball",
         JointKind::Hinge => "hinge",
-        JointKind::Slide => "slide",
+        JointKind::Slider => "slide",
         JointKind::Fixed => {
             return xml.lose(format!("joint `{name}` is fixed: MJCF has only the weld of its body"));
         }
-        JointKind::Planar | JointKind::Screw { .. } | JointKind::Universal { .. } => {
-            return xml
-                .lose(format!("joint `{name}`: MJCF has no planar, screw or universal joint; it is welded"));
+        other => {
+            return xml.lose(format!("joint `{name}`: MJCF has no {} joint; it is welded", other.name()));
         }
     };
     xml.begin("joint");

@@ -3,9 +3,8 @@
 //! A link of URDF has its frame at the joint. Several joints on one body become massless links between; a joint whose
 //! anchor is not the body's origin moves the frame of its link there, and what stands on the link moves along.
 
-use dalembert::bodies::articulated::description::{
-    GeomShape, JointKind, RobotBody, RobotDescription, RobotJoint,
-};
+use dalembert::bodies::articulated::description::{GeomShape, RobotBody, RobotDescription, RobotJoint};
+use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, matrix};
 use dalembert::math::{Pose, Vec3};
 
@@ -103,12 +102,12 @@ fn joint(joint: &RobotJoint, child: &str, parent: &str, place: &Pose, xml: &mut 
     let kind = match (joint.kind, joint.limits) {
         (JointKind::Hinge, None) => "continuous",
         (JointKind::Hinge, Some(_)) => "revolute",
-        (JointKind::Slide, _) => "prismatic",
+        (JointKind::Slider, _) => "prismatic",
         (JointKind::Planar, _) => "planar",
         (JointKind::Free, _) => "floating",
         (JointKind::Fixed, _) => "fixed",
-        (JointKind::Ball | JointKind::Screw { .. } | JointKind::Universal { .. }, _) => {
-            xml.lose(format!("joint `{name}`: URDF has no ball, screw or universal joint; it is fixed"));
+        (other, _) => {
+            xml.lose(format!("joint `{name}`: URDF has no {} joint; it is fixed", other.name()));
             "fixed"
         }
     };
@@ -117,7 +116,7 @@ fn joint(joint: &RobotJoint, child: &str, parent: &str, place: &Pose, xml: &mut 
     if joint.reference != 0.0 {
         match joint.kind {
             JointKind::Hinge => place.rotation *= exp(&(-joint.reference * joint.axis)),
-            JointKind::Slide => place.position -= place.rotation * (joint.reference * joint.axis),
+            JointKind::Slider => place.position -= place.rotation * (joint.reference * joint.axis),
             _ => xml.lose(format!("joint `{name}`: its reference")),
         }
     }

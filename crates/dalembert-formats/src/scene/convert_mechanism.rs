@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use dalembert::bodies::{PendulumChain, Shape, Shell, TriangleMesh};
 use dalembert::contact::Collide;
-use dalembert::joints::{Softness, Track};
+use dalembert::joints::{JointKind, Softness, Track};
 use dalembert::math::rotation::{exp, frame_with_axis, matrix, quaternion, renormalise};
 use dalembert::math::{Mat3, Pose, Quat, Vec3};
 use dalembert::mesh::Fineness;
 use dalembert::scene::{
-    Anchors, Bead, BodyMass, Gear, GeneralizedBody, JointItem, JointType, Motor, RigidBody, Stiffness,
+    Anchors, Bead, BodyMass, Gear, GeneralizedBody, JointItem, Motor, RigidBody, Stiffness,
 };
 
 use super::convert::{name, texts, vec3s};
@@ -200,18 +200,10 @@ fn pair(t: &View<'_>, key: &str) -> [String; 2] {
 }
 
 pub(super) fn joint(t: &View<'_>, files: &Files, problems: &mut Problems) -> JointItem {
-    let kind = match t.text("kind") {
-        "hinge" => JointType::Hinge,
-        "slider" => JointType::Slider,
-        "fixed" => JointType::Fixed,
-        "universal" => JointType::Universal,
-        "cylindrical" => JointType::Cylindrical,
-        "planar" => JointType::Planar,
-        "screw" => JointType::Screw { pitch: t.maybe_number("pitch").unwrap_or_default() },
-        "distance" => JointType::Distance { length: t.maybe_number("length") },
-        "point_on_line" => JointType::PointOnLine,
-        "point_on_plane" => JointType::PointOnPlane,
-        _ => JointType::Ball,
+    let kind = match JointKind::named(t.text("kind")).unwrap_or(JointKind::Ball) {
+        JointKind::Screw { .. } => JointKind::Screw { pitch: t.maybe_number("pitch").unwrap_or_default() },
+        JointKind::Distance { .. } => JointKind::Distance { length: t.maybe_number("length") },
+        kind => kind,
     };
     let anchors = match (t.maybe_vec3("anchor"), &vec3s(t, "anchors")[..]) {
         (Some(place), _) => Anchors::World(place.into()),

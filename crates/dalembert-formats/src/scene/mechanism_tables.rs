@@ -1,5 +1,6 @@
 //! What a scene file may say about rigid bodies, joints and generalized coordinates.
 
+use dalembert::joints::JointKind;
 use dalembert::scene::MOST_POINTS;
 
 use super::tables::{NOT_NEGATIVE, ORIGIN, POSITIVE, SELECTION};
@@ -236,23 +237,52 @@ pub(super) static RIGID: Table = Table::new(
 )
 .with_rules(&[Rule::ExactlyOne(&["density", "mass"]), Rule::AtMostOne(&["density", "inertia"])]);
 
-pub(super) static JOINTS: [Word; 11] = [
-    Word::new("ball", "The anchors stay together."),
-    Word::new("hinge", "One turn about the axis is left."),
-    Word::new("slider", "One slide along the axis is left."),
-    Word::new("fixed", "Nothing is left."),
-    Word::new("universal", "Two turns are left: about `axis` (of the first) and `axis2` (of the second)."),
-    Word::new("cylindrical", "Slide along and turn about the axis are left."),
-    Word::new("planar", "Motion across the axis and turn about it are left."),
-    Word::new("screw", "A turn about the axis moves along it by `pitch` per turn."),
-    Word::new("distance", "The anchors keep their distance."),
-    Word::new("point_on_line", "The second anchor stays on the line through the first along the axis."),
-    Word::new("point_on_plane", "The second anchor stays in the plane through the first across the axis."),
-];
+/// The joints of scenes, from the engine's table: all kinds that hold something.
+pub(super) static JOINTS: [Word; JointKind::ALL.len() - 1] = {
+    let mut words = [Word::new("", ""); JointKind::ALL.len() - 1];
+    let (mut k, mut n) = (0, 0);
+    while k < JointKind::ALL.len() {
+        let info = JointKind::ALL[k].info();
+        if info.rows > 0 {
+            words[n] = Word::new(info.name, info.leaves);
+            n += 1;
+        }
+        k += 1;
+    }
+    words
+};
 
-/// Joints with an axis.
-const WITH_AXIS: &[&str] =
-    &["hinge", "slider", "universal", "cylindrical", "planar", "screw", "point_on_line", "point_on_plane"];
+/// How many joints have axes, and how many a second axis.
+const fn count(second: bool) -> usize {
+    let (mut k, mut n) = (0, 0);
+    while k < JointKind::ALL.len() {
+        n += has_axis(k, second) as usize;
+        k += 1;
+    }
+    n
+}
+
+const fn has_axis(k: usize, second: bool) -> bool {
+    let info = JointKind::ALL[k].info();
+    if second { info.has_second_axis() } else { !info.axes.is_empty() }
+}
+
+/// Names of the joints with axes, or with a second axis.
+const fn names<const N: usize>(second: bool) -> [&'static str; N] {
+    let mut names = [""; N];
+    let (mut k, mut n) = (0, 0);
+    while k < JointKind::ALL.len() {
+        if has_axis(k, second) {
+            names[n] = JointKind::ALL[k].name();
+            n += 1;
+        }
+        k += 1;
+    }
+    names
+}
+
+static WITH_AXIS: [&str; count(false)] = names(false);
+static WITH_SECOND_AXIS: [&str; count(true)] = names(true);
 
 static MOTOR: Table = Table::new(
     "motor",
@@ -316,9 +346,14 @@ pub(super) static JOINT: Table = Table::new(
             "",
             "Axis in the world at the start, of any length.",
         )
-        .when("kind", WITH_AXIS),
-        Field::optional("axis2", Kind::VEC3, "", "Second axis, across the first; made if absent.")
-            .when("kind", &["universal"]),
+        .when("kind", &WITH_AXIS),
+        Field::optional(
+            "axis2",
+            Kind::VEC3,
+            "",
+            "Axis of the second body in the world at the start, of any length; made if absent.",
+        )
+        .when("kind", &WITH_SECOND_AXIS),
         Field::required("pitch", Kind::NUMBER, "m", "Advance per turn.").when("kind", &["screw"]),
         Field::optional("length", POSITIVE, "m", "Distance; the one at the start if absent.")
             .when("kind", &["distance"]),

@@ -178,7 +178,7 @@ class Tables:
             anchor: Place of both anchors in the world at the start (of a `distance`: of the first). The second body's origin if absent. [m]
             anchors: Places of the anchors, each in the frame of its body. [m]
             axis: Axis in the world at the start, of any length. Default: [0, 0, 1].
-            axis2: Second axis, across the first; made if absent.
+            axis2: Axis of the second body in the world at the start, of any length; made if absent.
             pitch: Advance per turn. [m]
             length: Distance; the one at the start if absent. [m]
             limits: Least and greatest value of the coordinate. [rad or m]

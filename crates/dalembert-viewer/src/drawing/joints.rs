@@ -4,9 +4,11 @@
 //! limits are an arc around $t_a$ that starts at $n_a$, with a pointer along $n_b$; a slide runs along $t_a$. The force
 //! that a joint exerts is $A^T\lambda$, with the λ of the last step or, for a spring-damper, of now.
 
-use dalembert::joints::{Axis, Body, End, Holder, MOST_HOLDERS, Role, Rows};
+use dalembert::joints::{
+    Axis, Body, End, Hold, Holder, Joint, JointKind, MOST_HOLDERS, NamedConstraint, Role, Rows,
+};
 use dalembert::math::Vec3;
-use dalembert::model::{Hold, Model, NamedConstraint};
+use dalembert::model::Model;
 use dalembert::state::State;
 
 use super::{Drawing, Frame, Geometry, Group, PALETTE, list};
@@ -21,7 +23,7 @@ const ARC: usize = 16;
 pub(crate) struct Glyph {
     /// Name of the joint.
     name: String,
-    kind: &'static str,
+    kind: JointKind,
     ends: [End; 2],
     /// Number of the joint in the state.
     joint: usize,
@@ -32,17 +34,6 @@ pub(crate) struct Glyph {
 }
 
 impl Glyph {
-    /// Directions that mean something for this kind: (end, column of its axes).
-    fn axes(&self) -> &'static [(usize, usize)] {
-        match self.kind {
-            "hinge" | "slider" | "cylindrical" | "planar" | "screw" | "point_on_line" | "point_on_plane" => {
-                &[(0, 0)]
-            }
-            "universal" => &[(0, 0), (1, 1)],
-            _ => &[], // ball, fixed, distance
-        }
-    }
-
     /// Corners of the lines that show its limits, in world axes \[m\]; their number does not depend on the state.
     fn limit_places(&self, ends: &[Place; 2], out: &mut impl FnMut(Vec3)) {
         let Some((axis, low, high)) = self.limits else { return };
@@ -101,7 +92,7 @@ pub(super) fn glyphs(model: &Model, extent: f64, reach: impl Fn(usize) -> f64) -
     let mut out: Vec<Glyph> = Vec::new();
     let mut place: Vec<Option<usize>> = vec![None; model.layout.joints];
     for c in &model.constraints {
-        let Some(ends) = c.constraint.ends() else { continue };
+        let Some(&Joint { kind, ends, .. }) = c.constraint.as_joint() else { continue };
         if place[c.joint].is_some() {
             continue;
         }
@@ -111,8 +102,7 @@ pub(super) fn glyphs(model: &Model, extent: f64, reach: impl Fn(usize) -> f64) -
             Holder::World | Holder::Particle(_) => None,
         });
         let size = sizes.fold(f64::INFINITY, f64::min).clamp(0.01 * extent, 0.08 * extent);
-        let (name, kind, ends) = (c.name.clone(), c.constraint.kind(), *ends);
-        out.push(Glyph { name, kind, ends, joint: c.joint, limits: None, size });
+        out.push(Glyph { name: c.name.clone(), kind, ends, joint: c.joint, limits: None, size });
     }
     for c in &model.constraints {
         let Some(axis) = c.constraint.axis() else { continue };
@@ -141,7 +131,7 @@ pub(super) fn describe(model: &Model, drawing: &mut Drawing) {
         if named {
             let geometry = Geometry::Points { first: anchors, count: 2, radius: 0.16 * g.size as f32 };
             let shape = drawing.add(&g.name, Group::Joint, colour, geometry);
-            let mut facts = vec![("kind".into(), g.kind.replace('_', " "))];
+            let mut facts = vec![("kind".into(), g.kind.name().replace('_', " "))];
             if let Some((axis, low, high)) = g.limits {
                 let unit = if axis == Axis::Angle { "rad" } else { "m" };
                 facts.push(("limits".into(), format!("{low:.4} … {high:.4} {unit}")));
@@ -149,7 +139,7 @@ pub(super) fn describe(model: &Model, drawing: &mut Drawing) {
             drawing.shapes[shape].facts = facts;
         }
         world.extend(g.ends.iter().zip(anchors..).filter(|(e, _)| e.holder == Holder::World).map(|(_, k)| k));
-        if g.kind == "distance" {
+        if g.kind.info().rod {
             let geometry =
                 Geometry::Lines { pairs: vec![[anchors, anchors + 1]], radius: 0.006 * drawing.extent };
             drawing.add(&g.name, Group::Spring, super::SPRING_COLOUR, geometry);
@@ -191,7 +181,7 @@ pub(super) fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: sup
         g.limit_places(&place, &mut |p| push(p, &mut out.vertices));
         if wanted.has(Group::Joint) && !state.broken[g.joint] {
             let arrows = &mut out.arrows[list::JOINT_AXES as usize];
-            for (end, k) in g.axes() {
+            for (end, k) in g.kind.info().axes {
                 let along = place[*end].axes[*k] * (2.4 * g.size);
                 push(place[*end].p - along * 0.5, arrows);
                 push(along, arrows);

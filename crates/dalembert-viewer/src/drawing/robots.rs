@@ -132,7 +132,7 @@ pub(super) fn bounds(model: &Model, state: &State) -> Bounds {
 #[cfg(test)]
 mod tests {
     use dalembert::bodies::articulated::description::{
-        Inertial, JointKind, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
+        Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
     };
     use dalembert::math::Mat3;
     use dalembert::prelude::*;

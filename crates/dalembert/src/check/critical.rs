@@ -7,9 +7,9 @@
 //! $W^{1/2} A M^{-1} A^T W^{1/2}$ with $W = h^2K_p + 2hK_d$. With one joint of equal gains: $\omega^2 = k_p d$,
 //! $c = k_d d$, d the largest eigenvalue of $A M^{-1} A^T$.
 
-use crate::joints::{Holder, Role, Rows};
+use crate::joints::{Hold, Holder, NamedConstraint, Role, Rows};
 use crate::math::{Mat3, Random, Vec3, dot, norm};
-use crate::model::{Hold, Model, NamedConstraint};
+use crate::model::Model;
 use crate::state::State;
 
 /// One row: its gains, and for each body its number and what multiplies velocity and angular velocity.
@@ -178,7 +178,7 @@ mod tests {
         let mut scene = Scene { dt, gravity: Vec3::zeros(), ..Scene::default() };
         scene.add(ParticleSet::at("a", [0.0; 3]).mass(2.0));
         scene.add(ParticleSet::at("b", [1.0, 0.0, 0.0]).mass(0.5).velocity([1e-6, 0.0, 0.0]));
-        let rod = JointItem::new("rod", JointType::Distance { length: None }, "a", "b");
+        let rod = JointItem::new("rod", JointKind::Distance { length: None }, "a", "b");
         scene.add(rod.soft(1000.0, 3.0));
         scene.build().unwrap()
     }

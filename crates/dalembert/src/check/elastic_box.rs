@@ -127,8 +127,12 @@ impl ElasticBox {
             let gradients: [Vec3; 8] = std::array::from_fn(|c| {
                 let up = [c & 1 == 1, c >> 1 & 1 == 1, c >> 2 == 1];
                 let n = |a: usize| if up[a] { t[a] } else { 1.0 - t[a] };
-                let slope = |a: usize| if up[a] { 1.0 / d[a] } else { -1.0 / d[a] };
-                Vec3::new(slope(0) * n(1) * n(2), n(0) * slope(1) * n(2), n(0) * n(1) * slope(2))
+                let derivative = |a: usize| if up[a] { 1.0 / d[a] } else { -1.0 / d[a] };
+                Vec3::new(
+                    derivative(0) * n(1) * n(2),
+                    n(0) * derivative(1) * n(2),
+                    n(0) * n(1) * derivative(2),
+                )
             });
             self.add_gradients(corners, &gradients, factor * volume / 8.0, list);
         }

@@ -25,7 +25,7 @@ use crate::state::Layout;
 const STEP: f64 = 2e-4;
 
 /// (4 D(e/2) − D(e))/3 for a scalar or vector function along a line.
-fn slope(mut g: impl FnMut(f64) -> Vec<f64>, e: f64) -> Vec<f64> {
+fn derivative(mut g: impl FnMut(f64) -> Vec<f64>, e: f64) -> Vec<f64> {
     let mut central = |e: f64| -> Vec<f64> {
         let (high, low) = (g(e), g(-e));
         high.iter().zip(&low).map(|(a, b)| (a - b) / (2.0 * e)).collect()
@@ -73,7 +73,7 @@ pub fn force_against_energy(force: &dyn Force, p: &Points) -> f64 {
     let mut worst = 0.0f64;
     for y in directions(p.x.len()) {
         let energy = |e: f64| vec![force.energy(&Points { x: &moved(p.x, e, &y), ..*p })];
-        let wanted = -slope(energy, e)[0];
+        let wanted = -derivative(energy, e)[0];
         let ahead = force_of(force, &Points { x: &moved(p.x, e, &y), ..*p });
         let scale = norm(&f).max(norm(&ahead)).max(1e-12) * norm(&y);
         worst = worst.max((dot(&f, &y) - wanted).abs() / scale);
@@ -93,7 +93,7 @@ pub fn stiffness_against_force(force: &dyn Force, p: &Points) -> f64 {
     force.add_stiffness_blocks(p, &mut blocks);
     let mut worst = 0.0f64;
     for y in directions(p.x.len()) {
-        let wanted = slope(|e| force_of(force, &Points { x: &moved(p.x, e, &y), ..*p }), scale_of(p));
+        let wanted = derivative(|e| force_of(force, &Points { x: &moved(p.x, e, &y), ..*p }), scale_of(p));
         worst =
             worst.max(tangent_error(&wanted, &y, p, &blocks, |y, df| force.add_stiffness_times(p, y, df)));
     }
@@ -106,14 +106,14 @@ pub fn damping_against_force(force: &dyn Force, p: &Points) -> f64 {
     force.add_damping_blocks(p, &mut blocks);
     let mut worst = 0.0f64;
     for y in directions(p.x.len()) {
-        let wanted = slope(|e| force_of(force, &Points { v: &moved(p.v, e, &y), ..*p }), STEP);
+        let wanted = derivative(|e| force_of(force, &Points { v: &moved(p.v, e, &y), ..*p }), STEP);
         worst = worst.max(tangent_error(&wanted, &y, p, &blocks, |y, df| force.add_damping_times(p, y, df)));
     }
     worst
 }
 
 fn tangent_error(
-    slope: &[f64],
+    derivative: &[f64],
     y: &[f64],
     p: &Points,
     blocks: &Blocks,
@@ -122,8 +122,8 @@ fn tangent_error(
     let (mut product, mut from_blocks) = (vec![0.0; p.x.len()], vec![0.0; p.x.len()]);
     times(y, &mut product);
     blocks.add_times(y, &mut from_blocks);
-    let size = norm(&product).max(norm(slope)).max(1e-9);
-    let wrong = product.iter().zip(slope).map(|(k, s)| (k + s).abs()).fold(0.0, f64::max);
+    let size = norm(&product).max(norm(derivative)).max(1e-9);
+    let wrong = product.iter().zip(derivative).map(|(k, s)| (k + s).abs()).fold(0.0, f64::max);
     let apart = product.iter().zip(&from_blocks).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     (wrong / size).max(apart / size)
 }
@@ -147,7 +147,7 @@ pub fn internal_balance(force: &dyn Force, p: &Points) -> (f64, f64) {
 pub fn dissipated_power(force: &dyn Force, p: &Points) -> f64 {
     let f = force_of(force, p);
     let energy = |e: f64| vec![force.energy(&Points { x: &moved(p.x, e, p.v), ..*p })];
-    dot(&f, p.v) + slope(energy, STEP)[0]
+    dot(&f, p.v) + derivative(energy, STEP)[0]
 }
 
 /// Worst difference between the force in a turned scene and the turned force, relative to the force. The medium of
@@ -214,7 +214,7 @@ pub fn mapping_velocity_error(
             mapping.carry(&mut q);
             q[child_q.clone()].to_vec()
         };
-        let rate = slope(carried, STEP);
+        let rate = derivative(carried, STEP);
         let apart: Vec<f64> = rate.iter().zip(&v[child.clone()]).map(|(a, b)| a - b).collect();
         worst = worst.max(norm(&apart) / norm(&v[child.clone()]).max(1e-300));
     }
@@ -240,7 +240,7 @@ pub fn mapping_stiffness_error(
             mapping.gather_force(q, &mut all);
             all
         };
-        let rate = slope(|e| gathered(&advance(q, &scaled(e, y))), STEP);
+        let rate = derivative(|e| gathered(&advance(q, &scaled(e, y))), STEP);
         let mut product = vec![0.0; n];
         mapping.add_geometric_stiffness_times(q, &f, y, &mut product);
         let apart: Vec<f64> = rate.iter().zip(&product).map(|(a, b)| a + b).collect();
@@ -396,13 +396,13 @@ pub fn constraint_errors(constraint: &dyn Constraint, bodies: &[Body], t: f64) -
     };
     let here = at(0.0);
     let value = |s: f64| at(s).violation[..m].to_vec();
-    let rate = slope(value, 1e-3);
-    // The rate itself is exact by then, so its slope is C̈ along the flight.
+    let rate = derivative(value, 1e-3);
+    // The rate itself is exact by then, so its derivative is C̈ along the flight.
     let speed = |s: f64| {
         let (out, moved) = (at(s), flown(bodies, s));
         (0..m).map(|row| out.rate(row, &moved) + out.drift[row]).collect()
     };
-    let bend = slope(speed, 1e-3);
+    let bend = derivative(speed, 1e-3);
     let size = bodies.iter().map(|b| b.v.norm() + b.w.norm()).fold(1.0, f64::max);
     let (mut worst_rate, mut worst_bias) = (0.0f64, 0.0f64);
     for row in 0..m {

@@ -33,7 +33,7 @@ pub struct LogBarrier {
 }
 
 impl LogBarrier {
-    /// b, b′, b″ at gap `g` \[m², m, 1\]. At g ≤ 0 the value is +∞, the slope −∞ and the curvature +∞.
+    /// b, b′, b″ at gap `g` \[m², m, 1\]. At g ≤ 0 the value is +∞, the derivative −∞ and the curvature +∞.
     #[inline]
     pub fn at(&self, g: f64) -> [f64; 3] {
         if g >= self.gap_max {
@@ -135,9 +135,9 @@ impl FrictionLaw {
     pub fn of_slip(&self, limit: f64, u: &Vec3, n: &Vec3) -> (f64, Vec3, Sym3) {
         let t = u - n.dot(u) * n;
         let y = t.norm();
-        let [f0, _, secant, slope] = self.at(y);
+        let [f0, _, secant, derivative] = self.at(y);
         // (f₁/y)(1 − n nᵀ) + (f₁′ − f₁/y) t tᵀ/y²
-        let (a, b) = (limit * secant, if y > 0.0 { limit * (slope - secant) / (y * y) } else { 0.0 });
+        let (a, b) = (limit * secant, if y > 0.0 { limit * (derivative - secant) / (y * y) } else { 0.0 });
         let N = [
             a * (1.0 - n.x * n.x) + b * t.x * t.x,
             b * t.x * t.y - a * n.x * n.y,
@@ -156,7 +156,7 @@ mod tests {
     use crate::math::Random;
 
     #[test]
-    fn barrier_slopes_agree_with_differences() {
+    fn barrier_derivatives_agree_with_differences() {
         for gap_max in [1e-3, 1.0, 40.0] {
             let law = LogBarrier { gap_max };
             for k in 1..200 {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn mollifier_slopes_agree_with_differences() {
+    fn mollifier_derivatives_agree_with_differences() {
         let law = Mollifier::of_rest(4.0, 0.25);
         assert_eq!(law.at(0.0)[0], 0.0);
         assert_eq!(law.at(law.threshold)[0], 1.0);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn friction_is_the_slope_of_its_energy_and_stays_below_its_limit() {
+    fn friction_is_the_gradient_of_its_energy_and_stays_below_its_limit() {
         let mut random = Random::new(2);
         let law = FrictionLaw { slip_max: 0.3 };
         for k in 0..400 {

@@ -144,7 +144,7 @@ impl Contact {
     /// ∇²d = (∇²d² − 2 ∇d ∇dᵀ)/(2 d). Not positive semi-definite; for tests and exact Newton steps.
     pub fn exact_hessian(&self, x: &[Vec3], b1: f64, b2: f64) -> [[f64; 12]; 12] {
         let y = self.vertices.map(|i| x[i as usize]);
-        let slope = |a: usize| self.weights[a / 3] * self.normal[a % 3];
+        let gradient = |a: usize| self.weights[a / 3] * self.normal[a % 3];
         let r: Vec3 = self.relative(x);
         let near = Nearest { w: self.weights, r, d2: r.norm_squared(), region: self.region };
         let plane = self.kind == Kind::VertexPlane;
@@ -153,7 +153,7 @@ impl Contact {
         let mut H = [[0.0; 12]; 12];
         for a in 0..12 {
             for b in 0..12 {
-                let dd = slope(a) * slope(b);
+                let dd = gradient(a) * gradient(b);
                 let turn = if plane { 0.0 } else { (0.5 * H2[a][b] - dd) / d };
                 H[a][b] = b2 * dd + b1 * turn;
             }

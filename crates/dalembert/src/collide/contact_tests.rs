@@ -133,10 +133,10 @@ fn gradient_of_all_contacts_agrees_with_differences() {
                 energy(&surface, &z, &fixed, &list)
             });
             z[a] = at;
-            let slope = (up - down) / (2.0 * h);
+            let derivative = (up - down) / (2.0 * h);
             assert!(
-                (slope - g[a]).abs() < 1e-5 * (1.0 + g[a].abs()),
-                "seed {seed} number {a}: {slope} {}",
+                (derivative - g[a]).abs() < 1e-5 * (1.0 + g[a].abs()),
+                "seed {seed} number {a}: {derivative} {}",
                 g[a]
             );
         }
@@ -258,8 +258,8 @@ fn exact_hessian_of_a_contact_agrees_with_differences() {
                     continue;
                 }
                 for b in 0..12 {
-                    let slope = |c: &Contact| law.at(c.gap)[1] * c.weights[b / 3] * c.normal[b % 3];
-                    let second = (slope(&up) - slope(&down)) / (2.0 * h);
+                    let derivative = |c: &Contact| law.at(c.gap)[1] * c.weights[b / 3] * c.normal[b % 3];
+                    let second = (derivative(&up) - derivative(&down)) / (2.0 * h);
                     assert!(
                         (second - H[a][b]).abs() < 1e-4 * (1.0 + b2.abs()),
                         "{:?}: {second} {}",

@@ -6,7 +6,7 @@
 //!
 //! $$ \nabla_{x_i} d^2 = 2\,w_i\,r $$
 //!
-//! in every region (the slope along θ vanishes at the minimum), and with $e_j = \partial r/\partial\theta_j$,
+//! in every region (the derivative along θ vanishes at the minimum), and with $e_j = \partial r/\partial\theta_j$,
 //! $w'_j = \partial w/\partial\theta_j$, $G_{jk} = e_j\cdot e_k$ and $c_j = w'_j\otimes r + w\otimes e_j$
 //!
 //! $$ \nabla^2 d^2 = 2\Big(w w^T\otimes 1 - \sum_{jk} (G^{-1})_{jk}\,c_j c_k^T\Big). $$
@@ -290,15 +290,15 @@ pub fn hessian(nearest: &Nearest, x: &[Vec3; 4]) -> [[f64; 12]; 12] {
         w[to as usize] = -1.0;
         w
     };
-    let slopes: Vec<[f64; 4]> = match *region {
+    let derivatives: Vec<[f64; 4]> = match *region {
         Region::Points(..) => vec![],
         Region::PointEdge(_, [a, b]) => vec![along(a, b)],
         Region::PointTriangle => vec![along(1, 2), along(1, 3)],
         Region::EdgeEdge => vec![along(1, 0), along(2, 3)],
     };
-    let e: Vec<Vec3> = slopes.iter().map(|s| (0..4).map(|i| s[i] * x[i]).sum()).collect();
+    let e: Vec<Vec3> = derivatives.iter().map(|s| (0..4).map(|i| s[i] * x[i]).sum()).collect();
     let c: Vec<[f64; 12]> = (0..e.len())
-        .map(|j| std::array::from_fn(|a| slopes[j][a / 3] * r[a % 3] + w[a / 3] * e[j][a % 3]))
+        .map(|j| std::array::from_fn(|a| derivatives[j][a / 3] * r[a % 3] + w[a / 3] * e[j][a % 3]))
         .collect();
     let G = |j: usize, k: usize| e[j].dot(&e[k]);
     let inverse = match e.len() {
@@ -374,8 +374,12 @@ mod tests {
                 *seen.entry(format!("{name} {:?}", at.region)).or_default() += 1;
                 for a in 0..12 {
                     let [up, down] = &ends[a];
-                    let slope = (up.d2 - down.d2) / (2.0 * h);
-                    assert!((slope - g[a / 3][a % 3]).abs() < 1e-7, "{name} {:?}: {slope}", at.region);
+                    let derivative = (up.d2 - down.d2) / (2.0 * h);
+                    assert!(
+                        (derivative - g[a / 3][a % 3]).abs() < 1e-7,
+                        "{name} {:?}: {derivative}",
+                        at.region
+                    );
                     let (gu, gd) = (gradient(up), gradient(down));
                     for b in 0..12 {
                         let second = (gu[b / 3][b % 3] - gd[b / 3][b % 3]) / (2.0 * h);

@@ -13,7 +13,8 @@
 //! **Several joints of one body** have links without mass between them, whose poses follow from the body's joints one by one.
 
 use super::{Articulation, dof_of_pose};
-use crate::bodies::articulated::description::{JointKind, RobotJointId};
+use crate::bodies::articulated::description::RobotJointId;
+use crate::joints::JointKind;
 use crate::math::Pose;
 use crate::math::rotation::{exp, quaternion};
 use crate::robot::{Robot, RobotScheme, RobotState, RobotStepError, RobotWork};
@@ -33,7 +34,7 @@ pub fn pose_between(robot: &Robot, parent: &Pose, body: usize, count: usize, q: 
         match joint.kind {
             JointKind::Hinge => pose.rotation *= exp(&(joint.axis * (q[at] - joint.reference))),
             JointKind::Ball => pose.rotation *= quaternion(q, at),
-            JointKind::Slide => {
+            JointKind::Slider => {
                 pose.position += pose.rotation * joint.axis * (q[at] - joint.reference);
                 continue;
             }

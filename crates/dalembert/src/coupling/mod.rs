@@ -45,7 +45,7 @@ pub(crate) use term::CouplingWork;
 
 use crate::joints::affine::{BlockVector, Measure};
 use crate::math::{Mat3, Pose, Vec3, triple};
-use crate::solve::bordered::cholesky;
+use crate::solve::dense::{NotPositive, cholesky};
 use crate::state::Drive;
 
 /// A joint of an articulation.
@@ -256,7 +256,7 @@ impl Drive {
             }
         }
         room.clone_from(&self.mass);
-        if let Err((pivot, value)) = cholesky(room, m) {
+        if let Err(NotPositive { row: pivot, value }) = cholesky(room, m) {
             return Err(DriveError::NotPositive { articulation: articulation(), pivot, value });
         }
         for (k, link) in a.links.iter().enumerate().filter(|_| !self.reference.is_empty()) {

@@ -2,7 +2,7 @@
 //!
 //! **Many freedoms.** $J^TMJ$ joins all links with each other, though J joins neighbours only. Beyond [`DENSE`] freedoms a part
 //! D of the mass is taken out that is diagonal, so that $J^TDJ$ is as sparse as the joints are and still holds every freedom, and
-//! the rest goes into long rows, $M - D = LL^T$, $J^TMJ = J^TDJ + B^TB$ with $B = L^TJ$, solved as [`bordered`](crate::solve::bordered) does.
+//! the rest goes into long rows, $M - D = U^TU$, $J^TMJ = J^TDJ + B^TB$ with $B = UJ$, solved as [`bordered`](crate::solve::bordered) does.
 //! For any positive definite A of m rows $A \preceq m\,\mathrm{diag}A$; with $A = M^{-1}$, $M \succeq \mathrm{diag}(1/(m(M^{-1})_{ii}))$.
 //! Half of that is D, so that $M - D \succeq M/2$.
 
@@ -10,7 +10,8 @@ use super::{Articulation, DriveReport, Freedom};
 use crate::joints::affine::{BlockVector, Measure};
 use crate::math::rotation::{exp, log, matrix, unwrap_angle};
 use crate::math::{Blocks, Mat3, Quat, Vec3, add_triple, triple};
-use crate::solve::bordered::{LongRows, cholesky, solve_cholesky};
+use crate::solve::bordered::LongRows;
+use crate::solve::dense::{cholesky, solve_cholesky};
 use crate::state::Drive;
 use std::time::{Duration, Instant};
 
@@ -51,7 +52,7 @@ struct Part {
     blocks: Vec<u32>,
     jacobian: Vec<Vec3>,
     product: Vec<Vec3>,
-    /// Beyond `DENSE` freedoms: D, and L of M − D.
+    /// Beyond `DENSE` freedoms: D, and U of M − D = UᵀU.
     diagonal: Vec<f64>,
     root: Vec<f64>,
 }
@@ -189,7 +190,7 @@ impl Part {
         self.blocks.dedup();
     }
 
-    /// Takes the mass apart: D and L. Only if rounding leaves nothing of M − D is it one dense block all the same.
+    /// Takes the mass apart: D and U. Only if rounding leaves nothing of M − D is it one dense block all the same.
     fn take_apart(&mut self, column: &mut Vec<f64>) {
         let m = self.residuals.len();
         self.diagonal.clear();
@@ -259,16 +260,16 @@ impl Part {
         }
     }
 
-    /// Adds the rows of LᵀJ.
+    /// Adds the rows of UJ.
     fn add_long_rows(&self, scale: f64, row: &mut Vec<Vec3>, out: &mut LongRows) {
         let (m, n) = (self.residuals.len(), self.blocks.len());
         for i in 0..m {
             row.clear();
             row.resize(n, Vec3::zeros());
             for k in i..m {
-                let l = scale.sqrt() * self.root[k * m + i];
-                let slope = &self.jacobian[k * n..(k + 1) * n];
-                row.iter_mut().zip(slope).for_each(|(r, g)| *r += l * g);
+                let l = scale.sqrt() * self.root[i * m + k];
+                let gradient = &self.jacobian[k * n..(k + 1) * n];
+                row.iter_mut().zip(gradient).for_each(|(r, g)| *r += l * g);
             }
             out.push(self.blocks.iter().copied().zip(row.iter().copied()));
         }
@@ -291,7 +292,7 @@ impl Part {
         self.jacobian.resize(n * self.r.len(), Vec3::zeros());
         for (i, residual) in self.residuals.iter().enumerate() {
             list.clear();
-            residual.parts.iter().for_each(|(factor, m)| m.add_slope(z, *factor, list));
+            residual.parts.iter().for_each(|(factor, m)| m.add_gradient(z, *factor, list));
             for (block, g) in list.iter() {
                 let k = self.blocks.partition_point(|b| b < block);
                 self.jacobian[i * n + k] += g;

@@ -7,29 +7,28 @@
 //! (`impulse`).
 //!
 //! Joints are written with *ends*: a point and three axes (t, n, b) fixed to each of two bodies, a and b; b may be a
-//! particle (no axes) and either may be the world. One file per joint; each puts rows together from the four kinds in
-//! [`rows`]. λ of a row with $C = x_a - x_b$ is the force on a. Book: "Joints".
+//! particle (no axes) and either may be the world. [`JointKind`] lists the joints and the table of what each is; every
+//! joint has one file, which puts its rows together from the four kinds in [`rows`]. λ of a row with $C = x_a - x_b$ is the
+//! force on a. Limits, motors, friction and rotors act on a joint's [`Axis`]. Book: "Joints".
 
 pub mod affine;
 mod axis;
-mod ball;
-mod cylindrical;
-mod distance;
-mod fixed;
 mod gear;
-mod guided;
-mod hinge;
-mod planar;
-mod point_on_line;
-mod point_on_plane;
+mod held;
+mod kind;
+mod prescribed;
+mod reduced;
 pub mod rows;
-mod screw;
-mod slider;
 mod softness;
-mod universal;
 pub mod user;
 
 pub use axis::{Axis, AxisRow, Role};
+pub use gear::{Coupler, Coupling};
+pub use held::{Hold, NamedConstraint};
+pub use kind::{JointInfo, JointKind};
+pub use prescribed::Prescribed;
+pub(crate) use reduced::JointFrame;
+pub use reduced::MotionSubspace;
 pub use softness::Softness;
 pub use user::{Equations, Track, UserConstraint};
 
@@ -243,66 +242,6 @@ pub trait Constraint: Send + Sync {
     }
 }
 
-/// The joints between two ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum JointKind {
-    /// The anchors stay together.
-    Ball,
-    /// Anchors together, t axes aligned: one turn about t is left.
-    Hinge,
-    /// One slide along t is left.
-    Slider,
-    /// Nothing is left.
-    Fixed,
-    /// Anchors together, t of a stays across n of b: two turns are left.
-    Universal,
-    /// Slide along and turn about t are left.
-    Cylindrical,
-    /// Motion in the plane across t, and turn about t, are left.
-    Planar,
-    /// Slide along t by `pitch` metres per turn.
-    Screw {
-        /// Advance per turn \[m\].
-        pitch: f64,
-    },
-    /// The anchors keep their distance.
-    Distance {
-        /// Distance \[m\], > 0.
-        length: f64,
-    },
-    /// The anchor of b stays on the line through the anchor of a along t.
-    PointOnLine,
-    /// The anchor of b stays in the plane through the anchor of a across t.
-    PointOnPlane,
-}
-
-impl JointKind {
-    /// Name in scene files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            JointKind::Ball => "ball",
-            JointKind::Hinge => "hinge",
-            JointKind::Slider => "slider",
-            JointKind::Fixed => "fixed",
-            JointKind::Universal => "universal",
-            JointKind::Cylindrical => "cylindrical",
-            JointKind::Planar => "planar",
-            JointKind::Screw { .. } => "screw",
-            JointKind::Distance { .. } => "distance",
-            JointKind::PointOnLine => "point_on_line",
-            JointKind::PointOnPlane => "point_on_plane",
-        }
-    }
-
-    /// True if the joint holds directions, which a particle does not have.
-    pub fn needs_axes(&self) -> bool {
-        !matches!(
-            self,
-            JointKind::Ball | JointKind::Distance { .. } | JointKind::PointOnLine | JointKind::PointOnPlane
-        )
-    }
-}
-
 /// A joint between two ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joint {
@@ -311,12 +250,14 @@ pub struct Joint {
     /// Ends on a and b.
     pub ends: [End; 2],
     holders: [Holder; 2],
+    /// Of the kind.
+    parameter: f64,
 }
 
 impl Joint {
-    /// A joint between two ends.
+    /// A joint between two ends. A distance must be known.
     pub fn new(kind: JointKind, ends: [End; 2]) -> Self {
-        Self { kind, ends, holders: ends.map(|e| e.holder) }
+        Self { kind, ends, holders: ends.map(|e| e.holder), parameter: kind.parameter() }
     }
 }
 
@@ -326,19 +267,7 @@ impl Constraint for Joint {
     }
 
     fn rows(&self) -> usize {
-        match self.kind {
-            JointKind::Ball => ball::ROWS,
-            JointKind::Hinge => hinge::ROWS,
-            JointKind::Slider => slider::ROWS,
-            JointKind::Fixed => fixed::ROWS,
-            JointKind::Universal => universal::ROWS,
-            JointKind::Cylindrical => cylindrical::ROWS,
-            JointKind::Planar => planar::ROWS,
-            JointKind::Screw { .. } => screw::ROWS,
-            JointKind::Distance { .. } => distance::ROWS,
-            JointKind::PointOnLine => point_on_line::ROWS,
-            JointKind::PointOnPlane => point_on_plane::ROWS,
-        }
+        self.kind.info().rows
     }
 
     fn holders(&self) -> &[Holder] {
@@ -346,30 +275,15 @@ impl Constraint for Joint {
     }
 
     fn evaluate(&self, _t: f64, bodies: &[Body], turns: &[f64], out: &mut Rows) {
-        let e = rows::Ends::new(&self.ends, bodies);
-        match self.kind {
-            JointKind::Ball => ball::evaluate(&e, out),
-            JointKind::Hinge => hinge::evaluate(&e, out),
-            JointKind::Slider => slider::evaluate(&e, out),
-            JointKind::Fixed => fixed::evaluate(&e, out),
-            JointKind::Universal => universal::evaluate(&e, out),
-            JointKind::Cylindrical => cylindrical::evaluate(&e, out),
-            JointKind::Planar => planar::evaluate(&e, out),
-            JointKind::Screw { pitch } => screw::evaluate(&e, pitch, turns, out),
-            JointKind::Distance { length } => distance::evaluate(&e, length, out),
-            JointKind::PointOnLine => point_on_line::evaluate(&e, out),
-            JointKind::PointOnPlane => point_on_plane::evaluate(&e, out),
-        }
+        (self.kind.info().evaluate)(&rows::Ends::new(&self.ends, bodies), self.parameter, turns, out);
     }
 
     fn coordinates(&self, bodies: &[Body], turns: &[f64]) -> [Option<f64>; 2] {
-        match self.kind {
-            JointKind::Hinge | JointKind::Cylindrical | JointKind::Screw { .. } => {
-                let e = rows::Ends::new(&self.ends, bodies);
-                [Some(rotation::unwrap_angle(turns[0], e.angle())), None]
-            }
-            _ => [None, None],
+        if !self.kind.info().turns() {
+            return [None, None];
         }
+        let e = rows::Ends::new(&self.ends, bodies);
+        [Some(rotation::unwrap_angle(turns[0], e.angle())), None]
     }
 
     fn ends(&self) -> Option<&[End; 2]> {
@@ -381,22 +295,9 @@ impl Constraint for Joint {
     }
 
     fn geometric_stiffness(&self, bodies: &[Body], lambda: &[f64], out: &mut [GeometricStiffness]) -> bool {
+        let Some(add) = self.kind.info().geometric_stiffness else { return false };
         let arm = [0, 1].map(|k| bodies[k].R * self.ends[k].anchor);
-        match self.kind {
-            JointKind::Ball | JointKind::Hinge | JointKind::Fixed | JointKind::Universal => {
-                let f = Vec3::new(lambda[0], lambda[1], lambda[2]);
-                out[0].add_force_at(&arm[0], &f);
-                out[1].add_force_at(&arm[1], &-f);
-                true
-            }
-            JointKind::Distance { length } => {
-                distance::geometric_stiffness(bodies, &arm, length, lambda[0], out);
-                true
-            }
-            _ => false,
-        }
+        add(bodies, &arm, self.parameter, lambda, out);
+        true
     }
 }
-
-pub use gear::{Coupler, Coupling};
-pub use guided::Guided;

@@ -92,16 +92,16 @@ impl<E: Equations> Constraint for UserConstraint<E> {
             return;
         }
         for i in 0..n {
-            let mut slope = [Vec3::zeros(); MOST_ROWS];
+            let mut gradient = [Vec3::zeros(); MOST_ROWS];
             for k in 0..3 {
                 let unit = self.along(t, &x[..n], |j, l| f64::from(u8::from(i == j && k == l)), 0.0);
                 for row in 0..m {
-                    slope[row][k] = unit[row].f1;
+                    gradient[row][k] = unit[row].f1;
                 }
             }
             for row in 0..m {
-                out.add(row, i, &slope[row], &arm[i].cross(&slope[row]));
-                out.bias[row] += slope[row].dot(&pull[i]);
+                out.add(row, i, &gradient[row], &arm[i].cross(&gradient[row]));
+                out.bias[row] += gradient[row].dot(&pull[i]);
             }
         }
     }

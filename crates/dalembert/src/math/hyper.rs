@@ -31,7 +31,7 @@ impl<const N: usize> Hyper<N> {
         self.combine(g, g1, &Self::from(0.0), 0.0, g2, 0.0, 0.0)
     }
 
-    /// g(a, b) from its value, slopes and curvatures.
+    /// g(a, b) from its value, derivatives and curvatures.
     #[inline(always)]
     fn combine(&self, g: f64, ga: f64, b: &Self, gb: f64, gaa: f64, gab: f64, gbb: f64) -> Self {
         let mut out = Self::from(g);
@@ -49,7 +49,7 @@ impl<const N: usize> Hyper<N> {
         out
     }
 
-    /// Value, slopes and curvatures scaled.
+    /// Value, derivatives and curvatures scaled.
     fn scaled(mut self, s: f64) -> Self {
         self.value *= s;
         for i in 0..N {
@@ -216,11 +216,11 @@ mod tests {
         let hyper = sample(std::array::from_fn(|i| Hyper::<3>::variable(at[i], i)));
         for d in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.3, -0.5, 0.8], [1.0, 1.0, 0.2]] {
             let jet = sample(std::array::from_fn(|i| Jet::line(at[i], d[i])));
-            let slope: f64 = (0..3).map(|i| hyper.gradient[i] * d[i]).sum();
+            let derivative: f64 = (0..3).map(|i| hyper.gradient[i] * d[i]).sum();
             let full = |i: usize, j: usize| hyper.hessian[i.max(j)][i.min(j)];
             let curve: f64 = (0..9).map(|k| full(k / 3, k % 3) * d[k / 3] * d[k % 3]).sum();
             assert!((hyper.value - jet.f0).abs() < 1e-15);
-            assert!((slope - jet.f1).abs() < 1e-14, "{slope} {}", jet.f1);
+            assert!((derivative - jet.f1).abs() < 1e-14, "{derivative} {}", jet.f1);
             assert!((curve - 2.0 * jet.f2).abs() < 1e-13, "{curve} {}", 2.0 * jet.f2);
         }
     }

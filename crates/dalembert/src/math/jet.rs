@@ -216,12 +216,12 @@ impl Scalar for Jet {
         self.chain(g, p * self.f0.powf(p - 1.0), p * (p - 1.0) * self.f0.powf(p - 2.0))
     }
     fn atan2(self, x: Self) -> Self {
-        // θ' = (x y' − y x')/ρ as a series, integrated: θ₁ is its value, θ₂ half its slope.
+        // θ' = (x y' − y x')/ρ as a series, integrated: θ₁ is its value, θ₂ half its derivative.
         let y = self;
         let rho = x.f0 * x.f0 + y.f0 * y.f0;
         let f1 = (x.f0 * y.f1 - y.f0 * x.f1) / rho;
-        let slope = (2.0 * (x.f0 * y.f2 - y.f0 * x.f2) - f1 * 2.0 * (x.f0 * x.f1 + y.f0 * y.f1)) / rho;
-        Self { f0: y.f0.atan2(x.f0), f1, f2: 0.5 * slope }
+        let derivative = (2.0 * (x.f0 * y.f2 - y.f0 * x.f2) - f1 * 2.0 * (x.f0 * x.f1 + y.f0 * y.f1)) / rho;
+        Self { f0: y.f0.atan2(x.f0), f1, f2: 0.5 * derivative }
     }
     fn value(self) -> f64 {
         self.f0

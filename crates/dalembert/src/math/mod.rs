@@ -4,27 +4,25 @@
 //! read and write one such triple; everything larger is a plain loop over the slice.
 
 mod blocks;
-mod columns;
 mod eigen;
 mod hyper;
 mod jet;
-mod lanes;
 mod pose;
 mod random;
 pub mod rotation;
 mod signal;
+pub(crate) mod simd;
 pub mod svd;
 
 pub use blocks::Blocks;
-pub(crate) use columns::{Columns, Row, quad, row_of};
 pub use eigen::{positive_part, symmetric_eigen};
 pub use hyper::Hyper;
 pub use jet::{Jet, Scalar};
-pub use lanes::Lanes;
 pub use pose::Pose;
 pub use random::Random;
 pub use rotation::{Quat, skew};
 pub use signal::Signal;
+pub(crate) use simd::{Columns, Lanes, Row, quad, row_of};
 pub use svd::{Svd, polar_rotation};
 
 /// A vector in space: position \[m\], velocity \[m/s\], force \[N\], …

@@ -74,7 +74,7 @@ impl Signal {
     }
 }
 
-/// Value and slope of the broken line at t.
+/// Value and rate of the broken line at t.
 fn table(times: &[f64], values: &[f64], t: f64) -> (f64, f64) {
     let after = times.partition_point(|&a| a <= t);
     if after == 0 {
@@ -84,8 +84,8 @@ fn table(times: &[f64], values: &[f64], t: f64) -> (f64, f64) {
         return (values[after - 1], 0.0);
     }
     let (t0, t1, s0, s1) = (times[after - 1], times[after], values[after - 1], values[after]);
-    let slope = (s1 - s0) / (t1 - t0);
-    (s0 + slope * (t - t0), slope)
+    let rate = (s1 - s0) / (t1 - t0);
+    (s0 + rate * (t - t0), rate)
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_of_a_signal_is_its_slope() {
+    fn the_rate_of_a_signal_is_its_derivative() {
         let signals = [
             Signal::Constant,
             Signal::Sine { frequency: 0.7, phase: 0.3 },
@@ -102,8 +102,8 @@ mod tests {
         for s in signals {
             for t in [-0.5, 0.25, 1.7, 3.2, 5.0] {
                 let e = 1e-5;
-                let slope = (s.value(t + e) - s.value(t - e)) / (2.0 * e);
-                assert!((slope - s.rate(t)).abs() < 1e-7, "{s:?} at {t}");
+                let rate = (s.value(t + e) - s.value(t - e)) / (2.0 * e);
+                assert!((rate - s.rate(t)).abs() < 1e-7, "{s:?} at {t}");
             }
         }
     }

@@ -5,6 +5,7 @@
 //! comes out in an order that depends on the mesh alone.
 
 use super::{HEX_FACES, HexMesh, SegmentMesh, SurfaceMesh, TET_FACES, TetMesh, quad_halves};
+use crate::solve::union_find::UnionFind;
 
 /// The outside of a solid as a surface of its own, and the way back.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -200,26 +201,13 @@ fn isolated<const N: usize>(points: usize, elements: &[[u32; N]]) -> Vec<u32> {
 /// Component of every element, numbered from 0 in the order in which they appear, and how many there are. Elements
 /// that share a node belong together.
 fn components<const N: usize>(points: usize, elements: &[[u32; N]]) -> (Vec<u32>, usize) {
-    // Union-find with halved paths.
-    let mut parent: Vec<u32> = (0..points as u32).collect();
-    fn root(parent: &mut [u32], mut i: u32) -> u32 {
-        while parent[i as usize] != i {
-            parent[i as usize] = parent[parent[i as usize] as usize];
-            i = parent[i as usize];
-        }
-        i
-    }
-    for element in elements {
-        for k in 1..N {
-            let (a, b) = (root(&mut parent, element[0]), root(&mut parent, element[k]));
-            parent[a.max(b) as usize] = a.min(b);
-        }
-    }
+    let mut sets = UnionFind::new(points);
+    elements.iter().for_each(|element| sets.join_all(*element));
     let mut number = vec![u32::MAX; points];
     let mut count = 0;
     let mut of = Vec::with_capacity(elements.len());
     for element in elements {
-        let place = &mut number[root(&mut parent, element[0]) as usize];
+        let place = &mut number[sets.find(element[0]) as usize];
         if *place == u32::MAX {
             *place = count;
             count += 1;

@@ -255,7 +255,7 @@ impl Tree {
         });
         let axis = (spread.1 - spread.0).imax();
         let half = count / 2;
-        // Equal middles are told apart by their number, so that the tree depends on the mesh alone.
+        // Equal middles are ordered by their number, so that the tree depends on the mesh alone.
         part.select_nth_unstable_by(half, |&a, &b| {
             middles[a as usize][axis].total_cmp(&middles[b as usize][axis]).then(a.cmp(&b))
         });

@@ -1,8 +1,8 @@
 //! What may touch what: the constant part of intersection-free contact.
 
-use super::AffineJoints;
 use crate::collide::{Contact, Kind, Surface, VertexMap};
 use crate::coupling::Articulation;
+use crate::joints::affine::AffineJoints;
 use crate::math::{Signal, Vec3, add_triple, triple};
 
 /// Collision geometry of a model and the numbers that contact needs, in the order of the unknown 3-vectors ("blocks"):

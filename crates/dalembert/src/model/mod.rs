@@ -1,7 +1,6 @@
 //! The model: all that is constant while a scene runs, shared between threads.
 
 mod affine_joints;
-mod constraint;
 mod contact;
 mod contact_report;
 mod holder;
@@ -11,8 +10,6 @@ mod touch_query;
 mod touch_sensor;
 mod warning;
 
-pub use affine_joints::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
-pub use constraint::{Hold, NamedConstraint};
 pub use contact::{ContactModel, LinearRow, SETTLING, StartGap, Torque};
 pub use contact_report::{ContactForce, ContactReader};
 pub(crate) use quantity::split_index;
@@ -30,7 +27,7 @@ use crate::contact::TouchModel;
 use crate::filters::Filters;
 use crate::forces::unary::ObstacleShape;
 use crate::forces::{Force, Points};
-use crate::joints::{Body, MOST_HOLDERS, Rows};
+use crate::joints::{Body, MOST_HOLDERS, NamedConstraint, Rows};
 use crate::mapping::{Mapping, gather_all};
 use crate::math::{Vec3, add_triple, triple};
 use crate::state::{Block, Layout, State};

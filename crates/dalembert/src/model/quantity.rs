@@ -417,13 +417,8 @@ fn no_contact_part<'a>(
 /// A part of constraint c.
 fn joint_part(model: &Model, c: usize, part: &str) -> Option<What> {
     let entry = &model.constraints[c];
-    let (angle, position) = match (entry.constraint.kind(), entry.constraint.ends()) {
-        (_, None) => (false, false),
-        (kind, _) => {
-            let both = matches!(kind, "cylindrical" | "screw");
-            (both || kind == "hinge", both || kind == "slider")
-        }
-    };
+    let measured: &[Axis] = entry.constraint.as_joint().map_or(&[], |joint| joint.kind.info().coordinates);
+    let [angle, position] = [Axis::Angle, Axis::Position].map(|axis| measured.contains(&axis));
     match part {
         "angle" if angle => Some(What::Joint(c, Axis::Angle)),
         "position" if position => Some(What::Joint(c, Axis::Position)),

@@ -7,7 +7,8 @@ use super::rows::ANY;
 use super::step::Level;
 use super::{LinkFrame, Robot, RobotState, RobotWork};
 use crate::bodies::articulated::TreeWork;
-use crate::bodies::articulated::description::{ActuatorDynamics, JointKind};
+use crate::bodies::articulated::description::ActuatorDynamics;
+use crate::joints::JointKind;
 use crate::math::rotation::{log, matrix, quaternion, renormalise};
 use crate::math::{Mat3, Vec3};
 
@@ -146,8 +147,8 @@ impl Robot {
 
     /// Dofs that controllers actuator.
     pub(super) fn driven(&self) -> impl Iterator<Item = usize> + '_ {
-        use crate::bodies::articulated::JointKind::{Hinge, Slide};
-        self.tree.joints().iter().filter(|j| matches!(j.kind, Hinge | Slide)).map(|j| j.v.start)
+        use crate::joints::JointKind::{Hinge, Slider};
+        self.tree.joints().iter().filter(|j| matches!(j.kind, Hinge | Slider)).map(|j| j.v.start)
     }
 
     /// True if an actuator is taken at the end of the step.

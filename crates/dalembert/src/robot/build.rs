@@ -6,11 +6,11 @@ use super::loops::{Loop, Measure};
 use super::tendons::{Tendon, TendonPath};
 use super::{LinkFrame, Robot, RobotWork};
 use crate::bodies::articulated::description::{
-    ActuatorDynamics, ActuatorLaw, ContactSoftness, EqualityKind, JointKind as Kind, PathPoint,
-    RobotDescription, RobotIntegrator, RobotJointId, TendonPath as DescribedPath,
-    Transmission as DescribedTransmission,
+    ActuatorDynamics, ActuatorLaw, ContactSoftness, EqualityKind, PathPoint, RobotDescription,
+    RobotIntegrator, RobotJointId, TendonPath as DescribedPath, Transmission as DescribedTransmission,
 };
-use crate::bodies::articulated::{ForwardDynamics, JointKind, JointPlace, RobotTreeError, TreeWork};
+use crate::bodies::articulated::{ForwardDynamics, JointPlace, RobotTreeError, TreeWork};
+use crate::joints::JointKind;
 use crate::math::Pose;
 
 /// Why a robot cannot run.
@@ -122,7 +122,7 @@ impl Robot {
     /// Coordinate and dof of a joint with one of each.
     fn single(&self, joint: RobotJointId) -> Option<(usize, usize)> {
         let place = self.joint_place(joint)?;
-        let one = matches!(place.kind, JointKind::Hinge | JointKind::Slide | JointKind::Screw { .. });
+        let one = place.kind.has_one_coordinate();
         one.then_some((place.q.start, place.v.start))
     }
 
@@ -302,7 +302,7 @@ impl Robot {
         let kind = self.description.joints().nth(joint.0).map(|(_, j)| j.kind);
         match (self.joint_place(joint), self.single(joint), kind) {
             (_, Some((q, v)), _) => Transmission::Dof { q, v },
-            (Some(place), None, Some(kind @ (Kind::Ball | Kind::Free))) => {
+            (Some(place), None, Some(kind @ (JointKind::Ball | JointKind::Free))) => {
                 Transmission::Joint { kind, q: place.q.start, v: place.v.start, in_parent }
             }
             (Some(place), None, _) => Transmission::Dof { q: place.q.start, v: place.v.start },
@@ -413,9 +413,7 @@ impl Robot {
             let (Some(range), Some(place)) = (joint.limits, place) else { continue };
             let (q, v) = (place.q.start, place.v.start);
             let what = match place.kind {
-                JointKind::Hinge | JointKind::Slide | JointKind::Screw { .. } => {
-                    Limited::Measure(Measure::Joint { q, v })
-                }
+                kind if kind.has_one_coordinate() => Limited::Measure(Measure::Joint { q, v }),
                 JointKind::Ball => Limited::Ball { q, v },
                 _ => {
                     lost.push(format!("joint `{}`: limits of this kind are not simulated", joint.name));
@@ -462,7 +460,7 @@ fn joint_places(description: &RobotDescription, places: &[JointPlace]) -> Vec<Op
     let mut places = places.iter();
     description
         .joints()
-        .map(|(_, joint)| if joint.kind == Kind::Fixed { None } else { places.next().cloned() })
+        .map(|(_, joint)| if joint.kind == JointKind::Fixed { None } else { places.next().cloned() })
         .collect()
 }
 

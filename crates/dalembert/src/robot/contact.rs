@@ -20,7 +20,7 @@ pub(crate) struct BoundedRow {
     pub(crate) force: f64,
 }
 
-fn has_bounds(b: &crate::solve::boxed::Bounds) -> bool {
+fn has_bounds(b: &crate::solve::box_lcp::Bounds) -> bool {
     b.low > f64::NEG_INFINITY || b.high < f64::INFINITY
 }
 

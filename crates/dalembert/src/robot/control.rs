@@ -7,7 +7,8 @@
 use std::f64::consts::TAU;
 
 use super::{Robot, RobotState};
-use crate::bodies::articulated::{JointKind, TreeWork};
+use crate::bodies::articulated::TreeWork;
+use crate::joints::JointKind;
 
 /// The path of one joint: q_d(t) = center + amplitude · sin(2π f t + φ).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -77,7 +78,7 @@ impl Robot {
         let Some(controller) = &self.controller else { return };
         let joints = self.tree.joints();
         let driven =
-            joints.iter().enumerate().filter(|(_, j)| matches!(j.kind, JointKind::Hinge | JointKind::Slide));
+            joints.iter().enumerate().filter(|(_, j)| matches!(j.kind, JointKind::Hinge | JointKind::Slider));
         let weight = |scratch: &mut [f64], wanted: &mut [f64], work: &mut TreeWork| {
             wanted.fill(0.0);
             self.tree.inverse_dynamics(wanted, None, &[], work, scratch);

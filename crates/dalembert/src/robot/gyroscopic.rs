@@ -17,7 +17,8 @@
 use nalgebra::Matrix6;
 
 use super::{Robot, RobotWork};
-use crate::bodies::articulated::{JointKind, Tree};
+use crate::bodies::articulated::Tree;
+use crate::joints::JointKind;
 use crate::math::{Mat3, Vec3, skew};
 
 /// First dofs of the free joints that carry one body and nothing else.

@@ -8,7 +8,7 @@
 //!    v^+ = v^* + h M^{-1}A^T\lambda, $$
 //!
 //! with v* the velocity without them. Eliminating v⁺ gives $(h A M^{-1}A^T + r)\lambda = c - A v^*$ with bounds, a small
-//! dense system ([`solve_boxed`](crate::solve::boxed::solve_boxed)). Loops and couplings are hard (r = 0) and their
+//! dense system ([`solve_box_lcp`](crate::solve::box_lcp::solve_box_lcp)). Loops and couplings are hard (r = 0) and their
 //! positions are projected onto C = 0 after the step; limits push one way; dry friction is a box; a servo on a tendon
 //! is a row with r = 1/(h kp + kd) whose box is its force range. Book: "Robots".
 
@@ -39,7 +39,7 @@ use crate::bodies::articulated::description::{
 };
 use crate::bodies::articulated::{JointPlace, Tree, TreeSquareMatrix, TreeWork};
 use crate::math::{Mat3, Pose, Vec3};
-use crate::solve::boxed::BoxedWork;
+use crate::solve::box_lcp::BoxLcpWork;
 use actuators::Actuator;
 use limits::Limit;
 use loops::Loop;
@@ -143,7 +143,7 @@ pub struct RobotWork {
     D: Vec<f64>,
     d: Vec<f64>,
     lambda: Vec<f64>,
-    boxed: BoxedWork,
+    box_lcp: BoxLcpWork,
     before: RobotState,
     /// Slopes of the bias, for `Implicit`.
     bias_derivatives: Option<Box<(TreeSquareMatrix, TreeSquareMatrix)>>,
@@ -175,7 +175,7 @@ impl RobotWork {
             D: Vec::new(),
             d: Vec::new(),
             lambda: Vec::new(),
-            boxed: BoxedWork::default(),
+            box_lcp: BoxLcpWork::default(),
             before: RobotState::default(),
             bias_derivatives: None,
             room: None,

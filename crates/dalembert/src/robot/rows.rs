@@ -1,7 +1,7 @@
 //! Rows of a robot: $A v^+ + r\lambda = c$ with bounds on λ, and their dense system $(h A M^{-1}A^T + r)\lambda = c - A v^*$.
 
 use super::{Robot, RobotWork};
-use crate::solve::boxed::{Bounds, BoxedReport, solve_boxed};
+use crate::solve::box_lcp::{Bounds, BoxLcpReport, solve_box_lcp};
 
 /// Rows, one after the other; a row keeps only the dofs that it moves.
 #[derive(Debug, Clone, Default)]
@@ -158,11 +158,11 @@ impl Robot {
     }
 
     /// λ with D λ = d under the bounds, d given in `work.d`.
-    pub(super) fn solve_rows(&self, work: &mut RobotWork) -> BoxedReport {
-        let RobotWork { rows, D, d, lambda, boxed, .. } = work;
+    pub(super) fn solve_rows(&self, work: &mut RobotWork) -> BoxLcpReport {
+        let RobotWork { rows, D, d, lambda, box_lcp, .. } = work;
         lambda.clear();
         lambda.resize(rows.len(), 0.0);
-        solve_boxed(D, d, &rows.bounds, lambda, boxed)
+        solve_box_lcp(D, d, &rows.bounds, lambda, box_lcp)
     }
 
     /// x += s Y λ.

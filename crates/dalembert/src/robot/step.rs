@@ -20,7 +20,7 @@
 use super::{Robot, RobotState, RobotWork};
 use crate::bodies::articulated::description::RobotIntegrator;
 use crate::bodies::articulated::{ForwardDynamics, Scheme};
-use crate::solve::boxed::BoxedReport;
+use crate::solve::box_lcp::BoxLcpReport;
 
 /// How a robot moves in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -242,7 +242,7 @@ impl Robot {
     }
 
     /// work.v ← v⁺ from v*, by the rows.
-    fn solve_velocity(&self, h: f64, work: &mut RobotWork) -> BoxedReport {
+    fn solve_velocity(&self, h: f64, work: &mut RobotWork) -> BoxLcpReport {
         self.assemble_rows(h, work);
         work.d.clear();
         for i in 0..work.rows.len() {
@@ -253,7 +253,7 @@ impl Robot {
         solved
     }
 
-    fn note(&self, solved: &BoxedReport, work: &RobotWork, report: &mut RobotReport) {
+    fn note(&self, solved: &BoxLcpReport, work: &RobotWork, report: &mut RobotReport) {
         report.rows = report.rows.max(work.rows.len() as u32);
         report.iterations = report.iterations.max(solved.rounds);
         report.residual = report.residual.max(solved.residual);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::bodies::articulated::description::{self, *};
+use crate::joints::JointKind;
 use crate::math::rotation::{exp, set_quaternion};
 use crate::math::{Pose, Random};
 
@@ -110,7 +111,7 @@ fn dry_friction_holds_below_its_bound_and_brakes_above() {
     for (push, wanted) in [(4.9, 0.0), (7.0, 2.0 / 2.0)] {
         let mut robot = RobotDescription::new("block");
         robot.options.gravity = Vec3::zeros();
-        let mut body = rod("block", 0, [0.0; 3], JointKind::Slide, Vec3::x());
+        let mut body = rod("block", 0, [0.0; 3], JointKind::Slider, Vec3::x());
         body.joints[0].friction_loss = 5.0;
         robot.bodies.push(body);
         let robot = Robot::new(robot).unwrap();
@@ -202,7 +203,7 @@ fn coupled() -> Robot {
         robot.bodies.push(rod(&format!("a{i}"), i, [0.7, 0.1, 0.2], JointKind::Hinge, axis));
     }
     robot.bodies.push(rod("ball", 3, [0.3, 0.0, 0.4], JointKind::Ball, Vec3::z()));
-    robot.bodies.push(rod("slide", 0, [0.0, 1.0, 0.0], JointKind::Slide, Vec3::x()));
+    robot.bodies.push(rod("slide", 0, [0.0, 1.0, 0.0], JointKind::Slider, Vec3::x()));
     for (body, name) in [(1, "s1"), (4, "s2"), (5, "s3")] {
         robot.bodies[body].sites.push(RobotSite {
             name: name.into(),

@@ -1,36 +1,22 @@
 //! Joints of affine bodies as equations between blocks.
 //!
-//! A material point X of an affine body is $\sum_j w_j z_j$ with $w = (1, X)$, and an axis $\sum_j t_j z_j$ over its columns. So
-//! what says "two points stay together" or "two axes stay parallel" is exactly linear in the unknowns and becomes rows:
-//!
-//! | joint | rows of three | terms |
-//! |---|---|---|
-//! | ball | $c_i = c_j$ | |
-//! | hinge | $c_i = c_j$, $t_i = t_j$ | |
-//! | fixed | $c_i = c_j$, $t_i = t_j$, $n_i = n_j$, $b_i = b_j$ | |
-//! | slider | $t_i = t_j$, $n_i = n_j$, $b_i = b_j$ | $d\cdot n_i = d\cdot b_i = 0$ |
-//! | cylindrical | $t_i = t_j$ | $d\cdot n_i = d\cdot b_i = 0$ |
-//! | screw | $t_i = t_j$ | the same, and $\tfrac12 d\cdot(t_i + t_j) = \tfrac{p}{2\pi}\theta$ |
-//! | planar | $t_i = t_j$ | $d\cdot t_i = 0$ |
-//! | universal | $c_i = c_j$ | $t_i\cdot n_j = 0$ |
-//! | distance | | $\lvert d\rvert = \ell$ |
-//! | point on line, in plane | | $d\cdot n_i = d\cdot b_i = 0$, $d\cdot t_i = 0$ |
-//!
-//! The terms are held by multipliers ([`JointRole`]). A soft joint has a spring and damper on every row instead: kp in N/m
-//! between anchors, in N·m/rad between axes (a turn moves two of three axes, so each of three has half of it).
+//! What each joint holds is said in its file and in [`AffineEnds`]; here it gets a name, and is held exactly or softly.
 
 use std::collections::BTreeSet;
-use std::f64::consts::TAU;
 
 use super::build::{Names, Notes, RESERVED};
 use super::build_deformable::{Expanded, Rest};
-use super::build_mechanism::{axes, numbers};
-use super::mechanism::{Anchors, JointItem, JointType, Motor, Stiffness};
+use super::build_mechanism::{axes, holds, numbers};
+use super::mechanism::{Anchors, JointItem, Motor, Stiffness};
 use super::{ContactRule, CustomForce, Scene};
 use crate::forces::nary::{LinearSpring, LinearSprings};
-use crate::joints::affine::{BlockVector, Measure};
+use crate::joints::affine::{
+    AffineEnds, AffineJoint, AffineJoints, AffineRows, BlockVector, JointCoordinate, JointRole, JointTerm,
+    Measure,
+};
+use crate::joints::{Axis, JointKind};
 use crate::math::{Mat3, Vec3};
-use crate::model::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm, LinearRow};
+use crate::model::LinearRow;
 use crate::state::{Block, BlockKind};
 use crate::step::Method;
 
@@ -79,16 +65,18 @@ pub(super) struct Joined {
     /// Everything else.
     pub joints: AffineJoints,
     /// Kind and sides of each joint, in the order of `joints.joints`.
-    pub sides: Vec<(JointType, [String; 2])>,
+    pub sides: Vec<(JointKind, [String; 2])>,
 }
 
-/// What a joint needs to know about the scene.
-struct Shop<'a> {
+/// Makes the joints of a scene.
+struct JointBuilder<'a> {
     expanded: &'a Expanded,
     blocks: &'a [Block],
     names: &'a Names,
     x: &'a [Vec3],
     particles: usize,
+    /// The blocks at the start.
+    z: Vec<f64>,
     taken: BTreeSet<String>,
     out: Joined,
     soft: Vec<(String, Vec<LinearSpring>)>,
@@ -107,26 +95,27 @@ pub(super) fn joints(
     if !matches!(scene.method, Method::Ipc(_)) {
         return Joined::default();
     }
-    let mut shop = Shop {
+    let mut builder = JointBuilder {
         expanded,
         blocks,
         names,
         x,
         particles,
+        z: x[..particles].iter().flat_map(|p| [p.x, p.y, p.z]).collect(),
         taken: BTreeSet::new(),
         out: Joined::default(),
         soft: Vec::new(),
     };
     for (k, joint) in std::mem::take(&mut scene.joint).into_iter().enumerate() {
         notes.at("joint", k, &joint.name);
-        shop.joint(&joint, k, notes);
+        builder.joint(&joint, k, notes);
         apart(scene, &joint, blocks);
     }
     for (k, gear) in std::mem::take(&mut scene.gear).into_iter().enumerate() {
         notes.at("gear", k, &gear.name);
-        shop.gear(&gear, notes);
+        builder.gear(&gear, notes);
     }
-    for (name, springs) in shop.soft {
+    for (name, springs) in builder.soft {
         scene.custom.push(CustomForce {
             name,
             on: Vec::new(),
@@ -134,7 +123,7 @@ pub(super) fn joints(
             make: Box::new(move |_| Box::new(LinearSprings { springs })),
         });
     }
-    shop.out
+    builder.out
 }
 
 /// Two bodies that a joint holds do not collide unless the joint or a rule of the scene says so.
@@ -152,18 +141,7 @@ fn apart(scene: &mut Scene, joint: &JointItem, blocks: &[Block]) {
 /// Two anchors that lie further apart than this do not meet \[m\].
 const MEET: f64 = 1e-6;
 
-/// Rows and measures of one joint before it is known how they are held.
-#[derive(Default)]
-struct Parts {
-    /// Vectors that are zero, and their share of a soft joint's gains.
-    rows: Vec<(BlockVector, f64)>,
-    /// Measures with a target each.
-    holds: Vec<(Vec<(f64, Measure)>, f64)>,
-    angle: Option<Measure>,
-    position: Option<Measure>,
-}
-
-impl Shop<'_> {
+impl JointBuilder<'_> {
     fn name(&mut self, name: &str, notes: &mut Notes) {
         if name.contains(['[', ']', '.', ':']) || name.trim() != name {
             notes
@@ -185,22 +163,35 @@ impl Shop<'_> {
             notes.error("between", format!("joins `{}` with itself", joint.between[0]));
             return;
         }
-        if !numbers(joint, notes) {
+        if !holds(joint, notes) || !numbers(joint, notes) {
             return;
         }
         if joint.break_force.is_some() {
             notes.error("break_force", "joints do not break under `ipc`; they do under `impulse`");
             return;
         }
-        let Some(parts) = self.parts(joint, &a, &b, notes) else { return };
+        let Some(ends) = self.ends(joint, &a, &b, notes) else { return };
+        let parameter = match joint.kind {
+            JointKind::Distance { length } => {
+                let [on_a, on_b] = self.anchors(joint, &a, &b);
+                let length = length.unwrap_or((on_b - on_a).norm());
+                if !(length > 0.0) {
+                    notes.error("length", format!("the distance must be greater than zero, but is {length}"));
+                    return;
+                }
+                length
+            }
+            kind => kind.parameter(),
+        };
+        let rows = (joint.kind.info().affine)(&ends, parameter);
         let name = if joint.name.is_empty() { format!("joint{k}") } else { joint.name.clone() };
-        self.hold(&name, k, parts, joint, notes);
+        self.hold(&name, k, rows, &ends, joint, notes);
     }
 
     /// Anchors of both sides in the world at the start.
     fn anchors(&self, joint: &JointItem, a: &Side, b: &Side) -> [Vec3; 2] {
         let zero = Vec3::zeros();
-        let distance = matches!(joint.kind, JointType::Distance { .. });
+        let distance = matches!(joint.kind, JointKind::Distance { .. });
         let [on_a, on_b] = match joint.anchors {
             Anchors::World(p) if distance => [p, b.world(&zero, self.x)],
             Anchors::World(p) => [p, p],
@@ -216,92 +207,42 @@ impl Shop<'_> {
         }
     }
 
-    fn parts(&self, joint: &JointItem, a: &Side, b: &Side, notes: &mut Notes) -> Option<Parts> {
+    fn ends(&self, joint: &JointItem, a: &Side, b: &Side, notes: &mut Notes) -> Option<AffineEnds> {
         let axes = axes(joint, notes)?;
-        let [on_a, on_b] = self.anchors(joint, a, b);
-        let (ci, cj) = (a.point(&on_a), b.point(&on_b));
-        let d = cj.minus(&ci);
-        let axis = |side: &Side, k: usize, which: usize| side.direction(&axes[k].column(which).into_owned());
-        let [ti, ni, bi] = [0, 1, 2].map(|which| axis(a, 0, which));
-        let [tj, nj, bj] = [0, 1, 2].map(|which| axis(b, 1, which));
+        let anchors = self.anchors(joint, a, b);
+        let orients = joint.kind.info().orients;
         let free = |side: &Side| matches!(side, Side::Particle(_));
-        let turning = !matches!(
-            joint.kind,
-            JointType::Ball | JointType::Distance { .. } | JointType::PointOnLine | JointType::PointOnPlane
-        );
-        let lines = matches!(joint.kind, JointType::PointOnLine | JointType::PointOnPlane);
-        if (turning && (free(a) || free(b))) || (lines && free(a)) {
+        if (orients[0] && free(a)) || (orients[1] && free(b)) {
             notes.error("kind", "a particle has no axes; a `ball` or a `distance` holds it");
             return None;
         }
-        let mut parts = Parts::default();
-        let anchor = (ci.minus(&cj), 1.0);
-        let same = |u: &BlockVector, v: &BlockVector, share: f64| (u.minus(v), share);
-        let zero =
-            |u: &BlockVector, v: &BlockVector| (vec![(1.0, Measure::Dot([u.clone(), v.clone()]))], 0.0);
-        let angle = Measure::Angle([ni.clone(), bi.clone(), nj.clone(), bj.clone()]);
-        let position = Measure::Dot([d.clone(), ti.combined(0.5, &tj, 0.5)]);
-        let on_line = vec![zero(&d, &ni), zero(&d, &bi)];
-        match joint.kind {
-            JointType::Ball => parts.rows = vec![anchor],
-            JointType::Hinge => {
-                parts.rows = vec![anchor, same(&ti, &tj, 1.0)];
-                parts.angle = Some(angle);
-            }
-            JointType::Fixed => {
-                parts.rows = vec![anchor, same(&ti, &tj, 0.5), same(&ni, &nj, 0.5), same(&bi, &bj, 0.5)];
-            }
-            JointType::Slider => {
-                parts.rows = vec![same(&ti, &tj, 0.5), same(&ni, &nj, 0.5), same(&bi, &bj, 0.5)];
-                parts.holds = on_line;
-                parts.position = Some(position);
-            }
-            JointType::Cylindrical | JointType::Screw { .. } => {
-                parts.rows = vec![same(&ti, &tj, 1.0)];
-                parts.holds = on_line;
-                if let JointType::Screw { pitch } = joint.kind {
-                    let start = d.at(&self.flat()).dot(&axes[0].column(0));
-                    parts.holds.push((vec![(1.0, position.clone()), (-pitch / TAU, angle.clone())], start));
-                }
-                (parts.angle, parts.position) = (Some(angle), Some(position));
-            }
-            JointType::Planar => {
-                parts.rows = vec![same(&ti, &tj, 1.0)];
-                parts.holds = vec![zero(&d, &ti)];
-            }
-            JointType::Universal => {
-                parts.rows = vec![anchor];
-                parts.holds = vec![zero(&ti, &nj)];
-            }
-            JointType::PointOnLine => parts.holds = on_line,
-            JointType::PointOnPlane => parts.holds = vec![zero(&d, &ti)],
-            JointType::Distance { length } => {
-                let length = length.unwrap_or((on_b - on_a).norm());
-                if !(length > 0.0) {
-                    notes.error("length", format!("the distance must be greater than zero, but is {length}"));
-                    return None;
-                }
-                parts.holds = vec![(vec![(1.0, Measure::Length([d]))], length)];
-            }
-        }
-        Some(parts)
+        let (ci, cj) = (a.point(&anchors[0]), b.point(&anchors[1]));
+        let d = cj.minus(&ci);
+        let start = d.at(&self.z).dot(&axes[0].column(0));
+        let direction =
+            |side: &Side, axes: &Mat3| [0, 1, 2].map(|k| side.direction(&axes.column(k).into_owned()));
+        let axes = [direction(a, &axes[0]), direction(b, &axes[1])];
+        Some(AffineEnds { anchors: [ci, cj], d, axes, start })
     }
 
-    fn flat(&self) -> Vec<f64> {
-        self.x[..self.particles].iter().flat_map(|p| [p.x, p.y, p.z]).collect()
-    }
-
-    fn hold(&mut self, name: &str, k: usize, parts: Parts, joint: &JointItem, notes: &mut Notes) {
-        let z = self.flat();
+    fn hold(
+        &mut self,
+        name: &str,
+        k: usize,
+        held: AffineRows,
+        ends: &AffineEnds,
+        joint: &JointItem,
+        notes: &mut Notes,
+    ) {
         let exact = joint.stiffness == Stiffness::Hard;
         let first_row = self.out.rows.len();
         let first = self.out.joints.terms.len();
         let mut gap = 0.0f64;
-        for (vector, _) in &parts.rows {
-            gap = gap.max(vector.at(&z).norm());
+        for (vector, _) in &held.rows {
+            gap = gap.max(vector.at(&self.z).norm());
         }
-        for (measures, target) in &parts.holds {
-            gap = gap.max((measures.iter().map(|(f, m)| f * m.value(&z)).sum::<f64>() - target).abs());
+        for (measures, target) in &held.holds {
+            gap = gap.max((measures.iter().map(|(f, m)| f * m.value(&self.z)).sum::<f64>() - target).abs());
         }
         if exact && !(gap < MEET) {
             let message =
@@ -311,20 +252,20 @@ impl Shop<'_> {
         }
         match joint.stiffness {
             Stiffness::Hard => {
-                self.out.rows.extend(parts.rows.into_iter().map(|(vector, _)| LinearRow {
+                self.out.rows.extend(held.rows.into_iter().map(|(vector, _)| LinearRow {
                     joint: k,
                     value: -vector.constant,
                     terms: vector.terms,
                 }));
             }
-            Stiffness::Gains { kp, kd } if !parts.rows.is_empty() => {
+            Stiffness::Gains { kp, kd } if !held.rows.is_empty() => {
                 let spring = |(vector, share): (BlockVector, f64)| LinearSpring {
                     value: -vector.constant,
                     terms: vector.terms,
                     kp: kp * share,
                     kd: kd * share,
                 };
-                self.soft.push((name.into(), parts.rows.into_iter().map(spring).collect()));
+                self.soft.push((name.into(), held.rows.into_iter().map(spring).collect()));
             }
             Stiffness::Gains { .. } => {}
             Stiffness::Given(_) => {
@@ -332,7 +273,7 @@ impl Shop<'_> {
                 return;
             }
         }
-        for (measures, target) in parts.holds {
+        for (measures, target) in held.holds {
             let role = match joint.stiffness {
                 Stiffness::Gains { kp, kd } => JointRole::Spring { target, kp, kd, max: f64::INFINITY },
                 _ => JointRole::Hold { target },
@@ -341,13 +282,13 @@ impl Shop<'_> {
             self.term(name.to_string(), c, role);
         }
         let own = first..self.out.joints.terms.len();
-        let angle = parts.angle.map(|m| self.coordinate(vec![(1.0, m)]));
-        let position = parts.position.map(|m| self.coordinate(vec![(1.0, m)]));
-        let axis = match joint.kind {
-            JointType::Slider => position,
-            _ => angle,
+        let coordinates = joint.kind.info().coordinates;
+        let mut coordinate = |axis: Axis, measure: fn(&AffineEnds) -> Measure| {
+            coordinates.contains(&axis).then(|| self.coordinate(vec![(1.0, measure(ends))]))
         };
-        self.axis_terms(name, joint, axis, notes);
+        let angle = coordinate(Axis::Angle, AffineEnds::angle);
+        let position = coordinate(Axis::Position, AffineEnds::position);
+        self.axis_terms(name, joint, angle.or(position), notes);
         let all = first..self.out.joints.terms.len();
         let rows = first_row..self.out.rows.len();
         self.out.joints.joints.push(AffineJoint { name: name.into(), rows, own, all, angle, position });
@@ -402,10 +343,10 @@ impl Shop<'_> {
         for (part, key, role) in roles {
             match axis {
                 Some(c) => self.term(format!("{name}.{part}"), c, role),
-                None => notes.error(
-                    key,
-                    "the joint has no single coordinate; hinge, slider, cylindrical and screw have",
-                ),
+                None => {
+                    let others = JointKind::with_coordinate();
+                    notes.error(key, format!("the joint has no single coordinate; {others} have"));
+                }
             }
         }
     }
@@ -430,9 +371,8 @@ impl Shop<'_> {
         if parts.len() != 2 {
             return;
         }
-        let z = self.flat();
         let measures = &self.out.joints.measures;
-        let target = parts.iter().map(|(f, m)| f * measures[*m as usize].value(&z)).sum();
+        let target = parts.iter().map(|(f, m)| f * measures[*m as usize].value(&self.z)).sum();
         let role = match gear.stiffness {
             Stiffness::Hard => JointRole::Hold { target },
             Stiffness::Gains { kp, kd } => {
@@ -459,7 +399,7 @@ impl Shop<'_> {
             own,
             ..AffineJoint::default()
         });
-        self.out.sides.push((JointType::Ball, gear.joints.clone()));
+        self.out.sides.push((JointKind::Free, gear.joints.clone()));
     }
 
     /// A body, a particle or the world by its name.

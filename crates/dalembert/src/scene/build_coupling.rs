@@ -13,14 +13,15 @@ use super::build_affine_joints::Joined;
 use super::build_deformable::{Expanded, Rest};
 use super::build_free_bodies::plain;
 use super::geom_shape::compound;
-use super::mechanism::{JointItem, JointType};
+use super::mechanism::JointItem;
 use super::{AffineBody, BodyMass, ContactRule, Fix, Ground, Scene};
 use crate::bodies::Shape;
 use crate::bodies::articulated::description::{
-    EqualityKind, GeomShape, JointKind, RobotBody, RobotBodyId, RobotDescription, RobotJointId,
+    EqualityKind, GeomShape, RobotBody, RobotBodyId, RobotDescription, RobotJointId,
 };
 use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::coupling::{Articulation, Driver, Freedom, Link, pose_between};
+use crate::joints::JointKind;
 use crate::joints::affine::BlockVector;
 use crate::math::{Mat3, Pose, Vec3};
 use crate::model::NamedRobot;
@@ -125,7 +126,7 @@ fn robot(
         let mut parent = name(body.parent.0);
         if body.joints.is_empty() {
             let label = joint_name(&part.name, "", i);
-            let item = JointItem::new(label, JointType::Fixed, parent.clone(), name(i));
+            let item = JointItem::new(label, JointKind::Fixed, parent.clone(), name(i));
             scene.joint.push(item.anchor(pose.position.into()));
         }
         for (n, joint) in body.joints.iter().enumerate() {
@@ -154,17 +155,14 @@ fn robot(
                 joint_name(&part.name, &joint.name, i)
             };
             let kind = match joint.kind {
-                JointKind::Hinge => JointType::Hinge,
-                JointKind::Slide => JointType::Slider,
-                JointKind::Ball => JointType::Ball,
-                JointKind::Fixed => JointType::Fixed,
+                JointKind::Hinge | JointKind::Slider | JointKind::Ball | JointKind::Fixed => joint.kind,
                 JointKind::Free => {
                     list.push((place, ArticulationJoint::Free(name(i))));
                     continue;
                 }
                 _ => {
                     let message = format!(
-                        "joint `{label}`: under `ipc` the joints of a robot are hinge, slide, ball, free and fixed"
+                        "joint `{label}`: under `ipc` the joints of a robot are hinge, slider, ball, free and fixed"
                     );
                     notes.error("", message);
                     return;
@@ -175,13 +173,13 @@ fn robot(
             let mut item = JointItem::new(label.clone(), kind, parent, child.clone())
                 .anchor(anchor.into())
                 .axis(axis.into());
-            if let JointType::Hinge | JointType::Slider = kind {
+            if let JointKind::Hinge | JointKind::Slider = kind {
                 // The coordinates of links count from the start.
                 let found = robot.tree.joints().iter().find(|p| p.v.start == place);
                 let at = start.q[found.map_or(0, |p| p.q.start)];
                 item.limits = joint.limits.map(|[low, high]| [low - at, high - at]);
             }
-            if kind != JointType::Fixed {
+            if kind != JointKind::Fixed {
                 list.push((place, ArticulationJoint::Joint(label)));
             }
             scene.joint.push(item);
@@ -483,15 +481,16 @@ pub(super) fn articulations(
                             .clone()
                     };
                     let freedom = match (sides.0, joint.angle, joint.position) {
-                        (JointType::Hinge, Some(c), _) | (JointType::Slider, _, Some(c)) => {
+                        (JointKind::Hinge, Some(c), _) | (JointKind::Slider, _, Some(c)) => {
                             Freedom::Single(measure(c))
                         }
-                        (JointType::Ball, ..) => {
+                        (JointKind::Ball, ..) => {
                             Freedom::Ball { parent: axes(&sides.1[0]), child: axes(&sides.1[1]) }
                         }
                         (kind, ..) => {
                             let message = format!(
-                                "joint `{name}` is a {kind:?}; an articulation takes hinge, slider and ball, and `floating` bodies"
+                                "joint `{name}` is a `{}`; an articulation takes hinge, slider and ball, and `floating` bodies",
+                                kind.name()
                             );
                             notes.error("joints", message);
                             continue;

@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use super::build::{Names, Notes, RESERVED};
 use super::build_told::Told;
-use super::mechanism::{Anchors, BodyMass, JointItem, JointType, Motor, Stiffness};
+use super::mechanism::{Anchors, BodyMass, JointItem, Motor, Stiffness};
 use super::{RigidBody, Scene};
 use crate::bodies::{Generalized, MassProperties, Rigid, Shape};
-use crate::joints::Guided;
 use crate::joints::rows::Ends;
 use crate::joints::{
-    Axis, AxisRow, Body, Constraint, Coupler, Coupling, End, Holder, Joint, JointKind, Role, UserConstraint,
+    Axis, AxisRow, Body, Constraint, Coupler, Coupling, End, Hold, Holder, Joint, JointKind, NamedConstraint,
+    Prescribed, Role, UserConstraint,
 };
-use crate::math::rotation::{frame_with_axis, matrix};
+use crate::math::rotation::matrix;
 use crate::math::{Mat3, Vec3};
-use crate::model::{Hold, NamedConstraint};
 use crate::state::{Block, BlockKind, Layout};
 use crate::step::Method;
 
@@ -30,12 +29,12 @@ pub(super) struct Bodies {
 }
 
 impl Bodies {
-    /// What stays or moves as told does so from the start.
+    /// What stays or has prescribed motion does so from the start.
     pub(super) fn start_told(&mut self, told: &[Told]) {
         for told in told {
             let start = &mut self.start[told.body as usize];
-            let guided = told.motion.as_ref().map(|motion| Guided::new(motion.clone(), told.body, start));
-            (start.v, start.w) = guided.map_or_else(Default::default, |guided| guided.velocity(0.0));
+            let motion = told.motion.as_ref().map(|m| Prescribed::new(m.clone(), told.body, start));
+            (start.v, start.w) = motion.map_or_else(Default::default, |motion| motion.velocity(0.0));
         }
     }
 }
@@ -144,8 +143,8 @@ pub(super) fn generalized_numbers(scene: &Scene, notes: &mut Notes) {
     }
 }
 
-/// Everything that joints need to know.
-struct Shop<'a> {
+/// Makes the constraints of a scene.
+struct JointBuilder<'a> {
     /// Table and entry that the next constraint comes from.
     at: Place,
     places: Vec<Place>,
@@ -187,7 +186,7 @@ pub(super) fn constraints(
     told: &[Told],
     notes: &mut Notes,
 ) -> Joined {
-    let mut shop = Shop {
+    let mut builder = JointBuilder {
         at: ("joint", 0),
         places: Vec::new(),
         bodies,
@@ -206,35 +205,35 @@ pub(super) fn constraints(
     };
     for (k, joint) in scene.joint.iter().enumerate() {
         notes.at("joint", k, &joint.name);
-        shop.at = ("joint", k);
-        shop.joint(joint, notes);
+        builder.at = ("joint", k);
+        builder.joint(joint, notes);
     }
     for (k, gear) in scene.gear.iter().enumerate() {
         notes.at("gear", k, &gear.name);
-        shop.at = ("gear", k);
-        shop.gear(gear, notes);
+        builder.at = ("gear", k);
+        builder.gear(gear, notes);
     }
     for (k, bead) in scene.bead.iter().enumerate() {
         notes.at("bead", k, &bead.name);
-        shop.at = ("bead", k);
-        shop.bead(bead, notes);
+        builder.at = ("bead", k);
+        builder.bead(bead, notes);
     }
     for (k, custom) in std::mem::take(&mut scene.constraint).into_iter().enumerate() {
         notes.at("constraint", k, &custom.name);
-        shop.at = ("constraint", k);
-        shop.custom(custom, notes);
+        builder.at = ("constraint", k);
+        builder.custom(custom, notes);
     }
-    told.iter().for_each(|told| shop.told(told));
+    told.iter().for_each(|told| builder.told(told));
     if !scene.assemble {
-        shop.gaps(notes);
+        builder.gaps(notes);
     }
-    Joined { constraints: shop.out, places: shop.places, turns: shop.turns, joints: shop.joints }
+    Joined { constraints: builder.out, places: builder.places, turns: builder.turns, joints: builder.joints }
 }
 
 /// Two anchors that lie further apart than this do not meet \[m\].
 const MEET: f64 = 1e-6;
 
-impl Shop<'_> {
+impl JointBuilder<'_> {
     fn name(&mut self, name: &str, notes: &mut Notes) {
         if name.is_empty() {
             notes.error("name", "needs a name");
@@ -290,14 +289,15 @@ impl Shop<'_> {
             notes.error("between", format!("joins `{}` with itself", j.between[0]));
             return;
         }
-        if !numbers(j, notes) {
+        if !holds(j, notes) || !numbers(j, notes) {
             return;
         }
         let Some(axes) = axes(j, notes) else { return };
-        let kind = kind_of(j);
+        let info = j.kind.info();
         for (h, text) in [a, b].iter().zip(&j.between) {
-            if matches!(h, Holder::Particle(_)) && kind.needs_axes() {
-                let message = format!("`{text}` is a particle, which has no axes for a `{}`", kind.name());
+            // A particle may carry a line or plane, which then does not turn.
+            if matches!(h, Holder::Particle(_)) && info.orients[1] {
+                let message = format!("`{text}` is a particle, which has no axes for a `{}`", info.name);
                 notes.error("kind", message);
                 return;
             }
@@ -314,7 +314,7 @@ impl Shop<'_> {
             }),
         };
         // Under a distance the anchors are meant to be apart: b's is its own origin.
-        let anchors = match (kind, j.anchors) {
+        let anchors = match (j.kind, j.anchors) {
             (JointKind::Distance { .. }, Anchors::Default) => [self.own(a), self.own(b)],
             (JointKind::Distance { .. }, Anchors::World(p)) => [self.local(a, &p), self.own(b)],
             _ => anchors,
@@ -325,17 +325,17 @@ impl Shop<'_> {
             axes: self.body(holder).R.transpose() * axes[k],
         };
         let ends = [end(0, a), end(1, b)];
-        let kind = match (kind, j.kind) {
-            (JointKind::Distance { .. }, JointType::Distance { length }) => {
+        let kind = match j.kind {
+            JointKind::Distance { length } => {
                 let now = Ends::new(&ends, &[self.body(a), self.body(b)]).d.norm();
                 let length = length.unwrap_or(now);
                 if !(length > 0.0) {
                     notes.error("length", format!("the distance must be greater than zero, but is {length}"));
                     return;
                 }
-                JointKind::Distance { length }
+                JointKind::Distance { length: Some(length) }
             }
-            (kind, _) => kind,
+            kind => kind,
         };
         let joint = self.joints;
         self.joints += 1;
@@ -346,12 +346,7 @@ impl Shop<'_> {
         };
         self.refuse_hold(&j.name, hold, "kp", notes);
         self.push(j.name.clone(), Box::new(Joint::new(kind, ends)), hold, j.break_force, joint);
-        let axis = match j.kind {
-            JointType::Hinge | JointType::Cylindrical | JointType::Screw { .. } => Some(Axis::Angle),
-            JointType::Slider => Some(Axis::Position),
-            _ => None,
-        };
-        match axis {
+        match info.coordinates.first().copied() {
             Some(axis) => {
                 self.coordinates.insert(j.name.clone(), (axis, ends));
                 self.axis_rows(j, axis, ends, joint, notes);
@@ -365,10 +360,8 @@ impl Shop<'_> {
                     (j.armature != 0.0, "armature"),
                 ];
                 for (_, key) in wants.iter().filter(|w| w.0) {
-                    let message = format!(
-                        "a `{}` has no single coordinate; hinge, slider, cylindrical and screw have",
-                        kind.name()
-                    );
+                    let others = JointKind::with_coordinate();
+                    let message = format!("a `{}` has no single coordinate; {others} have", info.name);
                     notes.error(key, message);
                 }
             }
@@ -572,7 +565,7 @@ impl Shop<'_> {
         let holder = Holder::Rigid(told.body);
         let start = self.body(holder);
         let constraint: Box<dyn Constraint> = match &told.motion {
-            Some(motion) => Box::new(Guided::new(motion.clone(), told.body, &start)),
+            Some(motion) => Box::new(Prescribed::new(motion.clone(), told.body, &start)),
             None => {
                 let world = End { holder: Holder::World, anchor: start.x, axes: start.R };
                 let own = End { holder, anchor: Vec3::zeros(), axes: Mat3::identity() };
@@ -604,6 +597,15 @@ impl Shop<'_> {
             }
         }
     }
+}
+
+/// False, with an error, for a kind that holds nothing.
+pub(super) fn holds(j: &JointItem, notes: &mut Notes) -> bool {
+    let holds = j.kind.info().rows > 0;
+    if !holds {
+        notes.error("kind", format!("a `{}` joint holds nothing; leave it out", j.kind.name()));
+    }
+    holds
 }
 
 pub(super) fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
@@ -659,7 +661,7 @@ pub(super) fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
     {
         notes.error("break_force", format!("must be greater than zero, but is {f}"));
     }
-    if let JointType::Screw { pitch } = j.kind {
+    if let JointKind::Screw { pitch } = j.kind {
         notes.finite("pitch", pitch);
     }
     let places: Vec<Vec3> = match j.anchors {
@@ -673,52 +675,7 @@ pub(super) fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
     notes.found == before
 }
 
-/// The vector at length 1, however long or short it was; `None` if it has no direction.
-fn direction(v: &Vec3) -> Option<Vec3> {
-    let size = v.amax();
-    (size > 0.0 && size.is_finite()).then(|| (v / size).normalize()).filter(|u| u.norm() > 0.5)
-}
-
 /// Axes t, n, b of both ends in the world.
 pub(super) fn axes(j: &JointItem, notes: &mut Notes) -> Option<[Mat3; 2]> {
-    let Some(t) = direction(&j.axis) else {
-        notes.error("axis", format!("({}, {}, {}) is no direction", j.axis.x, j.axis.y, j.axis.z));
-        return None;
-    };
-    // `frame_with_axis` turns z into the axis; here t comes first.
-    let R = matrix(&frame_with_axis(&t));
-    let first = Mat3::from_columns(&[R.column(2), R.column(0), R.column(1)]);
-    if j.kind != JointType::Universal {
-        return Some([first, first]);
-    }
-    let n = match j.axis2 {
-        Some(second) => {
-            let n = direction(&second).unwrap_or(t);
-            if n.dot(&t).abs() > 1e-9 {
-                notes.error("axis2", "the second axis of a universal joint must be across the first");
-                return None;
-            }
-            n
-        }
-        None => first.column(1).into(),
-    };
-    // End b: n is its own axis; t completes the frame.
-    let second = Mat3::from_columns(&[t, n, t.cross(&n)]);
-    Some([second, second])
-}
-
-fn kind_of(j: &JointItem) -> JointKind {
-    match j.kind {
-        JointType::Ball => JointKind::Ball,
-        JointType::Hinge => JointKind::Hinge,
-        JointType::Slider => JointKind::Slider,
-        JointType::Fixed => JointKind::Fixed,
-        JointType::Universal => JointKind::Universal,
-        JointType::Cylindrical => JointKind::Cylindrical,
-        JointType::Planar => JointKind::Planar,
-        JointType::Screw { pitch } => JointKind::Screw { pitch },
-        JointType::Distance { length } => JointKind::Distance { length: length.unwrap_or(1.0) },
-        JointType::PointOnLine => JointKind::PointOnLine,
-        JointType::PointOnPlane => JointKind::PointOnPlane,
-    }
+    j.kind.frames(&j.axis, j.axis2).map_err(|(key, wrong)| notes.error(key, wrong)).ok()
 }

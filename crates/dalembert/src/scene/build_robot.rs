@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Scene;
 use super::build::Notes;
-use crate::bodies::articulated::description::{EqualityKind, JointKind, RobotDescription, RobotIntegrator};
+use crate::bodies::articulated::description::{EqualityKind, RobotDescription, RobotIntegrator};
 use crate::contact::Collide;
+use crate::joints::JointKind;
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
 use crate::model::{NamedRobot, RobotPlace, WholeRobot};

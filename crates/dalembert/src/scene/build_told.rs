@@ -1,7 +1,7 @@
 //! Rigid bodies that `fix` holds and `motion` carries, under methods that keep them rigid.
 //!
-//! Filters are about points; a body that stays or moves as told is held by six rows instead: a fixed joint to the world, or
-//! to a frame that is carried about ([`Guided`](crate::joints::Guided)).
+//! Filters are about points; a body that stays or has prescribed motion is held by six rows instead: a fixed joint to the world, or
+//! to a frame that is carried about ([`Prescribed`](crate::joints::Prescribed)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::mesh::Region;
 use crate::model::split_index;
 use crate::step::Method;
 
-/// A rigid body that stays or moves as told.
+/// A rigid body that stays or has prescribed motion.
 pub(super) struct Told {
     /// Its number.
     pub body: u32,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::Notes;
 use super::build_told::Told;
-use super::mechanism::{JointType, Stiffness};
+use super::mechanism::Stiffness;
 use super::{ContactRule, Scene};
 use crate::bodies::Shape;
 use crate::bodies::articulated::description::{GeomShape, RobotGeom};
@@ -16,6 +16,7 @@ use crate::collide::rigid::{Collider, Geometry, WORLD};
 use crate::contact::{Collide, Filled};
 use crate::contact::{Compliance, Material, Part, TouchModel, TouchRule};
 use crate::filters::Filters;
+use crate::joints::JointKind;
 use crate::math::rotation::exp;
 use crate::math::{Pose, Quat, Vec3};
 use crate::model::NamedRobot;
@@ -44,7 +45,7 @@ pub(super) fn joined(scene: &Scene, told: &[Told]) -> Option<Joined> {
     let fixed = scene
         .joint
         .iter()
-        .filter(|j| j.kind == JointType::Fixed && j.stiffness == Stiffness::Hard && j.break_force.is_none());
+        .filter(|j| j.kind == JointKind::Fixed && j.stiffness == Stiffness::Hard && j.break_force.is_none());
     let held = fixed.filter_map(|j| match &j.between {
         [a, b] if a == "world" => Some(b.clone()),
         [a, b] if b == "world" => Some(a.clone()),

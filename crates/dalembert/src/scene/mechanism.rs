@@ -2,7 +2,7 @@
 
 use crate::bodies::{PointMap, Shape};
 use crate::contact::Collide;
-use crate::joints::{Constraint, Equations, Softness, Track};
+use crate::joints::{Constraint, Equations, JointKind, Softness, Track};
 use crate::math::{Mat3, Pose, Quat, Vec3};
 
 /// How heavy a rigid body is.
@@ -99,39 +99,6 @@ impl RigidBody {
     }
 }
 
-/// Which joint, in the words of scene files.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum JointType {
-    /// The anchors stay together.
-    Ball,
-    /// One turn about the axis is left.
-    Hinge,
-    /// One slide along the axis is left.
-    Slider,
-    /// Nothing is left.
-    Fixed,
-    /// Two turns are left: about the axis (of the first body) and about the second axis (of the second body).
-    Universal,
-    /// Slide along and turn about the axis are left.
-    Cylindrical,
-    /// Motion across the axis and turn about it are left.
-    Planar,
-    /// Slide along the axis by this much per turn \[m\].
-    Screw {
-        /// Advance per turn \[m\].
-        pitch: f64,
-    },
-    /// The anchors keep their distance; the one at the start if none is given.
-    Distance {
-        /// Distance \[m\].
-        length: Option<f64>,
-    },
-    /// The second anchor stays on the line through the first along the axis.
-    PointOnLine,
-    /// The second anchor stays in the plane through the first across the axis.
-    PointOnPlane,
-}
-
 /// Where the anchors of a joint are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Anchors {
@@ -191,14 +158,14 @@ pub struct JointItem {
     /// Name, unique among joints.
     pub name: String,
     /// Which joint.
-    pub kind: JointType,
+    pub kind: JointKind,
     /// What it joins: bodies, particles such as `rope[3]`, or `world`.
     pub between: [String; 2],
     /// Where.
     pub anchors: Anchors,
     /// Axis in the world at the start, any length.
     pub axis: Vec3,
-    /// Second axis of a universal joint, across the first.
+    /// Axis of the second body in the world at the start, for kinds that have one; of a universal joint across the first.
     pub axis2: Option<Vec3>,
     /// How it holds.
     pub stiffness: Stiffness,
@@ -222,7 +189,7 @@ pub struct JointItem {
 
 impl JointItem {
     /// A hard joint at the second body's origin with its axis along z.
-    pub fn new(name: impl Into<String>, kind: JointType, a: impl Into<String>, b: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<String>, kind: JointKind, a: impl Into<String>, b: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             kind,

@@ -56,8 +56,8 @@ pub use items::{
 
 pub use build_robot::{Drive, RobotItem};
 pub use mechanism::{
-    Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, JointType, MakeConstraint,
-    Motor, RigidBody, Stiffness,
+    Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, MakeConstraint, Motor,
+    RigidBody, Stiffness,
 };
 
 use crate::math::Vec3;

@@ -1,6 +1,7 @@
-//! Sparse Cholesky of a symmetric matrix of dense N×N blocks: $A = L L^T$, one block row per body.
+//! Sparse Cholesky of a symmetric matrix of dense N×N blocks, $A = L L^T$, one block row per body, in the order of minimum
+//! degree (Tinney and Walker 1967).
 //!
-//! The order is that of least degree: the row with the fewest neighbours goes first (of equal ones the lowest), and its
+//! Minimum degree: the row with the fewest neighbours goes first (of equal ones the lowest), and its
 //! neighbours become neighbours of each other. What is eliminated leaves a column of L with its neighbours of that moment.
 //! Column by column,
 //!
@@ -12,8 +13,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A dense block: `b[c][r]` is row r of column c.
-pub type Block<const N: usize> = [[f64; N]; N];
+pub use super::dense::Block;
+use super::dense::cholesky_block;
 
 /// Zeros.
 pub const fn zero<const N: usize>() -> Block<N> {
@@ -81,7 +82,7 @@ impl<const N: usize> BlockCholesky<N> {
         let mut target = 0;
         self.inverse.clear();
         for k in 0..self.rows {
-            if !cholesky(&mut self.diagonal[k]) {
+            if !cholesky_block(&mut self.diagonal[k]) {
                 return false;
             }
             let inverse = std::array::from_fn(|c| 1.0 / self.diagonal[k][c][c]);
@@ -266,28 +267,6 @@ fn merge_without(a: &[u32], b: &[u32], not: [u32; 2], out: &mut Vec<u32>) {
             out.push(next);
         }
     }
-}
-
-/// A ← L with A = L Lᵀ in its lower triangle; false if A is not positive definite.
-pub fn cholesky<const N: usize>(A: &mut Block<N>) -> bool {
-    for c in 0..N {
-        let (done, rest) = A.split_at_mut(c);
-        let column = &mut rest[0];
-        for other in done.iter() {
-            let f = other[c];
-            for r in 0..N {
-                column[r] = (-f).mul_add(other[r], column[r]);
-            }
-        }
-        let d = column[c];
-        if !(d > 0.0 && d < f64::INFINITY) {
-            return false;
-        }
-        let inverse = 1.0 / d.sqrt();
-        column[..c].fill(0.0);
-        column.iter_mut().for_each(|x| *x *= inverse);
-    }
-    true
 }
 
 /// X ← X L⁻ᵀ, given one over the diagonal of L.

@@ -1,4 +1,4 @@
-//! A sparse matrix and some long rows: $(A + B^TB)\,x = b$.
+//! Schur complement of a sparse matrix with some long rows, $(A + B^TB)\,x = b$, by its quasidefinite form (Vanderbei 1995).
 //!
 //! $B^TB$ of a row that touches k blocks has k² of them. Its quasi-definite form has k,
 //!
@@ -12,6 +12,7 @@
 //! $A + B^TB$ need not share: up to three rounds with the residual of the whole matrix bring it back.
 
 use super::block_matrix::BlockMatrix;
+use super::dense::{cholesky, solve_cholesky};
 use super::direct::Direct;
 use crate::math::{Vec3, add_triple, norm, triple};
 
@@ -99,7 +100,7 @@ impl Bordered {
             self.rows.add_row(k, 1.0, column);
             direct.solve_in_place(column);
             for i in k..m {
-                self.small[i * m + k] = self.rows.dot(i, column) + f64::from(i == k);
+                self.small[k * m + i] = self.rows.dot(i, column) + f64::from(i == k);
             }
         }
         cholesky(&mut self.small, m).is_ok()
@@ -158,39 +159,6 @@ impl Bordered {
     }
 }
 
-/// L of $A = LL^T$ in place of the lower triangle of A, m × m row by row; else the first pivot that is not positive, and its value.
-pub fn cholesky(a: &mut [f64], m: usize) -> Result<(), (usize, f64)> {
-    for i in 0..m {
-        let (above, rest) = a.split_at_mut(i * m);
-        let row = &mut rest[..m];
-        for j in 0..i {
-            let other = &above[j * m..j * m + j + 1];
-            let sum: f64 = row[..j].iter().zip(other).map(|(a, b)| a * b).sum();
-            row[j] = (row[j] - sum) / other[j];
-        }
-        let pivot = row[i] - row[..i].iter().map(|l| l * l).sum::<f64>();
-        if !(pivot > 0.0) {
-            return Err((i, pivot));
-        }
-        row[i] = pivot.sqrt();
-    }
-    Ok(())
-}
-
-/// x ← $(LL^T)^{-1}x$.
-pub fn solve_cholesky(L: &[f64], x: &mut [f64]) {
-    let m = x.len();
-    for i in 0..m {
-        let sum: f64 = L[i * m..i * m + i].iter().zip(&*x).map(|(l, x)| l * x).sum();
-        x[i] = (x[i] - sum) / L[i * m + i];
-    }
-    for i in (0..m).rev() {
-        x[i] /= L[i * m + i];
-        let (before, at) = x.split_at_mut(i);
-        before.iter_mut().zip(&L[i * m..i * m + i]).for_each(|(x, l)| *x -= l * at[0]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,17 +214,5 @@ mod tests {
             let apart = x.iter().zip(&wanted).map(|(x, w)| (x - w).abs()).fold(0.0, f64::max);
             assert!(apart < 1e-7 * size, "{m}: {apart:e} of {size:e}");
         }
-    }
-
-    #[test]
-    fn a_matrix_that_is_not_positive_definite_is_told() {
-        let mut a = vec![4.0, 0.0, 2.0, 1.0];
-        assert!(cholesky(&mut a.clone(), 2).is_err());
-        a[3] = 5.0;
-        cholesky(&mut a, 2).unwrap();
-        let mut x = vec![8.0, 14.0];
-        solve_cholesky(&a, &mut x);
-        // (4 2; 2 5) (3/4, 5/2) = (8, 14).
-        assert!((x[0] - 0.75).abs() < 1e-15 && (x[1] - 2.5).abs() < 1e-15);
     }
 }

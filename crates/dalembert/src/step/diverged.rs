@@ -24,7 +24,6 @@
 //! goes on with the same bits.
 
 use super::{Method, StepError, Workspace};
-use crate::bodies::articulated::JointKind;
 use crate::math::{Vec3, triple};
 use crate::model::{Model, NamedRobot};
 use crate::state::State;
@@ -172,16 +171,7 @@ fn is_far(model: &Model, state: &State, h: f64) -> bool {
 fn dofs(named: &NamedRobot, scene: Yard) -> impl Iterator<Item = (usize, Yard)> {
     named.robot.tree.joints().iter().flat_map(move |joint| {
         // Shifts come first.
-        let shifts = match joint.kind {
-            JointKind::Free => 3,
-            JointKind::Planar => 2,
-            JointKind::Slide => 1,
-            JointKind::Ball
-            | JointKind::Hinge
-            | JointKind::Screw { .. }
-            | JointKind::Universal { .. }
-            | JointKind::Fixed => 0,
-        };
+        let shifts = joint.kind.shift_count();
         joint.v.clone().enumerate().map(move |(k, d)| (d, if k < shifts { scene } else { Yard::TURN }))
     })
 }

@@ -15,7 +15,7 @@
 //!
 //! The trapezoid is Newmark's rule with β = 1/4, γ = 1/2. With $K = -\partial f/\partial q$, $B = -\partial f/\partial v$,
 //! Rayleigh damping $-\alpha M w - \beta K w$ and the linear model of f about $(q_s, v)$ the stage is one linear system
-//! for $\delta = u - \hat u$, where $\hat u$ is v, with prescribed points moving as told:
+//! for $\delta = u - \hat u$, where $\hat u$ is v, with the motion of prescribed points as it is given:
 //!
 //! $$ C\big[(1 + c a\alpha) M + c a B + c(d + a\beta) K\big]C\,\delta
 //!    = C\big[M(v_s - \hat u) + c\,(f - K(d\hat u + \beta\hat w) - B(\hat w - v) - \alpha M\hat w)\big]. $$
@@ -37,6 +37,7 @@ use crate::forces::Tangent;
 use crate::math::{Blocks, all_finite, dot, rotation, set_triple, triple};
 use crate::model::Model;
 use crate::solve::cg::CgStop;
+use crate::solve::line_search::LineSearch;
 use crate::solve::linear::{Linear, LinearError, LinearReport, LinearSolver, System};
 use crate::state::State;
 
@@ -112,10 +113,8 @@ impl Default for Implicit {
 
 /// Points from which on a step runs in the pool of threads.
 const MANY_POINTS: usize = 1000;
-/// Halvings of a step of Newton's method.
-const HALVINGS: u32 = 30;
-/// Part of the promised decrease that a step must keep (Armijo).
-const ARMIJO: f64 = 1e-4;
+/// A residual need not fall along Newton's step: after six halvings a finite one is enough.
+const OF_RESIDUAL: LineSearch = LineSearch { armijo: 1e-4, halvings: 30, take_last: true, finite_after: 6 };
 
 /// Buffers of an implicit step.
 #[derive(Debug, Default)]
@@ -273,7 +272,7 @@ impl Implicit {
         let (alpha, beta) = (self.rayleigh_mass, self.rayleigh_stiffness);
         let factors = Factors { mass: 1.0 + c * a * alpha, damping: c * a, stiffness: c * (d + a * beta) };
         w.u.clone_from(&w.start);
-        told_velocities(model, time, d, &w.stage_q, &mut w.u);
+        prescribed_velocities(model, time, d, &w.stage_q, &mut w.u);
         w.here.evaluate(model, time, &w.stage_q, &w.stage_v, state);
         if self.most_newton() == 1 {
             w.here.linearize_once(model);
@@ -391,31 +390,24 @@ impl Implicit {
         report: &mut StepReport,
     ) -> f64 {
         w.trial.clone_from(&w.u);
-        let slope = -dot(&w.b, &w.delta);
-        let (start, size) = if by_energy { self.merit(model, state, stage, w) } else { (left, 0.0) };
-        let mut part = 1.0;
-        for halving in 0..=HALVINGS {
-            for ((u, from), delta) in w.u.iter_mut().zip(&w.trial).zip(&w.delta) {
-                *u = from + part * delta;
-            }
-            let last = halving == HALVINGS;
-            if by_energy {
-                let (merit, _) = self.merit(model, state, stage, w);
-                // What rounding leaves of the merit.
-                if last || merit <= start + ARMIJO * part * slope + 8.0 * f64::EPSILON * size {
-                    self.residual(model, state, stage, w, report);
-                    return w.weighted(&w.b);
-                }
-            } else {
+        if !by_energy {
+            let step = OF_RESIDUAL.search(left, -left, 0.0, |part| {
+                w.move_along(part);
                 self.residual(model, state, stage, w, report);
-                let now = w.weighted(&w.b);
-                if last || now <= (1.0 - ARMIJO * part) * start || (halving > 6 && now.is_finite()) {
-                    return now;
-                }
-            }
-            part *= 0.5;
+                w.weighted(&w.b)
+            });
+            return step.map_or(left, |step| step.value);
         }
-        left
+        let derivative = -dot(&w.b, &w.delta);
+        let (start, size) = self.merit(model, state, stage, w);
+        // What rounding leaves of the merit.
+        let noise = 8.0 * f64::EPSILON * size;
+        LineSearch::default().search(start, derivative, noise, |part| {
+            w.move_along(part);
+            self.merit(model, state, stage, w).0
+        });
+        self.residual(model, state, stage, w, report);
+        w.weighted(&w.b)
     }
 
     /// Φ(u), and the size of its terms.
@@ -574,32 +566,23 @@ impl Implicit {
             report.iterations += 1;
             w.here.linearize(model, Tangent::Exact);
             self.solve_shifted(model, factors, w, report)?;
-            let slope = -dot(&w.b, &w.delta);
             w.stage_q.clone_from(&w.q);
-            let start = if by_energy { model.potential_at(time, &w.q, &w.v, state) } else { left };
             let before = left;
-            let mut part = 1.0;
-            for halving in 0..=HALVINGS {
-                w.q.copy_from_slice(&w.stage_q);
-                w.temp.clear();
-                w.temp.extend(w.delta.iter().map(|x| part * x));
-                advance(model, &mut w.q, &w.temp);
-                crate::mapping::carry_all(&model.mappings, &mut w.q, &mut w.v);
-                w.v.fill(0.0);
-                let last = halving == HALVINGS;
-                if by_energy {
-                    let now = model.potential_at(time, &w.q, &w.v, state);
-                    if last || now <= start + ARMIJO * part * slope + 8.0 * f64::EPSILON * start.abs() {
-                        left = w.static_residual(model, state, time, report);
-                        break;
-                    }
-                } else {
-                    left = w.static_residual(model, state, time, report);
-                    if last || left <= (1.0 - ARMIJO * part) * start || (halving > 6 && left.is_finite()) {
-                        break;
-                    }
-                }
-                part *= 0.5;
+            if by_energy {
+                let derivative = -dot(&w.b, &w.delta);
+                let start = model.potential_at(time, &w.q, &w.v, state);
+                let noise = 8.0 * f64::EPSILON * start.abs();
+                LineSearch::default().search(start, derivative, noise, |part| {
+                    w.move_positions(model, part);
+                    model.potential_at(time, &w.q, &w.v, state)
+                });
+                left = w.static_residual(model, state, time, report);
+            } else {
+                let step = OF_RESIDUAL.search(left, -left, 0.0, |part| {
+                    w.move_positions(model, part);
+                    w.static_residual(model, state, time, report)
+                });
+                left = step.map_or(left, |step| step.value);
             }
             if left >= before && left <= 1e3 * f64::EPSILON * scale {
                 report.residual = left / scale;
@@ -647,6 +630,23 @@ impl ImplicitWork {
     }
 
     /// b ← C f at `q`; its size.
+    /// u ← `trial` + part · δ.
+    fn move_along(&mut self, part: f64) {
+        for ((u, from), delta) in self.u.iter_mut().zip(&self.trial).zip(&self.delta) {
+            *u = from + part * delta;
+        }
+    }
+
+    /// q ← `stage_q` moved by part · δ, at rest.
+    fn move_positions(&mut self, model: &Model, part: f64) {
+        self.q.copy_from_slice(&self.stage_q);
+        self.temp.clear();
+        self.temp.extend(self.delta.iter().map(|x| part * x));
+        advance(model, &mut self.q, &self.temp);
+        crate::mapping::carry_all(&model.mappings, &mut self.q, &mut self.v);
+        self.v.fill(0.0);
+    }
+
     fn static_residual(&mut self, model: &Model, state: &State, time: f64, report: &mut StepReport) -> f64 {
         self.here.evaluate(model, time, &self.q, &self.v, state);
         report.evaluations += 1;
@@ -715,10 +715,10 @@ impl ImplicitWork {
     }
 }
 
-/// u of prescribed points ← the velocity that brings them from q to where they are told to be at time t, d seconds on.
-fn told_velocities(model: &Model, time: f64, d: f64, q: &[f64], u: &mut [f64]) {
+/// u of prescribed points ← the velocity that brings them from q to their prescribed place at time t, d seconds on.
+fn prescribed_velocities(model: &Model, time: f64, d: f64, q: &[f64], u: &mut [f64]) {
     let (x, u) = (&q[model.layout.points_q()..], &mut u[model.layout.points_v()..]);
-    for (point, place) in model.filters.told(time) {
+    for (point, place) in model.filters.prescribed_places(time) {
         set_triple(u, point, &((place - triple(x, point)) / d));
     }
 }

@@ -95,7 +95,7 @@ impl StepError {
         )
     }
 
-    /// True if what moves as told found no way: shorter steps may find one.
+    /// True if a prescribed motion was blocked: shorter steps may find a path.
     fn has_no_room(&self) -> bool {
         matches!(self, StepError::Blocked { .. } | StepError::Crushed { .. })
     }
@@ -189,12 +189,12 @@ pub enum StepError {
     /// The method or its integrator does not take robots.
     #[error("`{0}` does not step robots; use `impulse` or `ipc`, or `lagrange` or `explicit` with {1}")]
     NoRobots(String, &'static str),
-    /// A body that moves as told would squeeze a rigid one out of shape.
+    /// A body with prescribed motion would squeeze a rigid one out of shape.
     #[error(
-        "`{object}` moves as told and would squeeze the rigid body `{squeezed}` to {percent:.0} % of its size in the step from t = {time} s: it has no room; a slower motion, more room or a soft body would help"
+        "`{object}` has prescribed motion and would squeeze the rigid body `{squeezed}` to {percent:.0} % of its size in the step from t = {time} s: it has no room; a slower motion, more room or a soft body would help"
     )]
     Crushed {
-        /// Name of the body that moves as told.
+        /// Name of the body with prescribed motion.
         object: String,
         /// Name of the rigid body.
         squeezed: String,
@@ -203,14 +203,14 @@ pub enum StepError {
         /// Time before the step \[s\].
         time: f64,
     },
-    /// A body that moves as told has no room.
+    /// A body with prescribed motion has no room.
     #[error(
-        "`{object}` moves as told but is {distance:.2e} m short of its place at the end of the step from t = {time} s: what it pushes has no room; a slower motion or a softer body would help"
+        "`{object}` has prescribed motion but is {distance:.2e} m short of its place at the end of the step from t = {time} s: what it pushes has no room; a slower motion or a softer body would help"
     )]
     Blocked {
         /// Name of the body.
         object: String,
-        /// What is left of its way \[m\].
+        /// What is left of its path \[m\].
         distance: f64,
         /// Time before the step \[s\].
         time: f64,

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use dalembert::bodies::articulated::description::{
-    ContactSoftness, Inertial, JointKind, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
+    ContactSoftness, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::rotation::matrix;
 use dalembert::math::{Mat3, Pose, Vec3, symmetric_eigen};
 
@@ -379,7 +380,7 @@ impl<'a> Walker<'a, '_> {
         let kinds = [
             ("free", JointKind::Free),
             ("ball", JointKind::Ball),
-            ("slide", JointKind::Slide),
+            ("slide", JointKind::Slider),
             ("hinge", JointKind::Hinge),
         ];
         let kind = a.keyword("type", &kinds).unwrap_or(JointKind::Hinge);
@@ -392,7 +393,7 @@ impl<'a> Walker<'a, '_> {
         let axis = a.vector("axis").unwrap_or_else(Vec3::z);
         match axis.try_normalize(1e-15) {
             Some(unit) => joint.axis = frame.rotation * unit,
-            None if matches!(kind, JointKind::Hinge | JointKind::Slide) => {
+            None if matches!(kind, JointKind::Hinge | JointKind::Slider) => {
                 a.error(format!("the axis of joint {} has length zero", quote(a.name())));
             }
             None => {}

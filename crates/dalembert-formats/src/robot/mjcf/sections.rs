@@ -3,10 +3,11 @@
 use std::cell::Cell;
 
 use dalembert::bodies::articulated::description::{
-    ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, JointKind, Keyframe,
-    PathPoint, RobotBodyId, RobotDescription, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId,
-    RobotSolver, Tendon, TendonId, TendonPath, Transmission,
+    ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, Keyframe, PathPoint,
+    RobotBodyId, RobotDescription, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId, RobotSolver,
+    Tendon, TendonId, TendonPath, Transmission,
 };
+use dalembert::joints::JointKind;
 use dalembert::math::{Pose, Quat, Vec3};
 
 use super::super::names::Names;
@@ -378,7 +379,7 @@ fn tendon<'a>(
                     continue;
                 }
                 let joint = refer.joint(child.required("joint")?)?;
-                if !matches!(kinds[joint.0].0, JointKind::Hinge | JointKind::Slide) {
+                if !matches!(kinds[joint.0].0, JointKind::Hinge | JointKind::Slider) {
                     a.error("a fixed tendon is made of hinges and slides");
                 }
                 let coefficient = a.number("coef").unwrap_or_else(|| {

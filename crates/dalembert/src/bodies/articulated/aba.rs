@@ -17,8 +17,9 @@ use std::ops::Range;
 use nalgebra::{Matrix3, Vector3};
 
 use super::fixed_size::{Number, Sym3, column, cross, dot, fma, plus, plus_cross, scaled, sum, turn};
-use super::tree::{Node, NodeKind, Tree};
+use super::tree::{Node, Tree};
 use super::work::{Articulated, Composite, Frame, Motion, Pivot, TreeWork, Wrench};
+use crate::joints::MotionSubspace;
 use crate::math::Vec3;
 
 /// Right-hand sides that are solved side by side.
@@ -140,27 +141,27 @@ impl Node {
     ) -> (Wrench<S>, S) {
         let R = &frame.R;
         match self.kind {
-            NodeKind::Hinge => {
+            MotionSubspace::Turn => {
                 let z = column(R, 2);
                 let U = inertia.times_turn(&z);
                 (U, dot(&z, &U.torque))
             }
-            NodeKind::Slide => {
+            MotionSubspace::Slide => {
                 let z = column(R, 2);
                 let U = inertia.times_shift(&z);
                 (U, dot(&z, &U.force))
             }
-            NodeKind::Ball => {
+            MotionSubspace::Ball => {
                 let z = column(R, k);
                 let U = inertia.times_turn(&z);
                 (U, dot(&z, &U.torque))
             }
-            NodeKind::Shift => {
+            MotionSubspace::Shift => {
                 let z = column(R, k);
                 let U = inertia.times_shift(&z);
                 (U, dot(&z, &U.force))
             }
-            NodeKind::Screw(pitch) => {
+            MotionSubspace::Screw(pitch) => {
                 let z = column(R, 2);
                 let pitch = S::all(pitch);
                 let (a, b) = (inertia.times_turn(&z), inertia.times_shift(&scaled(pitch, &z)));
@@ -182,11 +183,11 @@ impl Node {
     ) {
         let R = &frame.R;
         match self.kind {
-            NodeKind::Hinge => *dw = plus(dw, x, &column(R, 2)),
-            NodeKind::Slide => *a = plus(a, x, &column(R, 2)),
-            NodeKind::Ball => *dw = plus(dw, x, &column(R, k)),
-            NodeKind::Shift => *a = plus(a, x, &column(R, k)),
-            NodeKind::Screw(pitch) => {
+            MotionSubspace::Turn => *dw = plus(dw, x, &column(R, 2)),
+            MotionSubspace::Slide => *a = plus(a, x, &column(R, 2)),
+            MotionSubspace::Ball => *dw = plus(dw, x, &column(R, k)),
+            MotionSubspace::Shift => *a = plus(a, x, &column(R, k)),
+            MotionSubspace::Screw(pitch) => {
                 *dw = plus(dw, x, &column(R, 2));
                 *a = plus(a, S::all(pitch) * x, &column(R, 2));
             }

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
+use crate::math::simd::Lanes;
 use nalgebra::{Matrix3, Vector3};
-use wide::f64x4 as Lanes;
 
 use super::fixed_size::{Sym3, dot, plus, plus_cross, sum};
 use super::groups::TreeGroup;

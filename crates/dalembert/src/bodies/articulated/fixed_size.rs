@@ -1,62 +1,13 @@
 //! Small products for the sweeps over a tree: $a b + c$ in one rounding, $R x$, $a \times b$, $R S R^T$.
 //!
 //! These run a few hundred times per joint and step, so every one is written out, with fused multiply-add where the
-//! processor has it. A number is one number, or four side by side: what trees of one shape share (see
-//! [`aba_simd`](super::aba_simd)) is written once.
+//! processor has it. A [`Number`] is one number, or four side by side: what trees of one shape share (see
+//! [`fours`](super::aba_simd)) is written once.
 
-use std::ops::{Add, Div, Mul, Neg, Sub};
-
-use nalgebra::{Matrix3, Scalar, Vector3};
-use wide::f64x4;
+use nalgebra::{Matrix3, Vector3};
 
 use crate::math::Mat3;
-
-/// One number, or four.
-pub(super) trait Number:
-    Scalar
-    + Copy
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + Neg<Output = Self>
-{
-    /// The same number everywhere.
-    fn all(x: f64) -> Self;
-
-    /// a b + c, in one instruction where there is one.
-    fn fused(a: Self, b: Self, c: Self) -> Self;
-}
-
-impl Number for f64 {
-    #[inline(always)]
-    fn all(x: f64) -> Self {
-        x
-    }
-
-    #[inline(always)]
-    fn fused(a: Self, b: Self, c: Self) -> Self {
-        if cfg!(any(target_feature = "fma", target_arch = "aarch64")) { a.mul_add(b, c) } else { a * b + c }
-    }
-}
-
-impl Number for f64x4 {
-    #[inline(always)]
-    fn all(x: f64) -> Self {
-        Self::splat(x)
-    }
-
-    #[inline(always)]
-    fn fused(a: Self, b: Self, c: Self) -> Self {
-        a.mul_add(b, c)
-    }
-}
-
-/// a b + c, in one instruction where there is one.
-#[inline(always)]
-pub(super) fn fma<S: Number>(a: S, b: S, c: S) -> S {
-    S::fused(a, b, c)
-}
+pub(super) use crate::math::simd::{Number, fma};
 
 /// a + b.
 #[inline(always)]

@@ -6,6 +6,7 @@
 //! gravity compensation, a surrounding fluid, gravity switched off for the robot alone).
 
 use super::description::*;
+use crate::joints::JointKind;
 use crate::math::{Mat3, Pose, Vec3};
 
 /// What a body of a whole description became.

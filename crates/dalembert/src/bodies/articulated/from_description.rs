@@ -4,10 +4,8 @@
 //! and is left out. Coordinates of the tree are those of [`RobotDescription::joints`], number by number: for that the bodies must
 //! stand depth first, as readers leave them.
 
-use std::f64::consts::TAU;
-
-use super::description::{JointKind as Kind, RobotBody, RobotDescription, RobotJoint};
-use super::{Joint, JointKind, Link, Tree, TreeError};
+use super::description::{RobotBody, RobotDescription, RobotJoint};
+use super::{Joint, Link, Tree, TreeError};
 use crate::math::Vec3;
 
 /// Why a robot is not a tree that moves.
@@ -69,21 +67,12 @@ fn link(body: &RobotBody) -> Link {
 }
 
 fn joint(joint: &RobotJoint) -> Joint {
-    let kind = match joint.kind {
-        Kind::Free => JointKind::Free,
-        Kind::Ball => JointKind::Ball,
-        Kind::Hinge => JointKind::Hinge,
-        Kind::Slide => JointKind::Slide,
-        Kind::Fixed => JointKind::Fixed,
-        Kind::Planar => JointKind::Planar,
-        Kind::Screw { pitch } => JointKind::Screw { pitch: pitch / TAU },
-        Kind::Universal { second_axis } => JointKind::Universal { second_axis },
-    };
     Joint {
         name: joint.name.clone(),
-        kind,
+        kind: joint.kind,
         anchor: joint.anchor,
         axis: joint.axis,
+        second_axis: joint.second_axis,
         reference: joint.reference,
         armature: joint.armature,
         damping: joint.damping,
@@ -99,9 +88,11 @@ mod tests {
     use super::super::TreeWork;
     use super::super::description::{Inertial, RobotBodyId};
     use super::*;
+    use crate::joints::JointKind;
     use crate::math::{Mat3, Pose};
+    use std::f64::consts::TAU;
 
-    fn body(name: &str, parent: usize, kind: Kind) -> RobotBody {
+    fn body(name: &str, parent: usize, kind: JointKind) -> RobotBody {
         let mut body = RobotBody::new(name, RobotBodyId(parent));
         body.pose = Pose::at(Vec3::new(0.1, 0.2, 0.3));
         body.inertial = Inertial { mass: 1.0, center: Vec3::x(), inertia: Mat3::identity() };
@@ -112,15 +103,15 @@ mod tests {
     #[test]
     fn every_kind_of_joint_stands_as_described_in_the_reference_configuration() {
         let mut robot = RobotDescription::new("r");
-        robot.bodies.push(body("free", 0, Kind::Free));
+        robot.bodies.push(body("free", 0, JointKind::Free));
         for (i, kind) in [
-            Kind::Ball,
-            Kind::Hinge,
-            Kind::Slide,
-            Kind::Fixed,
-            Kind::Planar,
-            Kind::Screw { pitch: 0.5 },
-            Kind::Universal { second_axis: Vec3::x() },
+            JointKind::Ball,
+            JointKind::Hinge,
+            JointKind::Slider,
+            JointKind::Fixed,
+            JointKind::Planar,
+            JointKind::Screw { pitch: 0.5 },
+            JointKind::Universal,
         ]
         .into_iter()
         .enumerate()
@@ -149,9 +140,9 @@ mod tests {
     #[test]
     fn bodies_out_of_order_are_refused() {
         let mut robot = RobotDescription::new("r");
-        robot.bodies.push(body("a", 0, Kind::Hinge));
-        robot.bodies.push(body("b", 0, Kind::Hinge));
-        robot.bodies.push(body("child of a", 1, Kind::Hinge));
+        robot.bodies.push(body("a", 0, JointKind::Hinge));
+        robot.bodies.push(body("b", 0, JointKind::Hinge));
+        robot.bodies.push(body("child of a", 1, JointKind::Hinge));
         assert!(matches!(robot.tree(), Err(RobotTreeError::Order { .. })));
     }
 }

@@ -1,6 +1,7 @@
 //! Moving along a velocity: $q \oplus h v$, with quaternions turned by $\exp(h\Omega)$ from the right.
 use super::kinematics::vec3;
-use super::tree::{NodeKind, Tree};
+use super::tree::Tree;
+use crate::joints::MotionSubspace;
 use crate::math::Vec3;
 use crate::math::rotation::{exp, log, quaternion, renormalise, set_quaternion};
 
@@ -16,9 +17,9 @@ impl Tree {
         for node in &self.nodes[1..] {
             let (at, d) = (node.q as usize, node.v as usize);
             match node.kind {
-                NodeKind::Hinge | NodeKind::Slide | NodeKind::Screw(_) => q[at] += h * v[d],
-                NodeKind::Shift => (0..3).for_each(|k| q[at + k] += h * v[d + k]),
-                NodeKind::Ball => {
+                MotionSubspace::Turn | MotionSubspace::Slide | MotionSubspace::Screw(_) => q[at] += h * v[d],
+                MotionSubspace::Shift => (0..3).for_each(|k| q[at + k] += h * v[d + k]),
+                MotionSubspace::Ball => {
                     let turned = quaternion(q, at) * exp(&(h * vec3(v, d)));
                     set_quaternion(q, at, &renormalise(&turned));
                 }
@@ -31,9 +32,11 @@ impl Tree {
         for node in &self.nodes[1..] {
             let (at, d) = (node.q as usize, node.v as usize);
             match node.kind {
-                NodeKind::Hinge | NodeKind::Slide | NodeKind::Screw(_) => v[d] = b[at] - a[at],
-                NodeKind::Shift => (0..3).for_each(|k| v[d + k] = b[at + k] - a[at + k]),
-                NodeKind::Ball => v[d..d + 3].copy_from_slice(rotation_between(a, b, at).as_slice()),
+                MotionSubspace::Turn | MotionSubspace::Slide | MotionSubspace::Screw(_) => {
+                    v[d] = b[at] - a[at]
+                }
+                MotionSubspace::Shift => (0..3).for_each(|k| v[d + k] = b[at + k] - a[at + k]),
+                MotionSubspace::Ball => v[d..d + 3].copy_from_slice(rotation_between(a, b, at).as_slice()),
             }
         }
     }

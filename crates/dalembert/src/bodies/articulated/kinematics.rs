@@ -11,8 +11,9 @@ use nalgebra::Vector3;
 use super::fixed_size::{
     Number, column, cross, dot, plus, plus_cross, plus_turn, product, scaled, sum, turn, turn_back,
 };
-use super::tree::{NONE, Node, NodeKind, Tree};
+use super::tree::{NONE, Node, Tree};
 use super::work::{Composite, Frame, Motion, TreeWork};
+use crate::joints::MotionSubspace;
 use crate::math::{Mat3, Pose, Quat, Vec3};
 
 /// Three numbers of a slice.
@@ -55,13 +56,13 @@ impl Node {
             Mat3::from_columns(&[plus(&(*c * x), *s, &y), plus(&(*c * y), -*s, &x), column(&E, 2)])
         };
         let (R, r) = match self.kind {
-            NodeKind::Hinge => (turned_by(turned), r),
-            NodeKind::Slide => (E, plus(&r, q[at] - self.reference, &column(&E, 2))),
-            NodeKind::Screw(pitch) => {
+            MotionSubspace::Turn => (turned_by(turned), r),
+            MotionSubspace::Slide => (E, plus(&r, q[at] - self.reference, &column(&E, 2))),
+            MotionSubspace::Screw(pitch) => {
                 (turned_by(turned), plus(&r, pitch * (q[at] - self.reference), &column(&E, 2)))
             }
-            NodeKind::Ball => (product(&E, &quaternion_matrix(q, at)), r),
-            NodeKind::Shift => (E, plus_turn(&r, &E, &vec3(q, at))),
+            MotionSubspace::Ball => (product(&E, &quaternion_matrix(q, at)), r),
+            MotionSubspace::Shift => (E, plus_turn(&r, &E, &vec3(q, at))),
         };
         Frame { R, r, p: parent.p + r }
     }
@@ -99,17 +100,19 @@ impl Node {
             rate.map_or(a, |rate| sum(&a, &rate))
         };
         match self.kind {
-            NodeKind::Hinge => turning(&along(v(0)), dv.map(|dv| along(dv(0))), a),
-            NodeKind::Slide => {
+            MotionSubspace::Turn => turning(&along(v(0)), dv.map(|dv| along(dv(0))), a),
+            MotionSubspace::Slide => {
                 Motion { w: p.w, dw: p.dw, a: sliding(&along(v(0)), dv.map(|dv| along(dv(0)))) }
             }
-            NodeKind::Screw(pitch) => {
+            MotionSubspace::Screw(pitch) => {
                 let (pitch, rate) = (S::all(pitch), dv.map(|dv| dv(0)));
                 let a = sliding(&along(pitch * v(0)), rate.map(|rate| along(pitch * rate)));
                 turning(&along(v(0)), rate.map(along), a)
             }
-            NodeKind::Ball => turning(&turned(&v), dv.map(|dv| turned(&dv)), a),
-            NodeKind::Shift => Motion { w: p.w, dw: p.dw, a: sliding(&turned(&v), dv.map(|dv| turned(&dv))) },
+            MotionSubspace::Ball => turning(&turned(&v), dv.map(|dv| turned(&dv)), a),
+            MotionSubspace::Shift => {
+                Motion { w: p.w, dw: p.dw, a: sliding(&turned(&v), dv.map(|dv| turned(&dv))) }
+            }
         }
     }
 
@@ -118,10 +121,10 @@ impl Node {
     pub(super) fn slide_velocity(&self, v: &[f64], R: &Mat3) -> Vec3 {
         let at = self.v as usize;
         match self.kind {
-            NodeKind::Hinge | NodeKind::Ball => Vec3::zeros(),
-            NodeKind::Slide => v[at] * column(R, 2),
-            NodeKind::Screw(pitch) => pitch * v[at] * column(R, 2),
-            NodeKind::Shift => turn(R, &vec3(v, at)),
+            MotionSubspace::Turn | MotionSubspace::Ball => Vec3::zeros(),
+            MotionSubspace::Slide => v[at] * column(R, 2),
+            MotionSubspace::Screw(pitch) => pitch * v[at] * column(R, 2),
+            MotionSubspace::Shift => turn(R, &vec3(v, at)),
         }
     }
 
@@ -130,9 +133,9 @@ impl Node {
     fn turn_velocity(&self, v: &[f64], R: &Mat3) -> Vec3 {
         let at = self.v as usize;
         match self.kind {
-            NodeKind::Hinge | NodeKind::Screw(_) => v[at] * column(R, 2),
-            NodeKind::Ball => turn(R, &vec3(v, at)),
-            NodeKind::Slide | NodeKind::Shift => Vec3::zeros(),
+            MotionSubspace::Turn | MotionSubspace::Screw(_) => v[at] * column(R, 2),
+            MotionSubspace::Ball => turn(R, &vec3(v, at)),
+            MotionSubspace::Slide | MotionSubspace::Shift => Vec3::zeros(),
         }
     }
 
@@ -141,11 +144,11 @@ impl Node {
     pub(super) fn axis(&self, R: &Mat3, k: usize) -> (Vec3, Vec3) {
         let o = Vec3::zeros();
         match self.kind {
-            NodeKind::Hinge => (column(R, 2), o),
-            NodeKind::Slide => (o, column(R, 2)),
-            NodeKind::Screw(pitch) => (column(R, 2), pitch * column(R, 2)),
-            NodeKind::Ball => (column(R, k), o),
-            NodeKind::Shift => (o, column(R, k)),
+            MotionSubspace::Turn => (column(R, 2), o),
+            MotionSubspace::Slide => (o, column(R, 2)),
+            MotionSubspace::Screw(pitch) => (column(R, 2), pitch * column(R, 2)),
+            MotionSubspace::Ball => (column(R, k), o),
+            MotionSubspace::Shift => (o, column(R, k)),
         }
     }
 
@@ -183,7 +186,7 @@ impl Tree {
         let turns = &mut work.turns[..self.nodes.len()];
         for i in 1..self.nodes.len() {
             let node = &self.nodes[i];
-            if matches!(node.kind, NodeKind::Hinge | NodeKind::Screw(_)) {
+            if matches!(node.kind, MotionSubspace::Turn | MotionSubspace::Screw(_)) {
                 turns[i] = (q[node.q as usize] - node.reference).sin_cos().into();
             }
         }

@@ -1,56 +1,7 @@
 //! Links and joints as a tree is built from them, and the checks that they pass.
 
+use crate::joints::{JointFrame, JointKind};
 use crate::math::{Mat3, Pose, Vec3};
-
-/// How a joint moves its link.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum JointKind {
-    /// Any motion; 7 coordinates, 6 velocities. Only as the first joint of a link that stands in the world.
-    Free,
-    /// Any turn about the anchor; 4 coordinates, 3 velocities.
-    Ball,
-    /// A turn about the axis through the anchor \[rad\].
-    Hinge,
-    /// A shift along the axis \[m\].
-    Slide,
-    /// A turn about the axis \[rad\] with a shift along it.
-    Screw {
-        /// Shift per turn by one radian \[m/rad\].
-        pitch: f64,
-    },
-    /// A turn about the axis, then one about a second axis that the first has turned \[rad\].
-    Universal {
-        /// The second axis, in the link's frame.
-        second_axis: Vec3,
-    },
-    /// Shifts along the first two axes of [`aligned_frame`](super::aligned_frame)`(axis)` \[m\], then a turn about the axis \[rad\].
-    Planar,
-    /// None.
-    Fixed,
-}
-
-impl JointKind {
-    /// Number of coordinates.
-    pub fn coordinates(&self) -> usize {
-        match self {
-            Self::Free => 7,
-            Self::Ball => 4,
-            Self::Planar => 3,
-            Self::Universal { .. } => 2,
-            Self::Hinge | Self::Slide | Self::Screw { .. } => 1,
-            Self::Fixed => 0,
-        }
-    }
-
-    /// Number of velocities.
-    pub fn freedoms(&self) -> usize {
-        match self {
-            Self::Free => 6,
-            Self::Ball => 3,
-            other => other.coordinates(),
-        }
-    }
-}
 
 /// One joint of a link. Coefficients hold for each of its freedoms.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +14,8 @@ pub struct Joint {
     pub anchor: Vec3,
     /// Axis in the link's frame; any length but zero.
     pub axis: Vec3,
+    /// Second axis of a universal joint, in the link's frame; any length but zero.
+    pub second_axis: Vec3,
     /// Coordinate of the pose as placed, of a hinge, slide or screw, of the angle of a planar joint and of the first
     /// angle of a universal one \[rad or m\].
     pub reference: f64,
@@ -88,6 +41,7 @@ impl Default for Joint {
             kind: JointKind::Hinge,
             anchor: Vec3::zeros(),
             axis: Vec3::z(),
+            second_axis: Vec3::x(),
             reference: 0.0,
             armature: 0.0,
             damping: 0.0,
@@ -203,6 +157,16 @@ pub enum TreeError {
         /// Name of the joint.
         joint: String,
     },
+    /// A kind of joint that has no reduced form.
+    #[error("joint `{joint}` of link `{link}` is a `{kind}`, which has no coordinates of its own")]
+    NotReduced {
+        /// Name of the link.
+        link: String,
+        /// Name of the joint.
+        joint: String,
+        /// Name of the kind.
+        kind: &'static str,
+    },
     /// A joint that moves nothing with inertia.
     #[error(
         "joint `{joint}` of link `{link}` moves neither mass nor armature, so its acceleration has no value"
@@ -281,13 +245,23 @@ pub(super) fn check_joint(link: &Link, joint: &Joint, number: usize) -> Result<(
         JointKind::Free if number > 0 || link.parent.is_some() => {
             Err(TreeError::FreeBelow { link: link.name.clone(), joint: joint.name.clone() })
         }
-        JointKind::Free | JointKind::Ball | JointKind::Fixed => Ok(()),
-        JointKind::Universal { second_axis } => direction(&joint.axis).and(direction(&second_axis)),
         JointKind::Screw { pitch } if !pitch.is_finite() => {
             Err(TreeError::NotFinite { link: link.name.clone(), what: "the pitch of a joint" })
         }
-        JointKind::Hinge | JointKind::Slide | JointKind::Screw { .. } | JointKind::Planar => {
-            direction(&joint.axis)
+        kind if kind.info().reduced.is_none() => Err(TreeError::NotReduced {
+            link: link.name.clone(),
+            joint: joint.name.clone(),
+            kind: kind.name(),
+        }),
+        kind => {
+            let uses = |frame: JointFrame| kind.factors().iter().any(|factor| factor.frame == frame);
+            if uses(JointFrame::Axis) {
+                direction(&joint.axis)?;
+            }
+            if uses(JointFrame::SecondAxis) {
+                direction(&joint.second_axis)?;
+            }
+            Ok(())
         }
     }
 }

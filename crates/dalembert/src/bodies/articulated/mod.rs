@@ -29,7 +29,7 @@ pub use batch::TreeBatch;
 pub use from_description::RobotTreeError;
 pub(crate) use groups::TreeGroup;
 pub use kinematics::PointMotion;
-pub use links::{Joint, JointKind, Link, TreeError};
+pub use links::{Joint, Link, TreeError};
 pub use ltdl::{TreeMatrix, TreeSquareMatrix};
 pub(crate) use path::{Acceleration, HalfRow, PathDof, half_product};
 pub use step::{Scheme, TreeStepReport};

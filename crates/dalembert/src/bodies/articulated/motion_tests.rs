@@ -2,6 +2,7 @@
 
 use super::tests::{GRAVITY, chain, random_links, random_state, trees, worst};
 use super::*;
+use crate::joints::JointKind;
 use crate::math::{Mat3, Pose, Vec3};
 
 /// Energy of gravity and motion at (q, v).
@@ -76,7 +77,7 @@ fn floating() -> Tree {
         part("base", None, JointKind::Free),
         part("ball", Some(0), JointKind::Ball),
         part("hinge", Some(1), JointKind::Hinge),
-        part("slide", Some(0), JointKind::Slide),
+        part("slide", Some(0), JointKind::Slider),
     ];
     Tree::new(&links, Vec3::zeros()).unwrap()
 }

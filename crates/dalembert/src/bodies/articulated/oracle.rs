@@ -1,7 +1,10 @@
 //! A second, slower inverse dynamics for tests, written for any [`Scalar`] so that it can be differentiated exactly:
 //! link frames, homogeneous poses, and $\tau_d = \sum_b (J_{b,d}\cdot f_b)$ with columns of every link's Jacobian.
 
-use super::{JointKind, Link, aligned_frame};
+use std::f64::consts::TAU;
+
+use super::{Link, aligned_frame};
+use crate::joints::JointKind;
 use crate::math::rotation::matrix;
 use crate::math::{Mat3, Scalar, Vec3};
 
@@ -164,18 +167,18 @@ pub(super) fn inverse_dynamics<T: Scalar>(
                     let x = delta[iv] + (q[iq] - joint.reference);
                     hinge(&mut c, iv, &joint.axis, about(&joint.axis, x), &mut tau);
                 }
-                JointKind::Slide => {
+                JointKind::Slider => {
                     slide(&mut c, iv, &joint.axis, delta[iv] + (q[iq] - joint.reference), 1.0, &mut tau);
                 }
                 JointKind::Screw { pitch } => {
                     let x = delta[iv] + (q[iq] - joint.reference);
                     let mut unused = vec![o; vel.len()];
-                    slide(&mut c, iv, &joint.axis, x, pitch, &mut unused);
+                    slide(&mut c, iv, &joint.axis, x, pitch / TAU, &mut unused);
                     hinge(&mut c, iv, &joint.axis, about(&joint.axis, x), &mut tau);
                 }
-                JointKind::Universal { second_axis } => {
+                JointKind::Universal => {
                     for (k, (axis, q_0)) in
-                        [(joint.axis, joint.reference), (second_axis, 0.0)].iter().enumerate()
+                        [(joint.axis, joint.reference), (joint.second_axis, 0.0)].iter().enumerate()
                     {
                         let turn = about(axis, delta[iv + k] + (q[iq + k] - q_0));
                         hinge(&mut c, iv + k, axis, turn, &mut tau);
@@ -200,9 +203,10 @@ pub(super) fn inverse_dynamics<T: Scalar>(
                     debug_assert_eq!(anchor, Vec3::zeros());
                     ball(&mut c, iv + 3, iq + 3, &mut tau);
                 }
+                kind => panic!("a {} joint is not reduced", kind.name()),
             }
-            iq += joint.kind.coordinates();
-            iv += joint.kind.freedoms();
+            iq += joint.kind.position_count();
+            iv += joint.kind.velocity_count();
         }
         // Newton and Euler about the centre of mass, then the power of every column.
         let arm = mv(&c.R, v(&link.center));

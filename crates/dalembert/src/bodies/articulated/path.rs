@@ -16,15 +16,15 @@ use super::groups::TreeGroup;
 use super::tree::{NONE, Tree};
 use super::work::TreeWork;
 use crate::math::Vec3;
-use wide::f64x4;
+use crate::math::simd::Lanes;
 
 /// Three numbers for the axes of the world, and one that is zero.
 pub(crate) type HalfRow = [f64; 4];
 
 /// y + a x.
 #[inline(always)]
-fn add(y: f64x4, a: f64, x: f64x4) -> f64x4 {
-    f64x4::splat(a).mul_add(x, y)
+fn add(y: Lanes, a: f64, x: Lanes) -> Lanes {
+    Lanes::splat(a).mul_add(x, y)
 }
 
 /// A dof on the paths of points: what a walk reads of it.
@@ -51,10 +51,10 @@ pub(crate) struct PathDof {
 impl PathDof {
     /// z of the dof for wrenches, torques first, and the wrenches that go on to the next dof.
     #[inline(always)]
-    fn pass(&self, wrench: &mut [f64x4; 6]) -> f64x4 {
+    fn pass(&self, wrench: &mut [Lanes; 6]) -> Lanes {
         let [mut n_x, mut n_y, mut n_z, mut f_x, mut f_y, mut f_z] = *wrench;
         let s = &self.turn;
-        let mut u = add(add(add(f64x4::ZERO, s[0], n_x), s[1], n_y), s[2], n_z);
+        let mut u = add(add(add(Lanes::ZERO, s[0], n_x), s[1], n_y), s[2], n_z);
         if self.shifts {
             let s = &self.shift;
             u = add(add(add(u, s[0], f_x), s[1], f_y), s[2], f_z);
@@ -71,7 +71,7 @@ impl PathDof {
             n_z = add(add(n_z, x, f_y), -y, f_x);
         }
         *wrench = [n_x, n_y, n_z, f_x, f_y, f_z];
-        f64x4::splat(self.root) * u
+        Lanes::splat(self.root) * u
     }
 }
 
@@ -176,11 +176,11 @@ impl Tree {
         for k in 0..path.len() {
             // The row runs from the root to d itself.
             let row = &work.factor.entries[self.row[d as usize]..self.row[d as usize + 1]];
-            let own = f64x4::from(path[k]);
+            let own = Lanes::from(path[k]);
             for (l, above) in row.iter().rev().skip(1).zip(&mut path[k + 1..]) {
-                *above = add(f64x4::from(*above), -l, own).to_array();
+                *above = add(Lanes::from(*above), -l, own).to_array();
             }
-            path[k] = (f64x4::splat(path_dofs[d as usize].root) * own).to_array();
+            path[k] = (Lanes::splat(path_dofs[d as usize].root) * own).to_array();
             d = self.dof_parent[d as usize];
         }
     }
@@ -301,8 +301,8 @@ fn walk_articulated(last: u32, r: &Vec3, turn: bool, path_dofs: &[PathDof], out:
     let one = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
     // Rows are components, lanes the axes of the impulse.
     let n = if turn { one } else { [[0.0, -r.z, r.y, 0.0], [r.z, 0.0, -r.x, 0.0], [-r.y, r.x, 0.0, 0.0]] };
-    let [n_x, n_y, n_z] = n.map(f64x4::from);
-    let [f_x, f_y, f_z] = if turn { [f64x4::ZERO; 3] } else { one.map(f64x4::from) };
+    let [n_x, n_y, n_z] = n.map(Lanes::from);
+    let [f_x, f_y, f_z] = if turn { [Lanes::ZERO; 3] } else { one.map(Lanes::from) };
     let mut wrench = [n_x, n_y, n_z, f_x, f_y, f_z];
     let mut d = last;
     for k in 0..out.len() {
@@ -317,13 +317,13 @@ fn walk_articulated(last: u32, r: &Vec3, turn: bool, path_dofs: &[PathDof], out:
 
 /// z of the common ancestors for wrenches at its top.
 #[inline(always)]
-fn end_on_common_ancestors(mut d: u32, wrench: [f64x4; 6], path_dofs: &[PathDof], out: &mut [HalfRow]) {
+fn end_on_common_ancestors(mut d: u32, wrench: [Lanes; 6], path_dofs: &[PathDof], out: &mut [HalfRow]) {
     for z in out {
         let PathDof { common, above, .. } = &path_dofs[d as usize];
         // Two sums side by side.
         let half = |k: usize| {
             add(
-                add(f64x4::splat(common[k]) * wrench[k], common[k + 1], wrench[k + 1]),
+                add(Lanes::splat(common[k]) * wrench[k], common[k + 1], wrench[k + 1]),
                 common[k + 2],
                 wrench[k + 2],
             )
@@ -336,8 +336,8 @@ fn end_on_common_ancestors(mut d: u32, wrench: [f64x4; 6], path_dofs: &[PathDof]
 /// The six unit wrenches down the common ancestors.
 fn walk_common_path(top: u32, path_dofs: &mut [PathDof]) {
     let lane = |k: usize| [0, 1, 2, 3].map(|i| if i == k { 1.0 } else { 0.0 });
-    let unit = |k: usize| f64x4::from(lane(k));
-    let z = f64x4::ZERO;
+    let unit = |k: usize| Lanes::from(lane(k));
+    let z = Lanes::ZERO;
     let mut torques = [unit(0), unit(1), unit(2), z, z, z];
     let mut forces = [z, z, z, unit(0), unit(1), unit(2)];
     let mut d = top;
@@ -383,14 +383,14 @@ fn walk_from(mut d: u32, path_dofs: &[PathDof], out: &mut Vec<f64>) {
 /// Σ z_a z_bᵀ over the dofs that two paths share, `shared` of them at their ends: rows for a, lanes for b.
 #[inline(always)]
 pub(crate) fn half_product(a: &[HalfRow], b: &[HalfRow], shared: usize) -> [HalfRow; 3] {
-    let [mut x, mut y, mut z] = [f64x4::ZERO; 3];
+    let [mut x, mut y, mut z] = [Lanes::ZERO; 3];
     for (a, b) in a[a.len() - shared..].iter().zip(&b[b.len() - shared..]) {
-        let b = f64x4::from(*b);
+        let b = Lanes::from(*b);
         x = add(x, a[0], b);
         y = add(y, a[1], b);
         z = add(z, a[2], b);
     }
-    [x, y, z].map(f64x4::to_array)
+    [x, y, z].map(Lanes::to_array)
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ use nalgebra::Vector3;
 
 use super::fixed_size::{Number, column, cross, dot, plus_cross, scaled, sum, turn, turn_back};
 use super::kinematics::vec3;
-use super::tree::{Node, NodeKind, Tree};
+use super::tree::{Node, Tree};
 use super::work::{Frame, Motion, TreeWork, Wrench};
+use crate::joints::MotionSubspace;
 use crate::math::Vec3;
 
 impl Node {
@@ -35,13 +36,13 @@ impl Node {
     pub(super) fn dof_forces(&self, frame: &Frame, wrench: &Wrench, tau: &mut [f64]) {
         let (at, R) = (self.v as usize, &frame.R);
         match self.kind {
-            NodeKind::Hinge => tau[at] = dot(&column(R, 2), &wrench.torque),
-            NodeKind::Slide => tau[at] = dot(&column(R, 2), &wrench.force),
-            NodeKind::Screw(pitch) => {
+            MotionSubspace::Turn => tau[at] = dot(&column(R, 2), &wrench.torque),
+            MotionSubspace::Slide => tau[at] = dot(&column(R, 2), &wrench.force),
+            MotionSubspace::Screw(pitch) => {
                 tau[at] = dot(&column(R, 2), &(wrench.torque + pitch * wrench.force));
             }
-            NodeKind::Ball => tau[at..at + 3].copy_from_slice(turn_back(R, &wrench.torque).as_slice()),
-            NodeKind::Shift => tau[at..at + 3].copy_from_slice(turn_back(R, &wrench.force).as_slice()),
+            MotionSubspace::Ball => tau[at..at + 3].copy_from_slice(turn_back(R, &wrench.torque).as_slice()),
+            MotionSubspace::Shift => tau[at..at + 3].copy_from_slice(turn_back(R, &wrench.force).as_slice()),
         }
     }
 
@@ -56,11 +57,11 @@ impl Node {
     ) -> S {
         let R = &frame.R;
         match self.kind {
-            NodeKind::Hinge => dot(&column(R, 2), angular),
-            NodeKind::Slide => dot(&column(R, 2), linear),
-            NodeKind::Screw(pitch) => dot(&column(R, 2), &sum(angular, &scaled(S::all(pitch), linear))),
-            NodeKind::Ball => dot(&column(R, k), angular),
-            NodeKind::Shift => dot(&column(R, k), linear),
+            MotionSubspace::Turn => dot(&column(R, 2), angular),
+            MotionSubspace::Slide => dot(&column(R, 2), linear),
+            MotionSubspace::Screw(pitch) => dot(&column(R, 2), &sum(angular, &scaled(S::all(pitch), linear))),
+            MotionSubspace::Ball => dot(&column(R, k), angular),
+            MotionSubspace::Shift => dot(&column(R, k), linear),
         }
     }
 }
@@ -192,14 +193,14 @@ impl Tree {
                 continue;
             }
             match node.kind {
-                NodeKind::Hinge | NodeKind::Slide | NodeKind::Screw(_) => {
+                MotionSubspace::Turn | MotionSubspace::Slide | MotionSubspace::Screw(_) => {
                     each(d, k, q[at] - self.spring_rest[at])
                 }
-                NodeKind::Shift => {
+                MotionSubspace::Shift => {
                     let stretch = vec3(q, at) - vec3(&self.spring_rest, at);
                     (0..3).for_each(|j| each(d + j, k, stretch[j]));
                 }
-                NodeKind::Ball => {
+                MotionSubspace::Ball => {
                     let stretch = super::integrate::rotation_between(&self.spring_rest, q, at);
                     (0..3).for_each(|j| each(d + j, k, stretch[j]));
                 }

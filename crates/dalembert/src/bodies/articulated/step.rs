@@ -17,8 +17,9 @@
 use super::fixed_size::fma;
 use super::groups::TreeGroup;
 use super::kinematics::vec3;
-use super::tree::{ForwardDynamics, NodeKind, Tree};
+use super::tree::{ForwardDynamics, Tree};
 use super::work::{TreeWork, Wrench};
+use crate::joints::MotionSubspace;
 use crate::math::rotation::dexp_inverse;
 
 /// How a tree is stepped.
@@ -252,9 +253,9 @@ impl Tree {
         for node in &self.nodes[1..] {
             let d = node.v as usize;
             match node.kind {
-                NodeKind::Hinge | NodeKind::Slide | NodeKind::Screw(_) => u[d] = v[d],
-                NodeKind::Shift => u[d..d + 3].copy_from_slice(&v[d..d + 3]),
-                NodeKind::Ball => {
+                MotionSubspace::Turn | MotionSubspace::Slide | MotionSubspace::Screw(_) => u[d] = v[d],
+                MotionSubspace::Shift => u[d..d + 3].copy_from_slice(&v[d..d + 3]),
+                MotionSubspace::Ball => {
                     let rate = dexp_inverse(&-vec3(u, d), &vec3(v, d));
                     u[d..d + 3].copy_from_slice(rate.as_slice());
                 }

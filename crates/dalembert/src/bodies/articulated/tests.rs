@@ -1,6 +1,9 @@
 //! Laws of trees: random ones with every kind of joint, and chains against numbers from outside.
 
+use std::f64::consts::TAU;
+
 use super::*;
+use crate::joints::JointKind;
 use crate::math::rotation::exp;
 use crate::math::{Jet, Mat3, Pose, Random, Vec3};
 
@@ -57,12 +60,16 @@ pub(super) fn random_links(seed: u64, count: usize) -> Vec<Link> {
             let joint_count = [0, 1, 1, 1, 2, 3][(r.bits() % 6) as usize];
             let joints = (0..joint_count)
                 .map(|number| {
+                    let mut second_axis = Vec3::x();
                     let kind = match r.bits() % 9 {
                         0 if parent.is_none() && number == 0 => JointKind::Free,
                         0 | 1 => JointKind::Ball,
-                        2 => JointKind::Slide,
-                        3 => JointKind::Screw { pitch: r.between(-0.5, 0.5) },
-                        4 => JointKind::Universal { second_axis: vector(r) },
+                        2 => JointKind::Slider,
+                        3 => JointKind::Screw { pitch: TAU * r.between(-0.5, 0.5) },
+                        4 => {
+                            second_axis = vector(r);
+                            JointKind::Universal
+                        }
                         5 => JointKind::Planar,
                         6 if number > 0 => JointKind::Fixed,
                         _ => JointKind::Hinge,
@@ -72,6 +79,7 @@ pub(super) fn random_links(seed: u64, count: usize) -> Vec<Link> {
                         kind,
                         anchor: if kind == JointKind::Free { Vec3::zeros() } else { 0.3 * vector(r) },
                         axis: vector(r),
+                        second_axis,
                         reference: r.between(-0.5, 0.5),
                         // Three balls on one link have no inertia between them without it.
                         armature: r.between(0.01, 0.1),
@@ -440,9 +448,9 @@ fn the_random_trees_have_every_kind_of_joint() {
         ("free", count(|k| *k == JointKind::Free)),
         ("ball", count(|k| *k == JointKind::Ball)),
         ("hinge", count(|k| *k == JointKind::Hinge)),
-        ("slide", count(|k| *k == JointKind::Slide)),
+        ("slide", count(|k| *k == JointKind::Slider)),
         ("screw", count(|k| matches!(k, JointKind::Screw { .. }))),
-        ("universal", count(|k| matches!(k, JointKind::Universal { .. }))),
+        ("universal", count(|k| *k == JointKind::Universal)),
         ("planar", count(|k| *k == JointKind::Planar)),
     ] {
         assert!(found >= 3, "{what}: {found}");

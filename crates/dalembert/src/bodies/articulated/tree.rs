@@ -20,10 +20,11 @@ use std::ops::Range;
 
 use super::aba_simd::FourTrees;
 use super::fixed_size::{Sym3, turn, turn_back};
-use super::links::{Joint, JointKind, Link, TreeError, check_joint, check_link, depth_first};
+use super::links::{Joint, Link, TreeError, check_joint, check_link, depth_first};
 use crate::bodies::mass_properties::unit_inertia_at;
-use crate::math::rotation::{matrix, renormalise, set_quaternion};
-use crate::math::{Mat3, Vec3};
+use crate::joints::{JointFrame, JointKind, MotionSubspace};
+use crate::math::rotation::{matrix, renormalise};
+use crate::math::{Mat3, Pose, Vec3};
 
 /// No dof, no link.
 pub(super) const NONE: u32 = u32::MAX;
@@ -51,32 +52,6 @@ pub struct JointPlace {
     pub limits: Option<[f64; 2]>,
 }
 
-/// How a node moves in the frame of its parent: the frame is $R_c$, $p_c$ and then this.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum NodeKind {
-    /// Turn about z.
-    Hinge,
-    /// Shift along z.
-    Slide,
-    /// Turn about z and shift by pitch times the angle.
-    Screw(f64),
-    /// Quaternion.
-    Ball,
-    /// Shift along x, y, z.
-    Shift,
-}
-
-impl NodeKind {
-    pub(super) fn freedoms(self) -> usize {
-        if matches!(self, Self::Ball | Self::Shift) { 3 } else { 1 }
-    }
-
-    /// True if its dofs move its origin.
-    pub(super) fn shifts(self) -> bool {
-        !matches!(self, Self::Hinge | Self::Ball)
-    }
-}
-
 /// One step from frame to frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
@@ -92,7 +67,8 @@ pub(super) struct Node {
     pub(super) v: u32,
     /// First node of its tree.
     pub(super) root: u32,
-    pub(super) kind: NodeKind,
+    /// How it moves in the frame of its parent: the frame is $R_c$, $p_c$ and then this.
+    pub(super) kind: MotionSubspace,
     /// Nothing has mass here: a step between two joints of one link.
     pub(super) massless: bool,
     /// What q reads at rest [rad or m].
@@ -183,7 +159,7 @@ struct NodeFrame {
 
 impl NodeFrame {
     /// Adds the node of a joint whose frame has axes `A` and origin `anchor` in the stage's frame.
-    fn push(&mut self, tree: &mut Tree, kind: NodeKind, A: &Mat3, anchor: &Vec3, reference: f64) {
+    fn push(&mut self, tree: &mut Tree, kind: MotionSubspace, A: &Mat3, anchor: &Vec3, reference: f64) {
         let number = tree.nodes.len() as u32;
         let parent = self.node;
         tree.nodes.push(Node {
@@ -226,7 +202,7 @@ impl Tree {
                 q: 0,
                 v: 0,
                 root: 0,
-                kind: NodeKind::Shift,
+                kind: MotionSubspace::Shift,
                 massless: true,
                 reference: 0.0,
                 mass: 0.0,
@@ -422,62 +398,32 @@ impl Tree {
 
     /// The nodes of one joint, with the coordinates at rest.
     fn add_nodes(&mut self, stage: &mut NodeFrame, link: &Link, joint: &Joint) {
-        let (a, q_0) = (&joint.anchor, joint.reference);
-        let scalar = |tree: &mut Self, rest: f64, spring: f64| {
-            tree.neutral.push(rest);
-            tree.spring_rest.push(spring);
-        };
-        match joint.kind {
-            JointKind::Fixed => {}
-            JointKind::Free => {
-                // The coordinates are the pose itself: the placement is only their value at rest.
-                (stage.R, stage.p) = (Mat3::identity(), Vec3::zeros());
-                stage.push(self, NodeKind::Shift, &Mat3::identity(), &Vec3::zeros(), 0.0);
-                for x in link.placement.position.iter() {
-                    scalar(self, *x, *x);
+        let Pose { position, rotation } = &link.placement;
+        let placement = Pose::new(*position, renormalise(rotation));
+        for factor in joint.kind.factors() {
+            let zero = Vec3::zeros();
+            let (frame, anchor) = match factor.frame {
+                JointFrame::World => {
+                    // The coordinates are the pose itself: the placement is only their value at rest.
+                    (stage.R, stage.p) = (Mat3::identity(), zero);
+                    (Mat3::identity(), &zero)
                 }
-                stage.push(self, NodeKind::Ball, &Mat3::identity(), &Vec3::zeros(), 0.0);
-                let mut rest = [0.0; 4];
-                set_quaternion(&mut rest, 0, &renormalise(&link.placement.rotation));
-                for x in rest {
-                    scalar(self, x, x);
+                JointFrame::Link => (Mat3::identity(), &joint.anchor),
+                JointFrame::Axis => (aligned_frame(&joint.axis), &joint.anchor),
+                JointFrame::SecondAxis => (aligned_frame(&joint.second_axis), &joint.anchor),
+                JointFrame::Across(k) => {
+                    (aligned_frame(&aligned_frame(&joint.axis).column(k).into_owned()), &joint.anchor)
                 }
-            }
-            JointKind::Ball => {
-                stage.push(self, NodeKind::Ball, &Mat3::identity(), a, 0.0);
-                for x in [1.0, 0.0, 0.0, 0.0] {
-                    scalar(self, x, x);
-                }
-            }
-            JointKind::Hinge => {
-                stage.push(self, NodeKind::Hinge, &aligned_frame(&joint.axis), a, q_0);
-                scalar(self, q_0, joint.spring_reference);
-            }
-            JointKind::Slide => {
-                stage.push(self, NodeKind::Slide, &aligned_frame(&joint.axis), &Vec3::zeros(), q_0);
-                scalar(self, q_0, joint.spring_reference);
-            }
-            JointKind::Screw { pitch } => {
-                stage.push(self, NodeKind::Screw(pitch), &aligned_frame(&joint.axis), a, q_0);
-                scalar(self, q_0, joint.spring_reference);
-            }
-            JointKind::Universal { second_axis } => {
-                for (axis, q_0, rest) in [(joint.axis, q_0, joint.spring_reference), (second_axis, 0.0, 0.0)]
-                {
-                    stage.push(self, NodeKind::Hinge, &aligned_frame(&axis), a, q_0);
-                    scalar(self, q_0, rest);
-                }
-            }
-            JointKind::Planar => {
-                let frame = aligned_frame(&joint.axis);
-                for k in 0..2 {
-                    let along = aligned_frame(&frame.column(k).into_owned());
-                    stage.push(self, NodeKind::Slide, &along, &Vec3::zeros(), 0.0);
-                    scalar(self, 0.0, 0.0);
-                }
-                stage.push(self, NodeKind::Hinge, &frame, a, q_0);
-                scalar(self, q_0, joint.spring_reference);
-            }
+            };
+            let (anchor, motion) = match factor.motion {
+                MotionSubspace::Slide => (&zero, factor.motion),
+                MotionSubspace::Screw(_) => (anchor, MotionSubspace::Screw(joint.kind.parameter())),
+                motion => (anchor, motion),
+            };
+            let reference = if factor.frame == JointFrame::Axis { joint.reference } else { 0.0 };
+            stage.push(self, motion, &frame, anchor, reference);
+            factor.push_neutral(joint.reference, &placement, &mut self.neutral);
+            factor.push_neutral(joint.spring_reference, &placement, &mut self.spring_rest);
         }
     }
 

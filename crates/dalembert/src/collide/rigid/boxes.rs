@@ -4,7 +4,7 @@
 //! or across an edge of each (nine). For boxes apart the largest s over these directions decides whether they are, and
 //! is their distance unless a corner or an edge is nearest to a corner.
 
-use wide::f64x4;
+use crate::math::simd::Lanes;
 
 use super::geometry::Frame;
 use crate::math::{Mat3, Vec3};
@@ -159,23 +159,23 @@ impl Pair {
         const NEXT: [usize; 5] = [0, 1, 2, 0, 1];
         let (C, q) = (&self.C, self.C.abs());
         // The three edges of b side by side, and a fourth that is never in question.
-        let row = |i: usize| f64x4::new([C[(i, 0)], C[(i, 1)], C[(i, 2)], 0.0]);
+        let row = |i: usize| Lanes::new([C[(i, 0)], C[(i, 1)], C[(i, 2)], 0.0]);
         let rows = [row(0), row(1), row(2)];
         let (h_m, h_n) = (
-            f64x4::new([h_b.y, h_b.z, h_b.x, f64::INFINITY]),
-            f64x4::new([h_b.z, h_b.x, h_b.y, f64::INFINITY]),
+            Lanes::new([h_b.y, h_b.z, h_b.x, f64::INFINITY]),
+            Lanes::new([h_b.z, h_b.x, h_b.y, f64::INFINITY]),
         );
         for i in 0..3 {
             let (k, l) = (NEXT[i + 1], NEXT[i + 2]);
-            let d = f64x4::splat(self.d_A[l]) * rows[k] - f64x4::splat(self.d_A[k]) * rows[l];
-            let reach = f64x4::splat(h_a[k]) * rows[l].abs()
-                + f64x4::splat(h_a[l]) * rows[k].abs()
-                + h_m * f64x4::new([q[(i, 2)], q[(i, 0)], q[(i, 1)], 1.0])
-                + h_n * f64x4::new([q[(i, 1)], q[(i, 2)], q[(i, 0)], 1.0]);
+            let d = Lanes::splat(self.d_A[l]) * rows[k] - Lanes::splat(self.d_A[k]) * rows[l];
+            let reach = Lanes::splat(h_a[k]) * rows[l].abs()
+                + Lanes::splat(h_a[l]) * rows[k].abs()
+                + h_m * Lanes::new([q[(i, 2)], q[(i, 0)], q[(i, 1)], 1.0])
+                + h_n * Lanes::new([q[(i, 1)], q[(i, 2)], q[(i, 0)], 1.0]);
             let overlap = d.abs() - reach;
             // Overlaps only grow when they are divided by the length, which is at most 1.
-            let worse = overlap.simd_lt(f64x4::splat(0.0)) & overlap.simd_le(f64x4::splat(best.0 + bonus));
-            let parallel = (rows[k] * rows[k] + rows[l] * rows[l]).simd_lt(f64x4::splat(PARALLEL * PARALLEL));
+            let worse = overlap.simd_lt(Lanes::splat(0.0)) & overlap.simd_le(Lanes::splat(best.0 + bonus));
+            let parallel = (rows[k] * rows[k] + rows[l] * rows[l]).simd_lt(Lanes::splat(PARALLEL * PARALLEL));
             if (worse | parallel).all() {
                 continue;
             }

@@ -153,7 +153,7 @@ impl Manifold {
         self.points().iter().fold(f64::INFINITY, |least, p| least.min(p.gap))
     }
 
-    /// Its points, whose gaps may be told from another time than their places.
+    /// Its points, whose gaps may belong to another time than their places.
     pub(crate) fn points_mut(&mut self) -> &mut [Touch] {
         &mut self.touches[..self.count as usize]
     }

@@ -171,16 +171,16 @@ fn newton(A: &Convex, B: &Convex, start: Vec3, edge: Option<&Vec3>) -> Vec3 {
         if let Some(e) = edge {
             P -= outer(e, e);
         }
-        let slope = P * w;
-        if slope.norm() <= 1e-15 * size {
+        let gradient = P * w;
+        if gradient.norm() <= 1e-15 * size {
             break;
         }
         let H = P * (A.curvature(&-n) + B.curvature(&n)) * P + P * s;
-        // The rest of space gets a unit of stiffness; the slope has no part there.
+        // The rest of space gets a unit of stiffness; the gradient has no part there.
         let scale = H.amax().max(1e-300);
         let full = H + (Mat3::identity() - P) * scale;
         let Some(chol) = full.cholesky() else { break };
-        let mut step = P * chol.solve(&slope);
+        let mut step = P * chol.solve(&gradient);
         if step.norm() > 0.5 {
             step *= 0.5 / step.norm();
         }

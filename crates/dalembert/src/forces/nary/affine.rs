@@ -98,7 +98,7 @@ impl AffineStiffness {
     }
 
     /// ∂W/∂A \[J\].
-    pub(crate) fn slope(&self, A: &Mat3) -> Mat3 {
+    pub(crate) fn gradient(&self, A: &Mat3) -> Mat3 {
         let scale = self.stiffness * self.volume;
         match self.energy {
             AffineEnergy::Orthogonality => 4.0 * scale * A * (A.transpose() * A - Mat3::identity()),
@@ -214,9 +214,9 @@ impl Force for AffineBodies {
 
     fn add_force(&self, p: &Points, f: &mut [f64]) {
         for b in &self.bodies {
-            let slope = b.slope(&b.matrix(p));
+            let gradient = b.gradient(&b.matrix(p));
             for (i, c) in b.columns.iter().enumerate() {
-                add_triple(f, c.index(), &-slope.column(i));
+                add_triple(f, c.index(), &-gradient.column(i));
             }
         }
     }
@@ -332,7 +332,7 @@ mod tests {
         let R = matrix(&exp(&Vec3::new(0.3, 2.0, -1.0)));
         let mirror = R * Mat3::from_diagonal(&Vec3::new(1.0, 1.0, -1.0));
         for energy in [AffineEnergy::Orthogonality, AffineEnergy::AsRigidAsPossible] {
-            assert!(body(energy).energy(&R) < 1e-28 && body(energy).slope(&R).norm() < 1e-13);
+            assert!(body(energy).energy(&R) < 1e-28 && body(energy).gradient(&R).norm() < 1e-13);
         }
         assert!(body(AffineEnergy::Orthogonality).energy(&mirror) < 1e-28);
         assert!((body(AffineEnergy::AsRigidAsPossible).energy(&mirror) - 1.5 * 4.0).abs() < 1e-13);

@@ -64,7 +64,7 @@ impl Bend {
     }
 
     /// W'(c), W''(c).
-    fn slopes(&self, s: &AngularSpring) -> (f64, f64) {
+    fn derivatives(&self, s: &AngularSpring) -> (f64, f64) {
         let k = s.stiffness;
         // Distance φ from the straight (or folded) angle if that is the rest angle: smooth through φ = 0.
         let smooth = |phi: f64| {
@@ -102,7 +102,7 @@ impl Bend {
 
     /// The blocks of ∂²W/∂(u, w)²: uu, uw, ww.
     fn hessian(&self, s: &AngularSpring) -> (Mat3, Mat3, Mat3) {
-        let (first, second) = self.slopes(s);
+        let (first, second) = self.derivatives(s);
         let (gu, gw) = self.gradient();
         let c = self.u.dot(&self.w);
         let own = |e: &Vec3, o: &Vec3, l: f64| {
@@ -121,7 +121,7 @@ impl Bend {
         }
         let straight = (s.rest_angle - std::f64::consts::PI).abs() < 1e-12;
         if straight || s.rest_angle < 1e-12 {
-            let k = self.slopes(s).0.abs();
+            let k = self.derivatives(s).0.abs();
             let (P, Q) = (across(&self.u) / self.lu, across(&self.w) / self.lw);
             let sign = if straight { k } else { -k };
             return (P * P * k, P * Q * sign, Q * Q * k);
@@ -171,12 +171,12 @@ impl Force for AngularSprings {
     fn add_force(&self, p: &Points, f: &mut [f64]) {
         for s in &self.springs {
             let Some(bend) = Bend::new(s, p) else { continue };
-            let (slope, _) = bend.slopes(s);
+            let (derivative, _) = bend.derivatives(s);
             let (gu, gw) = bend.gradient();
             let [a, b, c] = s.points.map(PointId::index);
-            add_triple(f, a, &(-slope * gu));
-            add_triple(f, c, &(-slope * gw));
-            add_triple(f, b, &(slope * (gu + gw)));
+            add_triple(f, a, &(-derivative * gu));
+            add_triple(f, c, &(-derivative * gw));
+            add_triple(f, b, &(derivative * (gu + gw)));
         }
     }
 

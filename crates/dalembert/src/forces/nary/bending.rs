@@ -6,7 +6,7 @@
 //! print three times as much); bent both ways, it behaves as a plate with ν about −⅓, whatever ν was put into B.
 //!
 //! With $e = x_1 - x_0$, $a = x_2 - x_0$, $b = x_3 - x_0$ and normals $N_a = e\times a$, $N_b = b\times e$ the angle
-//! $\theta = \mathrm{atan2}((n_a\times n_b)\cdot\hat e,\; n_a\cdot n_b)$ has the slopes
+//! $\theta = \mathrm{atan2}((n_a\times n_b)\cdot\hat e,\; n_a\cdot n_b)$ has the gradients
 //!
 //! $$ \theta_a = -|e|\,N_a/|N_a|^2,\quad \theta_b = -|e|\,N_b/|N_b|^2,\quad
 //!    \theta_e = -\frac{a\cdot e}{|e|^2}\,\theta_a - \frac{b\cdot e}{|e|^2}\,\theta_b, $$
@@ -22,9 +22,9 @@ use super::element::{Element, Elements, Hessian, from_offsets, gradient_from_off
 use super::material::ElementError;
 use super::tet::places;
 use crate::forces::{Tangent, TangentSink};
+use crate::math::simd::{Lanes, V3, cross, dot};
 use crate::math::{Mat3, Vec3, outer, skew};
 use crate::state::PointId;
-use wide::f64x4;
 
 /// A hinge between two triangles.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -127,7 +127,7 @@ impl Fold {
     }
 
     /// θ_e, θ_a, θ_b.
-    fn slopes(&self) -> [Vec3; 3] {
+    fn gradients(&self) -> [Vec3; 3] {
         let length = self.e.norm();
         let [a, b] = self.N.map(|N| N * (-length / N.norm_squared()));
         let [alpha, beta] = self.feet();
@@ -137,21 +137,21 @@ impl Fold {
     /// Second derivatives over (e, a, b).
     fn curvature(&self) -> [[Mat3; 3]; 3] {
         let length = self.e.norm();
-        let [_, slope_a, slope_b] = self.slopes();
+        let [_, gradient_a, gradient_b] = self.gradients();
         let mut H = [[Mat3::zeros(); 3]; 3];
         let feet = self.feet();
-        for (k, tip, slope, sign) in [(0, self.a, slope_a, 1.0), (1, self.b, slope_b, -1.0)] {
+        for (k, tip, gradient, sign) in [(0, self.a, gradient_a, 1.0), (1, self.b, gradient_b, -1.0)] {
             let N = self.N[k];
             let n = N.normalize();
-            // d(slope) = M dN − n̂-part of d|e|, with dN = sign (e × d tip + de × tip)
+            // d(gradient) = M dN − n̂-part of d|e|, with dN = sign (e × d tip + de × tip)
             let M = (Mat3::identity() - outer(&n, &n) * 2.0) * (-length / N.norm_squared() * sign);
             let by_tip = M * skew(&self.e);
-            let by_edge = slope * (self.e / (length * length)).transpose() - M * skew(&tip);
-            let foot_slope = (tip - self.e * (2.0 * feet[k])) / (length * length);
+            let by_edge = gradient * (self.e / (length * length)).transpose() - M * skew(&tip);
+            let foot_gradient = (tip - self.e * (2.0 * feet[k])) / (length * length);
             H[k + 1][k + 1] = (by_tip + by_tip.transpose()) * 0.5;
             H[k + 1][0] = by_edge;
             H[0][k + 1] = by_edge.transpose();
-            H[0][0] -= outer(&slope, &foot_slope) + by_edge * feet[k];
+            H[0][0] -= outer(&gradient, &foot_gradient) + by_edge * feet[k];
         }
         H[0][0] = (H[0][0] + H[0][0].transpose()) * 0.5;
         H
@@ -182,8 +182,8 @@ impl Element<4> for Hinge {
     fn energy_and_gradient(&self, x: &[Vec3; 4]) -> (f64, [Vec3; 4]) {
         let Some(fold) = Fold::new(x) else { return (0.0, [Vec3::zeros(); 4]) };
         let angle = wrapped(fold.theta() - self.rest_angle);
-        let (moment, slopes) = (self.stiffness * angle, fold.slopes());
-        (0.5 * self.stiffness * angle.powi(2), gradient_from_offsets(|i| slopes[i - 1] * moment))
+        let (moment, gradients) = (self.stiffness * angle, fold.gradients());
+        (0.5 * self.stiffness * angle.powi(2), gradient_from_offsets(|i| gradients[i - 1] * moment))
     }
 
     fn energies_and_gradients(hinges: [&Self; 4], x: &[[Vec3; 4]; 4]) -> ([f64; 4], [[Vec3; 4]; 4]) {
@@ -192,9 +192,9 @@ impl Element<4> for Hinge {
 
     fn hessian(&self, x: &[Vec3; 4], tangent: Tangent) -> Hessian<4> {
         let Some(fold) = Fold::new(x) else { return [[Mat3::zeros(); 4]; 4] };
-        let s = fold.slopes();
+        let s = fold.gradients();
         if tangent == Tangent::Projected {
-            let g = angle_slopes(&s);
+            let g = angle_gradients(&s);
             let kg = g.map(|g| g * self.stiffness);
             return std::array::from_fn(|i| std::array::from_fn(|j| outer(&g[i], &kg[j])));
         }
@@ -205,7 +205,7 @@ impl Element<4> for Hinge {
 
     fn hand_over(&self, x: &[Vec3; 4], tangent: Tangent, sink: &mut dyn TangentSink) {
         match Fold::new(x).filter(|_| tangent == Tangent::Projected) {
-            Some(fold) => sink.rank_one(self.points, self.stiffness, &angle_slopes(&fold.slopes())),
+            Some(fold) => sink.rank_one(self.points, self.stiffness, &angle_gradients(&fold.gradients())),
             None => hand_over_hessian(self.points, &self.hessian(x, tangent), sink),
         }
     }
@@ -213,17 +213,11 @@ impl Element<4> for Hinge {
 
 /// Energy and gradient of four hinges, one per lane; the letters are those of [`Fold`].
 fn four_hinges(hinges: [&Hinge; 4], x: &[[Vec3; 4]; 4]) -> ([f64; 4], [[Vec3; 4]; 4]) {
-    type V3 = [f64x4; 3];
-    let lanes = |f: &dyn Fn(usize) -> f64| f64x4::new(std::array::from_fn(f));
-    let dot = |a: &V3, b: &V3| a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]));
-    let cross = |a: &V3, b: &V3| -> V3 {
-        let minor = |i: usize, j: usize| a[i].mul_sub(b[j], a[j] * b[i]);
-        [minor(1, 2), minor(2, 0), minor(0, 1)]
-    };
-    let times = |a: &V3, s: f64x4| -> V3 { a.map(|a| a * s) };
+    let lanes = |f: &dyn Fn(usize) -> f64| Lanes::new(std::array::from_fn(f));
+    let times = |a: &V3, s: Lanes| -> V3 { a.map(|a| a * s) };
     let offset = |i: usize| -> V3 {
         std::array::from_fn(|k| {
-            f64x4::new([
+            Lanes::new([
                 x[0][i][k] - x[0][0][k],
                 x[1][i][k] - x[1][0][k],
                 x[2][i][k] - x[2][0][k],
@@ -235,22 +229,22 @@ fn four_hinges(hinges: [&Hinge; 4], x: &[[Vec3; 4]; 4]) -> ([f64; 4], [[Vec3; 4]
     let (Na, Nb) = (cross(&e, &a), cross(&b, &e));
     let (na2, nb2, e2) = (dot(&Na, &Na), dot(&Nb, &Nb), dot(&e, &e));
     // A triangle without area has no angle: no energy, no force.
-    let good = na2.simd_gt(f64x4::ZERO) & nb2.simd_gt(f64x4::ZERO);
-    let or_one = |a: f64x4| good.select(a, f64x4::ONE);
+    let good = na2.simd_gt(Lanes::ZERO) & nb2.simd_gt(Lanes::ZERO);
+    let or_one = |a: Lanes| good.select(a, Lanes::ONE);
     let (na2, nb2, e2) = (or_one(na2), or_one(nb2), or_one(e2));
     let length = e2.sqrt();
     let theta = (dot(&cross(&Na, &Nb), &e) / length).atan2(dot(&Na, &Nb));
-    let turn = f64x4::splat(std::f64::consts::TAU);
+    let turn = Lanes::splat(std::f64::consts::TAU);
     let angle = theta - lanes(&|l| hinges[l].rest_angle);
-    let angle = good.select(angle - turn * (angle / turn).round(), f64x4::ZERO);
+    let angle = good.select(angle - turn * (angle / turn).round(), Lanes::ZERO);
     let moment = lanes(&|l| hinges[l].stiffness) * angle;
     let (ga, gb) = (times(&Na, -moment * length / na2), times(&Nb, -moment * length / nb2));
     let (alpha, beta) = (dot(&a, &e) / e2, dot(&b, &e) / e2);
-    let energy = f64x4::HALF * moment * angle;
+    let energy = Lanes::HALF * moment * angle;
     let mut out = [[Vec3::zeros(); 4]; 4];
     for k in 0..3 {
         let ge = -(ga[k] * alpha + gb[k] * beta);
-        let all = [-(ge + ga[k] + gb[k]), ge, ga[k], gb[k]].map(f64x4::to_array);
+        let all = [-(ge + ga[k] + gb[k]), ge, ga[k], gb[k]].map(Lanes::to_array);
         for l in 0..4 {
             for i in 0..4 {
                 out[l][i][k] = all[i][l];
@@ -261,7 +255,7 @@ fn four_hinges(hinges: [&Hinge; 4], x: &[[Vec3; 4]; 4]) -> ([f64; 4], [[Vec3; 4]
 }
 
 /// ∇θ over the four points, from that over (e, a, b).
-fn angle_slopes(s: &[Vec3; 3]) -> [Vec3; 4] {
+fn angle_gradients(s: &[Vec3; 3]) -> [Vec3; 4] {
     [-(s[0] + s[1] + s[2]), s[0], s[1], s[2]]
 }
 

@@ -41,7 +41,7 @@ impl TupleClosure {
     }
 
     /// The blocks −∂f_i/∂y_j of one tuple, handed out one by one; y is x or v.
-    fn slopes(
+    fn jacobians(
         &self,
         p: &Points,
         tuple: &[PointId],
@@ -78,7 +78,7 @@ impl TupleClosure {
 
     fn add_times(&self, p: &Points, y: &[f64], df: &mut [f64], along_velocity: bool) {
         for tuple in self.tuples() {
-            self.slopes(p, tuple, along_velocity, |i, j, block| {
+            self.jacobians(p, tuple, along_velocity, |i, j, block| {
                 let f = block * triple(y, j);
                 add_triple(df, i, &f);
             });
@@ -118,7 +118,7 @@ impl Force for TupleClosure {
 
     fn add_stiffness_blocks(&self, p: &Points, out: &mut Blocks) {
         for tuple in self.tuples() {
-            self.slopes(p, tuple, false, |i, j, block| out.add(i, j, block));
+            self.jacobians(p, tuple, false, |i, j, block| out.add(i, j, block));
         }
     }
 
@@ -128,7 +128,7 @@ impl Force for TupleClosure {
 
     fn add_damping_blocks(&self, p: &Points, out: &mut Blocks) {
         for tuple in self.tuples() {
-            self.slopes(p, tuple, true, |i, j, block| out.add(i, j, block));
+            self.jacobians(p, tuple, true, |i, j, block| out.add(i, j, block));
         }
     }
 

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn stress_is_the_slope_of_energy_and_the_tangent_the_slope_of_stress() {
+    fn stress_is_the_gradient_of_energy_and_the_tangent_that_of_stress() {
         let mut random = Random::new(8);
         for k in 0..200 {
             let upright = Mat3::identity() + random_matrix(&mut random, 0.3);
@@ -380,9 +380,9 @@ mod tests {
                 let m = material(law);
                 let e = 1e-6;
                 let at = |e: f64| F + dF * e;
-                let slope = (m.energy_density(&at(e)) - m.energy_density(&at(-e))) / (2.0 * e);
+                let derivative = (m.energy_density(&at(e)) - m.energy_density(&at(-e))) / (2.0 * e);
                 let P = m.stress(&F);
-                assert!((P.dot(&dF) - slope).abs() < 1e-8 * (1e6 + P.norm()), "{law:?}");
+                assert!((P.dot(&dF) - derivative).abs() < 1e-8 * (1e6 + P.norm()), "{law:?}");
                 let dP = (m.stress(&at(e)) - m.stress(&at(-e))) / (2.0 * e);
                 let change = m.stress_change(&F, &dF, Tangent::Exact);
                 // The rotation of the corotated law turns fast near σᵢ + σⱼ = 0.

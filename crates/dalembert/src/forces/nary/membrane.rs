@@ -18,10 +18,10 @@ use super::element::{Element, Elements, Hessian, from_offsets, gradient_from_off
 use super::material::ElementError;
 use super::tet::places;
 use crate::forces::{Tangent, TangentSink};
+use crate::math::simd::{Lanes, V3, dot};
 use crate::math::{Mat3, Vec3, across, outer, quad};
 use crate::state::PointId;
 use nalgebra::{Matrix2, Matrix3x2, Vector2};
-use wide::f64x4;
 
 /// A triangle at rest: gradients of the shape functions of corners 1 and 2 in its plane, and area.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -170,11 +170,11 @@ impl Element<3> for Membrane {
         let [a, b] = self.flat.g;
         let (g, area) = ([-(a + b), a, b], self.flat.area);
         let (S, mu, lambda) = (S * area, self.mu * area, self.lambda * area);
-        let f: [f64x4; 2] = [0, 1].map(|k| quad(&F.column(k).into_owned()));
-        let times = |a: f64x4, b: f64| a * f64x4::splat(b);
-        let FF: [f64x4; 3] = std::array::from_fn(|c| times(f[0], F[(c, 0)]) + times(f[1], F[(c, 1)]));
+        let f: [Lanes; 2] = [0, 1].map(|k| quad(&F.column(k).into_owned()));
+        let times = |a: Lanes, b: f64| a * Lanes::splat(b);
+        let FF: [Lanes; 3] = std::array::from_fn(|c| times(f[0], F[(c, 0)]) + times(f[1], F[(c, 1)]));
         let Fg = g.map(|g| times(f[0], g.x) + times(f[1], g.y));
-        let rows = Fg.map(f64x4::to_array);
+        let rows = Fg.map(Lanes::to_array);
         let mut upper = [[[0.0; 4]; 3]; 6];
         let mut blocks = upper.iter_mut();
         for i in 0..3 {
@@ -194,22 +194,20 @@ impl Element<3> for Membrane {
 
 /// Energy and gradient of four triangles, one per lane: columns u, v of F, strain, stress and F S, then $A\,FSg_i$.
 fn four_membranes(e: [&Membrane; 4], x: &[[Vec3; 3]; 4]) -> ([f64; 4], [[Vec3; 3]; 4]) {
-    type V3 = [f64x4; 3];
-    let lanes = |f: &dyn Fn(&Membrane) -> f64| f64x4::new(e.map(f));
-    let dot = |a: &V3, b: &V3| a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]));
+    let lanes = |f: &dyn Fn(&Membrane) -> f64| Lanes::new(e.map(f));
     let mix =
-        |a: &V3, s: f64x4, b: &V3, t: f64x4| -> V3 { std::array::from_fn(|k| a[k].mul_add(s, b[k] * t)) };
+        |a: &V3, s: Lanes, b: &V3, t: Lanes| -> V3 { std::array::from_fn(|k| a[k].mul_add(s, b[k] * t)) };
     let offset = |i: usize| -> V3 {
         std::array::from_fn(|k| {
             let of = |x: &[Vec3; 3]| x[i][k] - x[0][k];
-            f64x4::new([of(&x[0]), of(&x[1]), of(&x[2]), of(&x[3])])
+            Lanes::new([of(&x[0]), of(&x[1]), of(&x[2]), of(&x[3])])
         })
     };
-    let g: [[f64x4; 2]; 2] = [0, 1].map(|i| [0, 1].map(|k| lanes(&|e| e.flat.g[i][k])));
+    let g: [[Lanes; 2]; 2] = [0, 1].map(|i| [0, 1].map(|k| lanes(&|e| e.flat.g[i][k])));
     let (a, b) = (offset(1), offset(2));
     let (u, v) = (mix(&a, g[0][0], &b, g[1][0]), mix(&a, g[0][1], &b, g[1][1]));
-    let half = f64x4::HALF;
-    let (uu, vv) = (half * (dot(&u, &u) - f64x4::ONE), half * (dot(&v, &v) - f64x4::ONE));
+    let half = Lanes::HALF;
+    let (uu, vv) = (half * (dot(&u, &u) - Lanes::ONE), half * (dot(&v, &v) - Lanes::ONE));
     let uv = half * dot(&u, &v);
     let area = lanes(&|e| e.flat.area);
     let (mu2, lambda) = (lanes(&|e| 2.0 * e.mu) * area, lanes(&|e| e.lambda) * area);
@@ -220,7 +218,7 @@ fn four_membranes(e: [&Membrane; 4], x: &[[Vec3; 3]; 4]) -> ([f64; 4], [[Vec3; 3
     let (first, second) = (mix(&p, g[0][0], &q, g[0][1]), mix(&p, g[1][0], &q, g[1][1]));
     let mut out = [[Vec3::zeros(); 3]; 4];
     for k in 0..3 {
-        let all = [-(first[k] + second[k]), first[k], second[k]].map(f64x4::to_array);
+        let all = [-(first[k] + second[k]), first[k], second[k]].map(Lanes::to_array);
         for l in 0..4 {
             for i in 0..3 {
                 out[l][i][k] = all[i][l];
@@ -340,8 +338,8 @@ impl Element<3> for WovenTriangle {
                 return Mat3::zeros();
             }
             let n = w[k] / length;
-            let (_, slope, curve) = self.thread(k, length);
-            let across_pull = if exact { slope } else { slope.max(0.0) };
+            let (_, derivative, curve) = self.thread(k, length);
+            let across_pull = if exact { derivative } else { derivative.max(0.0) };
             outer(&n, &n) * curve + across(&n) * (across_pull / length)
         };
         let ks = self.weave.shear;

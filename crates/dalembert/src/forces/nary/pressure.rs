@@ -1,6 +1,6 @@
 //! Pressure on a surface that follows it: $W = -p V$, $V = \tfrac16\sum x_0\cdot(x_1\times x_2)$ over outward triangles.
 //!
-//! The slope of the enclosed volume at a point is a third of the area vectors of the triangles around it, so
+//! The gradient of the enclosed volume at a point is a third of the area vectors of the triangles around it, so
 //! $f = -\partial W/\partial x$ is the pressure p times area, along the normal, wherever the surface turns. This holds at
 //! every point that has triangles all around; the rim of an open surface must be held, as it is where a membrane is
 //! clamped. $\partial^2 V/\partial x_0\partial x_1 = -\tfrac16[x_2]_\times$ and so on round the triangle: K is exact and
@@ -56,7 +56,7 @@ impl Element<3> for PressedTriangle {
         if tangent == Tangent::Exact {
             for i in 0..3 {
                 let (j, k) = ((i + 1) % 3, (i + 2) % 3);
-                // gradient_i = c x_j × x_k, so its slope in x_j is −c [x_k]× and that in x_k is c [x_j]×
+                // gradient_i = c x_j × x_k, so its derivative in x_j is −c [x_k]× and that in x_k is c [x_j]×
                 let c = -self.pressure / 6.0;
                 H[i][j] = skew(&x[k]) * -c;
                 H[i][k] = skew(&x[j]) * c;

@@ -17,13 +17,13 @@ pub type QuadraticTets = Solids<10>;
 pub const EDGES: [[usize; 2]; 6] = [[0, 1], [1, 2], [0, 2], [0, 3], [1, 3], [2, 3]];
 
 /// Gradients of the barycentric coordinates in the unit tetrahedron.
-fn corner_slopes() -> [Vec3; 4] {
+fn corner_gradients() -> [Vec3; 4] {
     [-Vec3::new(1.0, 1.0, 1.0), Vec3::x(), Vec3::y(), Vec3::z()]
 }
 
 /// N_i and ∂N_i/∂ξ at barycentric coordinates L.
 pub(crate) fn shape(L: [f64; 4]) -> ([f64; 10], [Vec3; 10]) {
-    let dL = corner_slopes();
+    let dL = corner_gradients();
     let (mut n, mut dn) = ([0.0; 10], [Vec3::zeros(); 10]);
     for i in 0..4 {
         n[i] = L[i] * (2.0 * L[i] - 1.0);

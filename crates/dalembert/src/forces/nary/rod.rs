@@ -5,7 +5,7 @@
 //! **Bend** without directions ([`RodBend`]): with φ the angle between neighbouring edges and $\bar\ell$ half their summed rest
 //! lengths, $W = \tfrac12 (EI/\bar\ell)\,\varphi^2$, or with $|\kappa b| = 2\tan(\varphi/2)$ in place of φ, which never folds
 //! flat. The first gives a moment EI κ exactly on any polygon inscribed in a circle. As a function of $c = \cos\varphi$,
-//! $W' \to$ slopes in closed form, smooth at φ = 0.
+//! $W' \to$ derivatives in closed form, smooth at φ = 0.
 //!
 //! **Bend and twist with directions** ([`RodJoint`]): each edge has a *marker*, an extra point beside it, whose part across the
 //! edge is the material direction m. Markers are points like any other, held by two springs each, so nothing needs to be
@@ -137,29 +137,29 @@ impl Element<3> for RodBend {
 
     fn gradient(&self, x: &[Vec3; 3]) -> [Vec3; 3] {
         let Some((t, l, c)) = Self::edges(x) else { return [Vec3::zeros(); 3] };
-        let slope = self.profile(&t, c).1;
-        let (e, f) = ((t[1] - t[0] * c) * (slope / l[0]), (t[0] - t[1] * c) * (slope / l[1]));
+        let derivative = self.profile(&t, c).1;
+        let (e, f) = ((t[1] - t[0] * c) * (derivative / l[0]), (t[0] - t[1] * c) * (derivative / l[1]));
         [-e, e - f, f]
     }
 
     fn hessian(&self, x: &[Vec3; 3], tangent: Tangent) -> Hessian<3> {
         let Some((t, l, c)) = Self::edges(x) else { return [[Mat3::zeros(); 3]; 3] };
-        let (_, slope, curve) = self.profile(&t, c);
+        let (_, derivative, curve) = self.profile(&t, c);
         let (ge, gf) = ((t[1] - t[0] * c) / l[0], (t[0] - t[1] * c) / l[1]);
         let (ee, ef, ff) = if tangent == Tangent::Exact {
             let own = |a: &Vec3, b: &Vec3, l: f64| {
                 (outer(a, a) * (3.0 * c) - outer(a, b) - outer(b, a) - Mat3::identity() * c) / (l * l)
             };
             (
-                outer(&ge, &ge) * curve + own(&t[0], &t[1], l[0]) * slope,
-                outer(&ge, &gf) * curve + across(&t[0]) * across(&t[1]) * (slope / (l[0] * l[1])),
-                outer(&gf, &gf) * curve + own(&t[1], &t[0], l[1]) * slope,
+                outer(&ge, &ge) * curve + own(&t[0], &t[1], l[0]) * derivative,
+                outer(&ge, &gf) * curve + across(&t[0]) * across(&t[1]) * (derivative / (l[0] * l[1])),
+                outer(&gf, &gf) * curve + own(&t[1], &t[0], l[1]) * derivative,
             )
         } else {
             // The turning of t₁ − t₀ across the rod: −W'·|δt₁ − δt₀|², positive and exact when straight, and the part in
             // the plane of the bend as ½ k φ² has it.
             let (P, Q) = (across(&t[0]) / l[0], across(&t[1]) / l[1]);
-            let k = -slope;
+            let k = -derivative;
             (P * P * k, -(P * Q) * k, Q * Q * k)
         };
         let fe = ef.transpose();

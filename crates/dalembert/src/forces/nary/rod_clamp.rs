@@ -6,7 +6,7 @@
 //!
 //! Both elements are those of [`rod`](super::rod) with the points before the clamp carried along by the clamped node:
 //! what depends on them moves with it, and their share of force and stiffness falls to it. Only the direction is fixed, so
-//! a clamped node may still be moved as told. The force turns nothing but the clamp: its torque goes to the world.
+//! a clamped node may still have prescribed motion. The force turns nothing but the clamp: its torque goes to the world.
 
 use super::element::{Element, Elements, Hessian, from_offsets, gradient_from_offsets};
 use super::material::ElementError;

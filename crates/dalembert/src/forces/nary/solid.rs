@@ -248,7 +248,7 @@ impl<'a, const N: usize> Turned<'a, N> {
         let g = shape.times(&stretch);
         let S = gradient(&shape.b, &y);
         let M = Mat3::identity() * S.trace() - (S + S.transpose()) * 0.5;
-        // Where R jumps there is no slope to follow.
+        // Where R jumps there is no derivative to follow.
         let solid = M.determinant().abs() > 1e-9 * M.norm().powi(3);
         let inverse_M = if solid { M.try_inverse().unwrap_or_default() } else { Mat3::zeros() };
         let tau: Vec3 = (0..N).map(|i| y[i].cross(&g[i])).sum();

@@ -41,7 +41,7 @@ pub struct Tets {
 }
 
 /// Numbers per group of four tetrahedra in the fast cache.
-const GROUP: usize = 9 * Lanes::COUNT;
+const GROUP: usize = 9 * 4;
 /// Numbers per tetrahedron in the general cache: blocks 11, 12, 13, 22, 23, 33 of K.
 const BLOCKS: usize = 6 * 9;
 
@@ -232,39 +232,42 @@ fn add_fast_four(
     df: &mut [f64],
 ) {
     // u[i][c] = component c of u_i − u_0, one tetrahedron per lane.
-    let mut u = [[Lanes::default(); 3]; 3];
+    let mut u = [[[0.0; 4]; 3]; 3];
     for l in 0..4 {
         let o = triple(dx, corners[l][0].index());
         for i in 0..3 {
             let d = triple(dx, corners[l][i + 1].index()) - o;
             for c in 0..3 {
-                u[i][c].0[l] = d[c];
+                u[i][c][l] = d[c];
             }
         }
     }
+    let u = u.map(|u| u.map(Lanes::from));
     let a: [[Lanes; 3]; 3] = std::array::from_fn(|i| {
-        std::array::from_fn(|c| Lanes(std::array::from_fn(|l| group[4 * (3 * i + c) + l])))
+        std::array::from_fn(|c| Lanes::from(std::array::from_fn::<f64, 4, _>(|l| group[4 * (3 * i + c) + l])))
     });
     let G: [[Lanes; 3]; 3] = std::array::from_fn(|r| {
-        std::array::from_fn(|c| u[0][r].times_plus(a[0][c], u[1][r].times_plus(a[1][c], u[2][r] * a[2][c])))
+        std::array::from_fn(|c| u[0][r].mul_add(a[0][c], u[1][r].mul_add(a[1][c], u[2][r] * a[2][c])))
     });
-    let (mu, lambda) = (Lanes::all(mu), Lanes::all(lambda));
+    let (mu, lambda) = (Lanes::splat(mu), Lanes::splat(lambda));
     let spread = lambda * (G[0][0] + G[1][1] + G[2][2]);
     let side = |r: usize, c: usize| mu * (G[r][c] + G[c][r]);
     let (s01, s02, s12) = (side(0, 1), side(0, 2), side(1, 2));
     let S = [
-        [mu.times_plus(G[0][0] + G[0][0], spread), s01, s02],
-        [s01, mu.times_plus(G[1][1] + G[1][1], spread), s12],
-        [s02, s12, mu.times_plus(G[2][2] + G[2][2], spread)],
+        [mu.mul_add(G[0][0] + G[0][0], spread), s01, s02],
+        [s01, mu.mul_add(G[1][1] + G[1][1], spread), s12],
+        [s02, s12, mu.mul_add(G[2][2] + G[2][2], spread)],
     ];
-    let f: [[Lanes; 3]; 3] = std::array::from_fn(|i| {
-        std::array::from_fn(|r| S[r][0].times_plus(a[i][0], S[r][1].times_plus(a[i][1], S[r][2] * a[i][2])))
+    let f: [[[f64; 4]; 3]; 3] = std::array::from_fn(|i| {
+        std::array::from_fn(|r| {
+            S[r][0].mul_add(a[i][0], S[r][1].mul_add(a[i][1], S[r][2] * a[i][2])).to_array()
+        })
     });
     for l in 0..4 {
         let [o, p @ ..] = corners[l].map(|p| p.index() - first);
         let mut sum = Vec3::zeros();
         for i in 0..3 {
-            let f = Vec3::new(f[i][0].0[l], f[i][1].0[l], f[i][2].0[l]);
+            let f = Vec3::new(f[i][0][l], f[i][1][l], f[i][2][l]);
             sum += f;
             add_triple(df, p[i], &f);
         }

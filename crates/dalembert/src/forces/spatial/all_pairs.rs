@@ -25,8 +25,8 @@ impl AllPairs {
         if r == 0.0 {
             return None; // no direction to push in
         }
-        let (phi, slope, second) = self.law.profile(r, p.mass[i] * p.mass[j]);
-        Some((phi, d, slope, second))
+        let (phi, derivative, second) = self.law.profile(r, p.mass[i] * p.mass[j]);
+        Some((phi, d, derivative, second))
     }
 
     fn force_on(&self, p: &Points, i: usize) -> Vec3 {
@@ -34,9 +34,9 @@ impl AllPairs {
         for &j in &self.on {
             let j = j as usize;
             if j != i
-                && let Some((_, d, slope, _)) = self.pair(p, i, j)
+                && let Some((_, d, derivative, _)) = self.pair(p, i, j)
             {
-                sum -= d * slope;
+                sum -= d * derivative;
             }
         }
         sum
@@ -46,9 +46,9 @@ impl AllPairs {
         for (a, &i) in self.on.iter().enumerate() {
             for &j in &self.on[..a] {
                 let (i, j) = (i as usize, j as usize);
-                if let Some((_, d, slope, second)) = self.pair(p, i, j) {
+                if let Some((_, d, derivative, second)) = self.pair(p, i, j) {
                     let n = d.normalize();
-                    f(i, j, outer(&n, &n) * second + across(&n) * slope);
+                    f(i, j, outer(&n, &n) * second + across(&n) * derivative);
                 }
             }
         }

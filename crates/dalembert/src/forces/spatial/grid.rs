@@ -1,7 +1,7 @@
 //! A uniform grid that finds all neighbours within a radius in O(n).
 //!
 //! Cells have the size of the radius, so the neighbours of a point lie in the 27 cells around it. The grid wraps
-//! around in each direction (cell number modulo a power of two): points far away that share a cell are told apart by
+//! around in each direction (cell number modulo a power of two): points far away that share a cell are distinguished by
 //! their distance, so the domain needs no bounds and memory stays proportional to the number of points.
 
 use crate::math::Vec3;

@@ -1,4 +1,4 @@
-//! Pair potentials φ(r) with their first and second slopes.
+//! Pair potentials φ(r) with their first and second derivatives.
 
 use std::sync::Arc;
 
@@ -68,8 +68,8 @@ impl PairLaw {
             PairLaw::Gravitation { constant, softening } => {
                 let s2 = r * r + softening * softening;
                 let phi = -constant * mm / s2.sqrt();
-                let slope = -phi / s2;
-                (phi, slope, slope * (1.0 - 3.0 * r * r / s2))
+                let derivative = -phi / s2;
+                (phi, derivative, derivative * (1.0 - 3.0 * r * r / s2))
             }
             PairLaw::Custom(law) => {
                 let (phi, first, second) = law(r);

@@ -41,17 +41,17 @@ const TASK: usize = 1_024;
 impl NearPairs {
     /// `on`: the points, each at most once. `radius` R \[m\], > 0.
     pub fn new(on: Vec<u32>, law: PairLaw, radius: f64) -> Self {
-        let (phi, slope, _) = law.profile(radius, 1.0);
-        Self { on, law, radius, shift: (phi, slope * radius), buffers: Mutex::default() }
+        let (phi, derivative, _) = law.profile(radius, 1.0);
+        Self { on, law, radius, shift: (phi, derivative * radius), buffers: Mutex::default() }
     }
 
     /// φ_R, φ_R'/r, φ_R'' at distance r < R.
     #[inline(always)]
     fn profile(&self, r: f64, mm: f64) -> (f64, f64, f64) {
-        let (phi, slope, second) = self.law.profile(r, mm);
+        let (phi, derivative, second) = self.law.profile(r, mm);
         let scale = if matches!(self.law, PairLaw::Gravitation { .. }) { mm } else { 1.0 };
-        let (phi_R, slope_R) = (self.shift.0 * scale, self.shift.1 * scale);
-        (phi - phi_R - (r - self.radius) * slope_R, slope - slope_R / r, second)
+        let (phi_R, derivative_R) = (self.shift.0 * scale, self.shift.1 * scale);
+        (phi - phi_R - (r - self.radius) * derivative_R, derivative - derivative_R / r, second)
     }
 
     fn with_grid<T>(&self, p: &Points, f: impl FnOnce(&mut Buffers) -> T) -> T {
@@ -85,9 +85,9 @@ impl NearPairs {
                 self.neighbours(&b.grid, k, |l, d, r| {
                     let j = self.on[b.grid.sorted[l] as usize] as usize;
                     if j < i {
-                        let (_, slope, second) = self.profile(r, p.mass[i] * p.mass[j]);
+                        let (_, derivative, second) = self.profile(r, p.mass[i] * p.mass[j]);
                         let n = d / r;
-                        f(i, j, outer(&n, &n) * second + across(&n) * slope);
+                        f(i, j, outer(&n, &n) * second + across(&n) * derivative);
                     }
                 });
             }

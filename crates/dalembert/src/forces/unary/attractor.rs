@@ -52,8 +52,8 @@ impl Attractor {
 
     fn stiffness(&self, p: &Points, i: usize) -> Mat3 {
         let d = p.position(i) - self.center;
-        let (_, slope, curve) = self.profile(p.mass[i], &d);
-        Mat3::identity() * slope + outer(&d, &d) * curve
+        let (_, derivative, curve) = self.profile(p.mass[i], &d);
+        Mat3::identity() * derivative + outer(&d, &d) * curve
     }
 }
 
@@ -70,8 +70,8 @@ impl Force for Attractor {
     fn add_force(&self, p: &Points, f: &mut [f64]) {
         for i in self.on.within(p.first, p.len()).flatten() {
             let d = p.position(i) - self.center;
-            let (_, slope, _) = self.profile(p.mass[i], &d);
-            add_triple(f, i, &(-slope * d));
+            let (_, derivative, _) = self.profile(p.mass[i], &d);
+            add_triple(f, i, &(-derivative * d));
         }
     }
 

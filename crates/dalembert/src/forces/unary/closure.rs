@@ -22,7 +22,7 @@ pub struct PointClosure {
 
 impl PointClosure {
     /// −∂f/∂x or −∂f/∂v of point i by central differences.
-    fn slope(&self, p: &Points, i: usize, along_velocity: bool) -> Mat3 {
+    fn jacobian(&self, p: &Points, i: usize, along_velocity: bool) -> Mat3 {
         let (x, v, m) = (p.position(i), p.velocity(i), p.mass[i]);
         let at = if along_velocity { v } else { x };
         let mut out = Mat3::zeros();
@@ -58,25 +58,25 @@ impl Force for PointClosure {
 
     fn add_stiffness_times(&self, p: &Points, dx: &[f64], df: &mut [f64]) {
         for i in self.on.within(p.first, p.len()).flatten() {
-            add_triple(df, i, &(self.slope(p, i, false) * triple(dx, i)));
+            add_triple(df, i, &(self.jacobian(p, i, false) * triple(dx, i)));
         }
     }
 
     fn add_stiffness_blocks(&self, p: &Points, out: &mut Blocks) {
         for i in self.on.within(p.first, p.len()).flatten() {
-            out.add(p.first + i, p.first + i, self.slope(p, i, false));
+            out.add(p.first + i, p.first + i, self.jacobian(p, i, false));
         }
     }
 
     fn add_damping_times(&self, p: &Points, dv: &[f64], df: &mut [f64]) {
         for i in self.on.within(p.first, p.len()).flatten() {
-            add_triple(df, i, &(self.slope(p, i, true) * triple(dv, i)));
+            add_triple(df, i, &(self.jacobian(p, i, true) * triple(dv, i)));
         }
     }
 
     fn add_damping_blocks(&self, p: &Points, out: &mut Blocks) {
         for i in self.on.within(p.first, p.len()).flatten() {
-            out.add(p.first + i, p.first + i, self.slope(p, i, true));
+            out.add(p.first + i, p.first + i, self.jacobian(p, i, true));
         }
     }
 

@@ -4,12 +4,8 @@ use std::ops::Range;
 
 use super::pattern::{Link, NONE, Pivot};
 use super::{Block, Blocks, FactorReport};
-
-/// a b + c, fused where the build has the instruction.
-#[inline(always)]
-pub(super) fn fma(a: f64, b: f64, c: f64) -> f64 {
-    if cfg!(target_feature = "fma") { a.mul_add(b, c) } else { a * b + c }
-}
+use crate::math::simd::fma;
+use crate::solve::dense::inverse_ldl;
 
 pub(super) fn dot6(a: &[f64; 6], b: &[f64]) -> f64 {
     a.iter().zip(b).fold(0.0, |s, (&a, &b)| fma(a, b, s))
@@ -29,31 +25,17 @@ pub(super) fn rows_mut<const R: usize, const C: usize>(numbers: &mut [f64]) -> &
     (&mut numbers.as_chunks_mut::<C>().0[..R]).try_into().expect("R rows")
 }
 
-/// S = C Cᵀ becomes W = C⁻¹ (lower triangle, zero above); returns the pivots of S.
-///
-/// Row operations on (S | I), the part of I that has filled taking the place of the part of S that is done with. A
-/// pivot that is not positive gives a zero row.
+/// S = C Cᵀ becomes W = C⁻¹ (lower triangle, zero above); returns the pivots of S. A pivot that is not positive gives a zero
+/// row.
 #[inline(always)]
 fn inverse_cholesky<const N: usize>(s: &mut [[f64; N]; N]) -> [f64; N] {
-    let (mut d, mut inv) = ([0.0; N], [0.0; N]);
+    let [d, mut inverse] = inverse_ldl(s, [0.0; N]);
     for k in 0..N {
-        d[k] = s[k][k];
-        inv[k] = if d[k] > 0.0 { 1.0 / d[k] } else { 0.0 };
-        s[k][k] = 1.0;
-        for i in k + 1..N {
-            let l = s[i][k] * inv[k];
-            s[i][k] = 0.0;
-            for c in 0..N {
-                s[i][c] = fma(-l, s[k][c], s[i][c]);
-            }
-        }
-    }
-    for k in 0..N {
-        inv[k] = inv[k].sqrt();
+        inverse[k] = inverse[k].sqrt();
     }
     for k in 0..N {
         for c in 0..N {
-            s[k][c] = if c <= k { s[k][c] * inv[k] } else { 0.0 };
+            s[k][c] = if c <= k { s[k][c] * inverse[k] } else { 0.0 };
         }
     }
     d

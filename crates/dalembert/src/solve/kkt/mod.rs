@@ -56,6 +56,7 @@ mod pattern;
 #[cfg(test)]
 mod tests;
 
+use crate::math::simd::fma;
 use blocks::*;
 pub use pattern::{Chunk, Pattern, Sorted};
 

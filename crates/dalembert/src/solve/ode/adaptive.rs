@@ -502,7 +502,7 @@ mod tests {
     }
 
     /// Slope of log error against log tolerance between two tolerances.
-    fn slope(method: AdaptiveMethod, loose: f64, tight: f64) -> f64 {
+    fn order(method: AdaptiveMethod, loose: f64, tight: f64) -> f64 {
         let error = |tolerance: f64| {
             let mut y = kepler_start(0.3);
             let options =
@@ -522,14 +522,14 @@ mod tests {
 
     #[test]
     fn global_error_goes_with_the_root_of_the_tolerance_for_step_doubling() {
-        let slope = slope(EulerDoubling, 1e-7, 1e-10);
-        assert!((slope - 0.5).abs() < 0.03, "{slope}");
+        let order = order(EulerDoubling, 1e-7, 1e-10);
+        assert!((order - 0.5).abs() < 0.03, "{order}");
     }
 
     #[test]
     fn global_error_goes_with_the_tolerance_for_dormand_prince() {
-        let slope = slope(DormandPrince, 1e-5, 1e-10);
-        assert!((slope - 1.0).abs() < 0.1, "{slope}");
+        let order = order(DormandPrince, 1e-5, 1e-10);
+        assert!((order - 1.0).abs() < 0.1, "{order}");
     }
 
     #[test]
@@ -742,8 +742,8 @@ mod tests {
             [(DormandPrince, 1e-5, 1e-9, 1.0), (EulerDoubling, 1e-5, 1e-8, 0.5)]
         {
             let (a, b) = (distance(&end(method, loose), &exact), distance(&end(method, tight), &exact));
-            let slope = (a / b).ln() / (loose / tight).ln();
-            assert!((slope - expected).abs() < 0.1, "{method:?}: {slope}");
+            let order = (a / b).ln() / (loose / tight).ln();
+            assert!((order - expected).abs() < 0.1, "{method:?}: {order}");
         }
     }
 }

@@ -16,37 +16,20 @@ pub use block_jacobi::BlockJacobi;
 pub use incomplete_cholesky::IncompleteCholesky;
 pub use two_level::TwoLevel;
 
+use super::dense::{inverse_from_ldl, inverse_ldl};
 use crate::math::Mat3;
 
 /// The inverse of a symmetric block if it is positive definite and no pivot of its Cholesky factor is below `least`
 /// times the diagonal entries `scale`.
 fn inverse_if_positive(block: &Mat3, scale: &Mat3, least: f64) -> Option<Mat3> {
-    // Pivots of L D Lᵀ.
-    let a = |i, j| 0.5 * (block[(i, j)] + block[(j, i)]);
-    let d0 = a(0, 0);
-    let (l10, l20) = (a(1, 0) / d0, a(2, 0) / d0);
-    let d1 = a(1, 1) - l10 * a(1, 0);
-    let l21 = (a(2, 1) - l20 * a(1, 0)) / d1;
-    let d2 = a(2, 2) - l20 * a(2, 0) - l21 * l21 * d1;
-    let good = |d: f64, k: usize| d.is_finite() && d > least * scale[(k, k)].max(0.0) && d > 0.0;
-    if !(good(d0, 0) && good(d1, 1) && good(d2, 2)) {
+    let mut w = std::array::from_fn(|i| std::array::from_fn(|j| 0.5 * (block[(i, j)] + block[(j, i)])));
+    let [d, inverse] = inverse_ldl::<f64, 3>(&mut w, [0.0; 3]);
+    let good = |k: usize| d[k].is_finite() && d[k] > least * scale[(k, k)].max(0.0) && d[k] > 0.0;
+    if !(0..3).all(good) {
         return None;
     }
-    // L⁻ᵀ D⁻¹ L⁻¹, symmetric to the last bit.
-    let (i0, i1, i2) = (1.0 / d0, 1.0 / d1, 1.0 / d2);
-    let m20 = l10 * l21 - l20;
-    let (x01, x02, x12) = (-l10 * i1 - m20 * l21 * i2, m20 * i2, -l21 * i2);
-    let inverse = Mat3::new(
-        i0 + l10 * l10 * i1 + m20 * m20 * i2,
-        x01,
-        x02, //
-        x01,
-        i1 + l21 * l21 * i2,
-        x12, //
-        x02,
-        x12,
-        i2,
-    );
+    let inverse = inverse_from_ldl(&w, &inverse);
+    let inverse = Mat3::from_fn(|i, j| inverse[i][j]);
     inverse.iter().all(|a| a.is_finite()).then_some(inverse)
 }
 

@@ -1,8 +1,7 @@
 //! What each row of a constraint asks of the velocities: $\dot C^+ = \text{target} - r\lambda$ with
 //! $\text{low} \le \lambda \le \text{high}$.
 
-use crate::joints::{Role, Softness};
-use crate::model::Hold;
+use crate::joints::{Hold, Role, Softness};
 
 /// What one row asks for.
 pub(super) struct Rule {

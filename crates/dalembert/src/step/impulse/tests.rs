@@ -13,7 +13,7 @@ fn add_chain(scene: &mut Scene, name: &str, links: usize, start: Vec3, first: &s
         let at = start + Vec3::new(0.2 * i as f64, 0.0, 0.0);
         let shape = Shape::Box { size: Vec3::new(0.2, 0.08, 0.08) };
         scene.add(RigidBody::new(&link, shape).mass(1.0).at((at + Vec3::new(0.1, 0.0, 0.0)).into()));
-        let kind = if i % 3 == 2 { JointType::Hinge } else { JointType::Ball };
+        let kind = if i % 3 == 2 { JointKind::Hinge } else { JointKind::Ball };
         let joint = JointItem::new(format!("{name} joint {i}"), kind, last, &link);
         scene.add(joint.anchor(at.into()).axis([0.0, 1.0, 0.0]));
         last = link;
@@ -43,14 +43,14 @@ fn add_machine(scene: &mut Scene, name: &str, at: Vec3) {
     let arm = format!("{name} arm");
     let shape = Shape::Box { size: Vec3::new(0.2, 0.05, 0.05) };
     scene.add(RigidBody::new(&arm, shape).mass(0.5).at((at + Vec3::new(1.1, 0.0, 0.0)).into()));
-    let hinge = JointItem::new(format!("{name} motor"), JointType::Hinge, format!("{name}4"), &arm);
+    let hinge = JointItem::new(format!("{name} motor"), JointKind::Hinge, format!("{name}4"), &arm);
     let mut hinge = hinge.anchor((at + Vec3::new(1.0, 0.0, 0.0)).into()).axis([0.0, 1.0, 0.0]);
     hinge.motor = Some(Motor::Velocity { target: 3.0, max: 2.0 });
     hinge.limits = Some([-0.5, 0.3]);
     scene.add(hinge);
     let ball = format!("{name} ball");
     scene.add(ParticleSet::at(&ball, (at + Vec3::new(1.2, 0.0, -0.4)).into()).mass(3.0));
-    let mut rope = JointItem::new(format!("{name} rope"), JointType::Distance { length: None }, &arm, &ball);
+    let mut rope = JointItem::new(format!("{name} rope"), JointKind::Distance { length: None }, &arm, &ball);
     rope.anchors = Anchors::Local([Vec3::new(0.1, 0.0, 0.0), Vec3::zeros()]);
     scene.add(rope);
 }

@@ -240,7 +240,7 @@ impl Bodies {
         rounding.resize(model.layout.nv / 3, 0.0);
         let [_, pull] = potential.inertia_at(model, q);
         for (k, first, _) in self.live(islands) {
-            let S = self.stiff[k].slope(&columns(q, first));
+            let S = self.stiff[k].gradient(&columns(q, first));
             for c in 0..12 {
                 let at = 3 * first + c;
                 let f = self.weight[at] - if c < 3 { 0.0 } else { S.as_slice()[c - 3] };

@@ -322,7 +322,7 @@ fn tie_bodies(contact: &ContactModel, state: &State, places: &[bool], parent: &m
     }
     let mut slope = Vec::new();
     for term in &contact.joints.terms {
-        contact.joints.slope(term.coordinate, &state.q, &mut slope);
+        contact.joints.gradient(term.coordinate, &state.q, &mut slope);
         chain(parent, &mut slope.iter().map(|(i, _)| *i));
         let of_places = || slope.iter().filter(|(i, _)| places[*i as usize]);
         let size: f64 = of_places().map(|(_, g)| g.norm()).sum();

@@ -150,7 +150,7 @@ impl Islands {
         let mut list = Vec::new();
         let term_block: Vec<u32> = (contact.joints.terms.iter())
             .map(|term| {
-                contact.joints.slope(term.coordinate, q, &mut list);
+                contact.joints.gradient(term.coordinate, q, &mut list);
                 chain(parent, &mut list.iter().map(|(i, _)| *i))
             })
             .collect();

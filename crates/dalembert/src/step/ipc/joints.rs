@@ -8,8 +8,9 @@
 //! One round of multipliers then divides the violation by $1 + \rho/S$, with S what the coordinate meets; where other
 //! bodies hang on it and S is larger, ρ is raised tenfold until a round gains enough.
 
+use crate::joints::affine::{AffineJoints, JointRole};
 use crate::math::{Blocks, Vec3, add_triple, outer};
-use crate::model::{AffineJoints, ContactModel, JointRole};
+use crate::model::ContactModel;
 use crate::state::State;
 
 /// ρ of an exact term, in units of the stiffness that inertia gives its coordinate.
@@ -92,7 +93,7 @@ impl JointWork {
                 off: inf,
             };
             if exact {
-                joints.slope(c, start, &mut self.slope);
+                joints.gradient(c, start, &mut self.slope);
                 let inverse: f64 =
                     self.slope.iter().map(|(i, g)| g.norm_squared() / joints.inertia[*i as usize]).sum();
                 a.rho = PENALTY / (d * d * inverse.max(1e-12));
@@ -158,7 +159,7 @@ impl JointWork {
         for a in &self.active {
             let force = a.force(self.value(&contact.joints, a, z));
             if force != 0.0 {
-                contact.joints.slope(a.coordinate, z, &mut list);
+                contact.joints.gradient(a.coordinate, z, &mut list);
                 list.iter().for_each(|(i, g)| add_triple(b, *i as usize, &(-force * g)));
             }
         }
@@ -173,7 +174,7 @@ impl JointWork {
             let x = self.value(joints, a, z);
             let (force, stiffness) = (a.force(x), a.stiffness(x));
             if stiffness > 0.0 {
-                joints.slope(a.coordinate, z, &mut list);
+                joints.gradient(a.coordinate, z, &mut list);
                 for (i, g) in &list {
                     for (j, f) in &list {
                         out.add(*i as usize, *j as usize, stiffness * outer(g, f));
@@ -238,9 +239,9 @@ impl JointWork {
 mod tests {
     use super::*;
     use crate::joints::affine::{BlockVector, Measure};
+    use crate::joints::affine::{JointCoordinate, JointTerm};
     use crate::math::rotation::{exp, matrix};
     use crate::math::{Random, Vec3};
-    use crate::model::{JointCoordinate, JointTerm};
 
     #[test]
     fn every_term_has_the_slope_of_its_energy_and_the_stiffness_of_its_slope() {

@@ -256,7 +256,7 @@ impl IpcWork {
         self.trial.clone_from(&state.q);
         self.carried.resize(model.layout.robots_v(), 0.0);
         self.told.clear();
-        self.told.extend(model.filters.told(self.potential.time));
+        self.told.extend(model.filters.prescribed_places(self.potential.time));
         self.change.begin(model, &self.islands, state, self.potential.time, self.potential.d);
         if let Some(contact) = &model.contact {
             let slip = settings.friction_speed * self.potential.d;
@@ -800,7 +800,7 @@ impl IpcWork {
             self.joints.finish(contact, &self.q, &self.equations.row_forces, &mut next.turns);
         }
         model.filters.settle(&mut next.v);
-        for (i, velocity) in model.filters.told_velocities(self.potential.time) {
+        for (i, velocity) in model.filters.prescribed_velocities(self.potential.time) {
             set_triple(&mut next.v, i, &velocity);
         }
     }

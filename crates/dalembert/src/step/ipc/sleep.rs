@@ -54,7 +54,7 @@ impl IpcWork {
         let driven = islands.unit_of_articulation.iter().filter(|u| **u != NONE);
         driven.for_each(|&u| self.asleep[u as usize] = false);
         let told = |(i, place): (usize, crate::math::Vec3)| crate::math::triple(&state.q, i) != place;
-        self.asleep.iter().all(|a| *a) && !model.filters.told(state.time_after(h)).any(told)
+        self.asleep.iter().all(|a| *a) && !model.filters.prescribed_places(state.time_after(h)).any(told)
     }
 
     /// Counts the time at rest after a step, and puts islands to sleep.

@@ -17,7 +17,7 @@
 use super::touch::{Delassus, Point};
 use crate::math::{Blocks, Mat3};
 use crate::solve::block_matrix::BlockMatrix;
-use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
+use crate::solve::box_lcp::{Bounds, BoxLcpWork, solve_box_lcp};
 use crate::solve::coulomb::{CoulombStop, solve_coulomb};
 use crate::solve::lcp::{LcpEnd, solve_lcp};
 
@@ -150,7 +150,7 @@ fn pivots(A: &Delassus, b: &[f64], points: &[Point], friction: &[Friction]) -> O
         let minus: Vec<f64> = q.iter().map(|q| -q).collect();
         let bounds: Vec<Bounds> =
             (0..m).map(|i| Bounds { low: 0.0, high: f64::INFINITY, scale: M[i * m + i] }).collect();
-        let report = solve_boxed(&M, &minus, &bounds, &mut z, &mut BoxedWork::default());
+        let report = solve_box_lcp(&M, &minus, &bounds, &mut z, &mut BoxLcpWork::default());
         if !(report.residual < 1e-6) {
             return None;
         }

@@ -240,7 +240,7 @@ fn pendulums_in_a_row_pass_the_blow_on_through_their_joints() {
         }
         let name = format!("b{i}");
         s.add(RigidBody::new(&name, Shape::Sphere { radius: 0.1 }).mass(1.0).at(at).turned(turn));
-        let joint = JointItem::new(format!("j{i}"), JointType::Hinge, "world", &name);
+        let joint = JointItem::new(format!("j{i}"), JointKind::Hinge, "world", &name);
         s.add(joint.anchor([x, 0.0, 0.0]).axis([0.0, 1.0, 0.0]));
     }
     let mut sim = s.build().unwrap();

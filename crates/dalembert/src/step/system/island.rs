@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::joints::{Constraint, Holder, Joint, MOST_HOLDERS};
+use crate::joints::{Constraint, Hold, Holder, Joint, MOST_HOLDERS, NamedConstraint};
 use crate::math::Mat3;
-use crate::model::{Hold, Model, NamedConstraint};
+use crate::model::Model;
 use crate::solve::kkt::{Coupling, Pattern, Sorted};
+use crate::solve::union_find::UnionFind;
 
 pub(super) const NONE: u8 = u8::MAX;
 
@@ -227,36 +228,23 @@ fn holders(model: &Model, members: &[u32]) -> Vec<Holder> {
 
 /// Numbers of the constraints of each island.
 fn components(model: &Model) -> Vec<Vec<u32>> {
-    // Trees of bodies that point towards a root: rigid bodies, then points (Galler and Fischer 1964).
-    let mut up: Vec<u32> = (0..(model.layout.rigid + model.layout.points) as u32).collect();
+    // Rigid bodies, then points.
+    let mut sets = UnionFind::new((model.layout.rigid + model.layout.points) as usize);
     let index = |h: Holder| match h {
         Holder::Rigid(k) => k,
         Holder::Particle(i) => model.layout.rigid as u32 + i,
         Holder::World => 0,
     };
-    fn root(up: &mut [u32], mut n: u32) -> u32 {
-        while up[n as usize] != n {
-            up[n as usize] = up[up[n as usize] as usize];
-            n = up[n as usize];
-        }
-        n
-    }
     for entry in &model.constraints {
-        let mut bodies = held(entry).map(index);
-        let Some(first) = bodies.next() else { continue };
-        let a = root(&mut up, first);
-        for other in bodies {
-            let b = root(&mut up, other);
-            up[b as usize] = a;
-        }
+        sets.join_all(held(entry).map(index));
     }
     let mut islands: Vec<Vec<u32>> = Vec::new();
-    let mut of_root = vec![u32::MAX; up.len()];
+    let mut of_root = vec![u32::MAX; sets.len()];
     for (c, entry) in model.constraints.iter().enumerate() {
         // A constraint that holds nothing but the world is an island of its own.
         let mut new = u32::MAX;
         let place = match held(entry).next() {
-            Some(h) => &mut of_root[root(&mut up, index(h)) as usize],
+            Some(h) => &mut of_root[sets.find(index(h)) as usize],
             None => &mut new,
         };
         if *place == u32::MAX {

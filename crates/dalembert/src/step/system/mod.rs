@@ -237,7 +237,7 @@ impl System {
                     (_, Some(filter)) => {
                         let filter = self.island.filters[filter as usize];
                         add_linear(from, to, rows, |a| filter * a);
-                        // What the filter took away is not an unknown: it moves as told (or not at all).
+                        // What the filter took away is not an unknown: its motion is prescribed (or none).
                         let v = bodies[slot].v - filter * bodies[slot].v;
                         for row in 0..rows {
                             self.drift[c][row] += linear(from, row).dot(&v);

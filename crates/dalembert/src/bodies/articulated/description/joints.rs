@@ -2,6 +2,7 @@
 
 use super::ContactSoftness;
 use crate::bodies::{MassError, MassProperties};
+use crate::joints::JointKind;
 use crate::math::{Mat3, Vec3};
 
 /// Mass, centre and inertia of a body. All zero for a body that is only a frame.
@@ -28,58 +29,6 @@ impl Inertial {
     }
 }
 
-/// How a joint moves; the table at the top of this file says it in full.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum JointKind {
-    /// Six freedoms: the body floats. Only on a child of the world, and alone.
-    Free,
-    /// Three turns about the anchor.
-    Ball,
-    /// A turn about the axis.
-    Hinge,
-    /// A shift along the axis.
-    Slide,
-    /// No motion.
-    Fixed,
-    /// Two shifts across the axis and a turn about it.
-    Planar,
-    /// A turn about the axis that shifts along it.
-    Screw {
-        /// Shift per full turn \[m\].
-        pitch: f64,
-    },
-    /// Two turns, about the axis and then about a second one.
-    Universal {
-        /// The second axis, length 1, in the body's frame.
-        second_axis: Vec3,
-    },
-}
-
-impl JointKind {
-    /// How many numbers its position has.
-    pub fn position_count(&self) -> usize {
-        match self {
-            Self::Free => 7,
-            Self::Ball => 4,
-            Self::Planar => 3,
-            Self::Universal { .. } => 2,
-            Self::Hinge | Self::Slide | Self::Screw { .. } => 1,
-            Self::Fixed => 0,
-        }
-    }
-
-    /// How many numbers its velocity has.
-    pub fn velocity_count(&self) -> usize {
-        match self {
-            Self::Free => 6,
-            Self::Ball | Self::Planar => 3,
-            Self::Universal { .. } => 2,
-            Self::Hinge | Self::Slide | Self::Screw { .. } => 1,
-            Self::Fixed => 0,
-        }
-    }
-}
-
 /// A joint between a body and its parent. Units are those of the coordinate: rad and N·m for a turn, m and N for a
 /// shift.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +41,8 @@ pub struct RobotJoint {
     pub anchor: Vec3,
     /// Direction of the axis, length 1, in the body's frame.
     pub axis: Vec3,
+    /// Direction of the second axis of a universal joint, length 1, in the body's frame.
+    pub second_axis: Vec3,
     /// Lowest and highest position \[rad or m\]; of a ball: 0 and the largest turn.
     pub limits: Option<[f64; 2]>,
     /// The limit pushes from this distance on \[rad or m\].
@@ -130,6 +81,7 @@ impl RobotJoint {
             kind,
             anchor: Vec3::zeros(),
             axis: Vec3::z(),
+            second_axis: Vec3::x(),
             limits: None,
             limit_margin: 0.0,
             limit_softness: ContactSoftness::default(),

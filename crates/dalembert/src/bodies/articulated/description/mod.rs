@@ -8,7 +8,7 @@
 //! | free | x y z, quaternion w x y z | replaces the pose by (x, quaternion), in the world |
 //! | ball | quaternion w x y z | turns about the anchor |
 //! | hinge | angle \[rad\] | turns by q − reference about the axis through the anchor |
-//! | slide | shift \[m\] | shifts by q − reference along the axis |
+//! | slider | shift \[m\] | shifts by q − reference along the axis |
 //! | screw | angle \[rad\] | turns as a hinge and shifts by pitch · (q − reference) / 2π |
 //! | planar | shifts x, y \[m\], angle \[rad\] | shifts along the first two axes of [`aligned_frame`] of the axis, then turns about the axis |
 //! | universal | two angles \[rad\] | turns about the axis, then about the second axis |
@@ -32,12 +32,12 @@ mod sensors;
 pub use actuators::{Actuator, ActuatorDynamics, ActuatorLaw, PathPoint, Tendon, TendonPath, Transmission};
 pub use constraints::{ContactExclude, ContactPair, Equality, EqualityKind, Mimic};
 pub use geoms::{ContactSoftness, GeomShape, HeightField, RobotGeom, RobotMesh, RobotSite};
-pub use joints::{Inertial, JointKind, RobotJoint};
+pub use joints::{Inertial, RobotJoint};
 pub use options::{RobotIntegrator, RobotOptions, RobotSolver};
 pub use sensors::{Sensor, SensorObject};
 
+use crate::joints::JointKind;
 use crate::math::Pose;
-use crate::math::rotation::set_quaternion;
 
 macro_rules! index {
     ($(#[$doc:meta] $name:ident)*) => {$(
@@ -147,7 +147,7 @@ impl RobotDescription {
         if !self.actuators.is_empty() {
             return;
         }
-        let moves = |joint: &RobotJoint| matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+        let moves = |joint: &RobotJoint| matches!(joint.kind, JointKind::Hinge | JointKind::Slider);
         let driven: Vec<(RobotJointId, String)> = self
             .joints()
             .enumerate()
@@ -206,19 +206,8 @@ impl RobotDescription {
     pub fn reference_configuration(&self) -> Vec<f64> {
         let mut q = Vec::with_capacity(self.position_count());
         for (body, joint) in self.joints() {
-            match joint.kind {
-                JointKind::Fixed => {}
-                JointKind::Free => {
-                    let pose = self.bodies[body.0].pose;
-                    let at = q.len();
-                    q.extend_from_slice(pose.position.as_slice());
-                    q.resize(at + 7, 0.0);
-                    set_quaternion(&mut q, at + 3, &pose.rotation);
-                }
-                JointKind::Ball => q.extend([1.0, 0.0, 0.0, 0.0]),
-                JointKind::Hinge | JointKind::Slide | JointKind::Screw { .. } => q.push(joint.reference),
-                JointKind::Planar => q.extend([0.0, 0.0, joint.reference]),
-                JointKind::Universal { .. } => q.extend([joint.reference, 0.0]),
+            for factor in joint.kind.factors() {
+                factor.push_neutral(joint.reference, &self.bodies[body.0].pose, &mut q);
             }
         }
         q
@@ -294,11 +283,11 @@ mod tests {
             JointKind::Free,
             JointKind::Ball,
             JointKind::Hinge,
-            JointKind::Slide,
+            JointKind::Slider,
             JointKind::Fixed,
             JointKind::Planar,
             JointKind::Screw { pitch: 0.1 },
-            JointKind::Universal { second_axis: Vec3::x() },
+            JointKind::Universal,
         ];
         for (i, kind) in kinds.into_iter().enumerate() {
             let mut body = RobotBody::new(format!("b{i}"), RobotBodyId(0));

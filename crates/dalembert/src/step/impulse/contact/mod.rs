@@ -33,7 +33,6 @@ mod dormant;
 mod drift;
 mod energy;
 mod faces;
-mod factors;
 mod halves;
 mod islands;
 mod lanes;

@@ -18,7 +18,7 @@ use crate::contact::{Part, TouchModel};
 use crate::math::{Pose, Vec3};
 use crate::model::Model;
 use crate::robot::{RobotReport, RobotState, RobotWork};
-use crate::solve::boxed::{Bounds, BoxedWork, solve_boxed};
+use crate::solve::box_lcp::{Bounds, BoxLcpWork, solve_box_lcp};
 use crate::state::State;
 use crate::step::{StepError, StepReport};
 use std::ops::Range;
@@ -83,7 +83,7 @@ pub(super) struct RobotRoom {
     d: Vec<f64>,
     bounds: Vec<Bounds>,
     lambda: Vec<f64>,
-    boxed: BoxedWork,
+    box_lcp: BoxLcpWork,
 }
 
 impl RobotRoom {
@@ -586,7 +586,7 @@ impl ContactWork {
 
     /// Impulses of the rows of a group for the velocities as they are, contacts fixed.
     fn settle_rows(&mut self, g: usize, model: &Model) {
-        let RobotRoom { D, d, bounds, lambda, boxed, rooms, groups, .. } = &mut self.robots;
+        let RobotRoom { D, d, bounds, lambda, box_lcp, rooms, groups, .. } = &mut self.robots;
         let group = &groups[g];
         let rows = &mut self.bound_rows[group.rows.clone()];
         let m = rows.len();
@@ -608,7 +608,7 @@ impl ContactWork {
             D[i * m + i] += rows[i].softness;
             bounds.push(Bounds { low: rows[i].low, high: rows[i].high, scale: D[i * m + i] });
         }
-        let solved = solve_boxed(D, d, bounds, lambda, boxed);
+        let solved = solve_box_lcp(D, d, bounds, lambda, box_lcp);
         let report = &mut rooms[group.robot].report;
         report.rows += m as u32;
         report.iterations = report.iterations.max(solved.rounds);

@@ -3,7 +3,7 @@
 //! A contact with normal n (from b towards a) has the relative velocity $u = v_a - v_b$ of its two points and an impulse
 //! p on a, −p on b. Everything is in world axes: with $W = J_a M_a^{-1} J_a^T + J_b M_b^{-1} J_b^T + R\,nn^T$ the
 //! impulses of the others give u = W p + q, and p is the exact answer of Coulomb's law with a round cone to
-//! u − target ([`crate::solve::coulomb`]): parting, sticking or slipping. The softness R (r/h of the joints' rule) is
+//! u − target ([`crate::solve::cone`]): parting, sticking or slipping. The softness R (r/h of the joints' rule) is
 //! that of a spring and damper along the normal.
 //!
 //! Who answers to an impulse, and how, is the [`Side`]: a body by itself with its own six velocities; a body among
@@ -13,7 +13,8 @@
 //! $|s_t| \le \mu_r p_n$ across it (rolling), μ_t and μ_r being lengths.
 
 use crate::math::{Mat3, Vec3};
-use crate::solve::coulomb::solve_slip;
+use crate::solve::cone::solve_contact;
+pub(super) use crate::solve::cone::tangents;
 
 /// Columns of M⁻¹Jᵀ over the velocities of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -373,37 +374,10 @@ fn symmetric(W: &Mat3) -> Mat3 {
     Mat3::new(W.m11, xy, xz, xy, W.m22, yz, xz, yz, W.m33)
 }
 
-/// Two directions across a unit vector.
-pub(super) fn tangents(n: &Vec3) -> [Vec3; 2] {
-    // The axis that n is farthest from.
-    let k = n.iamin();
-    let t = Vec3::ith(k, 1.0);
-    let a = (t - n * n[k]).normalize();
-    [a, n.cross(&a)]
-}
-
-/// The impulse of one contact for u − target = W p + q; `last` is where the search begins.
+/// The impulse of one contact for u − target = W p + q.
 #[inline]
 fn answer(c: &Contact, q: &Vec3) -> Vec3 {
-    let n = &c.normal;
-    let approach = n.dot(q);
-    if approach >= 0.0 {
-        return Vec3::zeros();
-    }
-    if c.friction == 0.0 {
-        return n * (-approach / n.dot(&(c.W * n)));
-    }
-    let stick = -(c.inverse * q);
-    let pressed = n.dot(&stick);
-    let across = stick - pressed * n;
-    if pressed > 0.0 && across.norm_squared() <= (c.friction * pressed).powi(2) {
-        return stick;
-    }
-    let [s, t] = tangents(n);
-    let frame = Mat3::from_columns(&[*n, s, t]);
-    let W = frame.tr_mul(&(c.W * frame));
-    let slip = solve_slip(&W, &frame.tr_mul(q), c.friction, &frame.tr_mul(&c.impulse));
-    frame * slip
+    solve_contact(&c.W, &c.inverse, q, &c.normal, c.friction, &c.impulse)
 }
 
 /// How far a visit would move the relative velocity of a contact \[m/s\].

@@ -33,10 +33,10 @@
 
 use super::dense::Dense;
 use super::direct::STIFF;
-use super::factors::Factors;
 use super::lanes::Lanes;
 use super::units::{Parts, Unit};
 use crate::math::Vec3;
+use crate::solve::dense::Lu;
 
 /// Steps, and those that are less and less soft.
 const STEPS: u32 = 8;
@@ -107,7 +107,7 @@ pub(super) struct Swift {
     ways: Ways,
     /// W times the directions of what slips, and a row of zeros.
     V: Vec<f64>,
-    factors: Factors,
+    factors: Lu,
     /// Right sides, then unknowns.
     y: Vec<f64>,
     start: Vec<f64>,
@@ -453,7 +453,7 @@ impl Dense {
 
     /// The matrix: what is asked for times W times the directions. Four directions are turned so that they lie side by side,
     /// for one contact after the other.
-    fn fill_system(&self, ways: &Ways, V: &[f64], factors: &mut Factors) {
+    fn fill_system(&self, ways: &Ways, V: &[f64], factors: &mut Lu) {
         let (n, wide, r) = (self.n, self.wide, ways.softness.len());
         let fours = r.div_ceil(4).max(1);
         let A = factors.begin(r);

@@ -11,8 +11,7 @@
 
 use super::NONE;
 use super::lanes::Body;
-use crate::joints::Role;
-use crate::model::Hold;
+use crate::joints::{Hold, Role};
 
 /// Share of what is beyond a limit that is taken back per step.
 const BACK: f64 = 0.2;

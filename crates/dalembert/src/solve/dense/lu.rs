@@ -1,20 +1,21 @@
-//! A small system that need not be symmetric, $A = LU$, four rows and four columns at a time.
+//! Gaussian elimination $A = LU$ of small matrices that need not be symmetric, four rows and four columns at a time, with
+//! threshold pivoting where that is needed (Golub and Van Loan 2013, 3.2 and 3.4).
 //!
 //! Rows begin at multiples of four, and there are so many of them: those behind the last unknown are rows of the unit matrix,
 //! so that nothing ends in the middle of a four. Where A is symmetric and positive definite no rows have to be exchanged,
 //! however different they are in size, since $\sum_k L_{ik}^2 U_{kk} \le A_{ii}$. Where that sum is not much larger A is as good
 //! as that, which is almost always; otherwise all begins anew with exchanges.
 
-use super::lanes::Lanes;
+use crate::math::simd::Lanes;
 
 /// Σ L² U over the diagonal of A up to which rows stay in their order.
 const GROWTH: f64 = 100.0;
 /// Where they are exchanged a row takes at most this multiple of one above it.
 const MOST_SHARE: f64 = 10.0;
 
-/// A, then U in its upper half and below it what each row takes of those above, −L; rows of `fours` fours.
+/// A, then U in its upper half and −L below it; rows of `fours` fours.
 #[derive(Debug, Default)]
-pub(super) struct Factors {
+pub(crate) struct Lu {
     A: Vec<[f64; 4]>,
     fours: usize,
     /// One over each pivot.
@@ -25,9 +26,9 @@ pub(super) struct Factors {
     bounds: Vec<f64>,
 }
 
-impl Factors {
+impl Lu {
     /// Room for n unknowns: nothing is known of it but rows behind the n-th, which are as they should be.
-    pub(super) fn begin(&mut self, n: usize) -> &mut [[f64; 4]] {
+    pub(crate) fn begin(&mut self, n: usize) -> &mut [[f64; 4]] {
         self.fours = n.div_ceil(4).max(1);
         let wide = 4 * self.fours;
         self.A.resize(wide * self.fours, [0.0; 4]);
@@ -40,7 +41,7 @@ impl Factors {
     }
 
     /// Eliminates in the order of the rows; false if that is not good enough. A is lost then.
-    pub(super) fn factor(&mut self) -> bool {
+    pub(crate) fn factor(&mut self) -> bool {
         let Self { A, fours, inverse, order, bounds } = self;
         let fours = *fours;
         order.clear();
@@ -92,7 +93,7 @@ impl Factors {
     }
 
     /// The same with exchanges; false if A is singular.
-    pub(super) fn factor_with_exchanges(&mut self) -> bool {
+    pub(crate) fn factor_with_exchanges(&mut self) -> bool {
         let wide = 4 * self.fours;
         let A = self.A.as_flattened_mut();
         self.order.clear();
@@ -129,7 +130,7 @@ impl Factors {
     /// y ← A⁻¹ y, as many numbers as there are unknowns; zeros are put behind them.
     ///
     /// Four rows at a time: what they take of all that is known, four sums side by side, then of each other.
-    pub(super) fn solve(&self, y: &mut Vec<f64>) {
+    pub(crate) fn solve(&self, y: &mut Vec<f64>) {
         let Self { A, fours, inverse, order, .. } = self;
         let fours = *fours;
         y.resize(4 * fours, 0.0);
@@ -215,7 +216,7 @@ fn sums(rows: &[[f64; 4]], fours: usize, from: usize, x: &[[f64; 4]]) -> Lanes {
 
 #[cfg(test)]
 mod tests {
-    use super::Factors;
+    use super::Lu;
 
     /// y with A y = b, or none if A is singular; and whether rows were exchanged.
     fn solved(
@@ -223,8 +224,8 @@ mod tests {
         a: impl Fn(usize, usize) -> f64,
         b: impl Fn(usize) -> f64,
     ) -> Option<(Vec<f64>, bool)> {
-        let mut factors = Factors::default();
-        let fill = |factors: &mut Factors| {
+        let mut factors = Lu::default();
+        let fill = |factors: &mut Lu| {
             let wide = n.next_multiple_of(4);
             let rows = factors.begin(n).as_flattened_mut();
             (0..n * wide).for_each(|k| rows[k] = if k % wide < n { a(k / wide, k % wide) } else { 0.0 });

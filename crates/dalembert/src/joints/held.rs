@@ -1,8 +1,8 @@
-//! A constraint as it stands in a model: under a name, and held hard or softly.
+//! A constraint as a model has it: under a name, and held hard, softly, or as a limit, motor, friction or rotor.
 
 use std::ops::Range;
 
-use crate::joints::{Constraint, Role, Softness};
+use super::{Constraint, Role, Softness};
 
 /// How the rows of a constraint are held.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,9 +39,9 @@ pub struct NamedConstraint {
     pub hold: Hold,
     /// Force or torque at which it breaks \[N or N·m\].
     pub breaks_at: Option<f64>,
-    /// Its place in [`State::turns`](super::State::turns).
+    /// Its place in [`State::turns`](crate::state::State::turns).
     pub turns: Range<usize>,
-    /// Number of the joint that it belongs to, in [`State::broken`](super::State::broken).
+    /// Number of the joint that it belongs to, in [`State::broken`](crate::state::State::broken).
     pub joint: usize,
 }
 

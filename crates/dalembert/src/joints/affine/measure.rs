@@ -146,7 +146,7 @@ impl Measure {
     }
 
     /// Derivative with respect to each vector.
-    fn slopes(&self, F: &[Vec3; 4]) -> [Vec3; 4] {
+    fn gradients(&self, F: &[Vec3; 4]) -> [Vec3; 4] {
         let zero = Vec3::zeros();
         match self {
             Measure::Dot(_) => [F[1], F[0], zero, zero],
@@ -163,10 +163,10 @@ impl Measure {
         }
     }
 
-    /// Adds `factor` times the slope to `out`, a list with one entry per block.
-    pub fn add_slope(&self, z: &[f64], factor: f64, out: &mut Vec<(u32, Vec3)>) {
+    /// Adds `factor` times the gradient to `out`, a list with one entry per block.
+    pub fn add_gradient(&self, z: &[f64], factor: f64, out: &mut Vec<(u32, Vec3)>) {
         let (F, _) = self.vectors_at(z);
-        for (u, g) in self.vectors().iter().zip(&self.slopes(&F)) {
+        for (u, g) in self.vectors().iter().zip(&self.gradients(&F)) {
             for &(i, w) in &u.terms {
                 let add = factor * w * g;
                 match out.iter_mut().find(|e| e.0 == i) {
@@ -307,9 +307,9 @@ mod tests {
         (z, measures)
     }
 
-    fn slope(m: &Measure, z: &[f64]) -> Vec<f64> {
+    fn gradient(m: &Measure, z: &[f64]) -> Vec<f64> {
         let mut list = Vec::new();
-        m.add_slope(z, 1.0, &mut list);
+        m.add_gradient(z, 1.0, &mut list);
         let mut out = vec![0.0; z.len()];
         for (i, g) in list {
             (0..3).for_each(|k| out[3 * i as usize + k] += g[k]);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn slopes_and_curvatures_are_derivatives() {
+    fn gradients_and_curvatures_are_derivatives() {
         let mut random = Random::new(11);
         for _ in 0..40 {
             let (z, measures) = samples(&mut random);
@@ -338,13 +338,13 @@ mod tests {
                     let [a, b, c, d] = [-2.0, -1.0, 1.0, 2.0].map(|k| f(&at(k)));
                     (0..a.len()).map(|i| (a[i] - 8.0 * b[i] + 8.0 * c[i] - d[i]) / (12.0 * e)).collect()
                 };
-                let g = slope(&m, &z);
+                let g = gradient(&m, &z);
                 let along: f64 = g.iter().zip(&y).map(|(g, y)| g * y).sum();
                 let wanted = derivative(&|z| vec![m.value(z)])[0];
                 if (m.value(&z).abs() - std::f64::consts::PI).abs() > 0.1 {
                     assert!((along - wanted).abs() < 1e-9 * (1.0 + wanted.abs()), "{along} {wanted}");
                 }
-                let wanted = derivative(&|z| slope(&m, z));
+                let wanted = derivative(&|z| gradient(&m, z));
                 let found = product(&m, &z, 1.0, false, &y);
                 for (a, b) in found.iter().zip(&wanted) {
                     assert!((a - b).abs() < 2e-9 * (1.0 + b.abs()), "{a} {b}");

@@ -1,4 +1,4 @@
-//! A body that moves as told: a fixed joint to a frame that is carried about.
+//! A body with prescribed motion: a fixed joint to a frame that is carried about.
 //!
 //! The frame stands at o + c(t), turned by R(t) about o, with velocity ċ and angular velocity ω ([`Motion`]). With the rows
 //! C of a fixed joint between the frame and the body, whose Jacobian has the blocks $A_f$ and $A_b$,
@@ -9,14 +9,14 @@
 //! nothing, and whose multipliers are the forces that carry it.
 
 use super::rows::Ends;
-use super::{Ask, Body, Constraint, End, Holder, Rows, fixed};
+use super::{Ask, Body, Constraint, End, Holder, JointInfo, JointKind, Rows};
 use crate::filters::Motion;
 use crate::math::Vec3;
 use crate::math::rotation::matrix;
 
 /// Carries a rigid body along a motion.
 #[derive(Debug, Clone)]
-pub struct Guided {
+pub struct Prescribed {
     motion: Motion,
     /// What the frame turns about at the start \[m\].
     center: Vec3,
@@ -24,8 +24,8 @@ pub struct Guided {
     holders: [Holder; 2],
 }
 
-impl Guided {
-    /// Rigid body k, which stands at the pose of `start`, moves as told from there.
+impl Prescribed {
+    /// Rigid body k, which stands at the pose of `start`, has prescribed motion from there.
     pub fn new(motion: Motion, k: u32, start: &Body) -> Self {
         let own = match &motion {
             Motion::Ride(ride) => ride.center,
@@ -56,16 +56,17 @@ impl Guided {
     }
 }
 
+const FIXED: &JointInfo = JointKind::Fixed.info();
 /// Difference in time for the acceleration of the frame \[s\].
 const MOMENT: f64 = 1e-5;
 
-impl Constraint for Guided {
+impl Constraint for Prescribed {
     fn kind(&self) -> &'static str {
         "motion"
     }
 
     fn rows(&self) -> usize {
-        fixed::ROWS
+        FIXED.rows
     }
 
     fn holders(&self) -> &[Holder] {
@@ -75,7 +76,7 @@ impl Constraint for Guided {
     fn evaluate(&self, t: f64, bodies: &[Body], _turns: &[f64], out: &mut Rows) {
         let frame = self.frame(t);
         let both = [frame, bodies[1]];
-        fixed::evaluate(&Ends::new(&self.ends, &both), out);
+        (FIXED.evaluate)(&Ends::new(&self.ends, &both), 0.0, &[], out);
         if out.ask < Ask::Jacobian {
             return;
         }
@@ -90,7 +91,7 @@ impl Constraint for Guided {
             }
             _ => Body::WORLD,
         };
-        for row in 0..fixed::ROWS {
+        for row in 0..FIXED.rows {
             out.drift[row] = out.rate(row, &[frame]);
             out.bias[row] += out.rate(row, &[change]);
         }
@@ -106,7 +107,7 @@ mod tests {
     use crate::math::rotation::exp;
 
     #[test]
-    fn the_rate_and_its_rate_of_a_guided_body_are_those_of_its_violation() {
+    fn the_rate_and_its_rate_of_a_body_with_prescribed_motion_are_those_of_its_violation() {
         let ride = Ride {
             velocity: Vec3::new(0.3, -0.2, 0.5),
             angular_velocity: Vec3::new(0.4, 1.1, -0.7),
@@ -115,13 +116,13 @@ mod tests {
         };
         let turn = matrix(&exp(&Vec3::new(0.3, 0.2, -0.5)));
         let start = Body { x: Vec3::new(1.0, 2.0, 3.0), R: turn, ..Body::WORLD };
-        let guided = Guided::new(Motion::Ride(ride), 0, &start);
+        let prescribed = Prescribed::new(Motion::Ride(ride), 0, &start);
         let (v, w) = (Vec3::new(0.1, 0.4, -0.3), Vec3::new(-0.6, 0.2, 0.9));
         let at = |t: f64| {
             let R = matrix(&exp(&(w * t))) * turn;
             let body = Body { x: start.x + v * t, R, v, w };
             let mut rows = Rows::default();
-            guided.evaluate(t, &[Body::WORLD, body], &[], &mut rows);
+            prescribed.evaluate(t, &[Body::WORLD, body], &[], &mut rows);
             let rate: Vec<f64> =
                 (0..6).map(|row| rows.rate(row, &[Body::WORLD, body]) + rows.drift[row]).collect();
             (rows, rate)
@@ -135,7 +136,7 @@ mod tests {
         }
         assert!(worst < 1e-8, "{worst:e}");
         let mut rows = Rows::default();
-        guided.evaluate(0.0, &[Body::WORLD, start], &[], &mut rows);
+        prescribed.evaluate(0.0, &[Body::WORLD, start], &[], &mut rows);
         assert!(rows.violation.iter().all(|c| c.abs() < 1e-15), "{:?}", rows.violation);
     }
 }
