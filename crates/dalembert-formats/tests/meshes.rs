@@ -252,14 +252,18 @@ fn a_solid_gives_its_outside_as_a_surface_and_a_surface_is_no_solid() {
     assert!(read_mesh(folder.path()).unwrap_err().to_string().contains("it is a folder"));
 }
 
+fn refused(cases: &[(&str, String, &str)]) {
+    for (name, text, part) in cases {
+        let error = read(name, text.as_bytes()).expect_err(text).to_string();
+        assert!(error.contains(part), "{text:?}: {error}");
+    }
+}
+
 #[test]
-fn damaged_meshes_are_refused_with_their_line() {
-    let vtk = |rest: &str| format!("# vtk DataFile Version 3.0\n\nASCII\nDATASET UNSTRUCTURED_GRID\n{rest}");
-    let msh = |rest: &str| format!("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n{rest}");
+fn damaged_surfaces_are_refused_with_their_line() {
     let ply = |rest: &str| format!("ply\nformat ascii 1.0\n{rest}");
-    let nodes = "$Nodes\n2\n1 0 0 0\n2 1 0 0\n$EndNodes\n";
     let xyz = "property float x\nproperty float y\nproperty float z\n";
-    for (name, text, part) in [
+    refused(&[
         ("a.step", String::new(), "a.step: its name must end in .obj, .stl, .ply, .msh or .vtk"),
         ("obj", "v 0 0 0".into(), "its name must end"),
         ("a.obj", "v 0 0\n".into(), "a.obj:1: a vertex needs three numbers"),
@@ -273,6 +277,38 @@ fn damaged_meshes_are_refused_with_their_line() {
         ("a.stl", "x".repeat(100), "announces 2021161080 facets"),
         ("a.stl", "solid\nvertex 0 0 0\nendfacet\n".into(), "a.stl:3: a facet has 1 corners"),
         ("a.stl", "solid\nvertex 0 0 0\n".into(), "a.stl:2: the file ends inside facet 0"),
+        ("a.ply", "plx".into(), "a.ply:1: a PLY file begins"),
+        ("a.ply", ply("element vertex 1\n"), "no `end_header`"),
+        ("a.ply", ply("element vertex 1\nproperty quad x\n"), "a.ply:4: `quad` is no kind of number"),
+        (
+            "a.ply",
+            ply("element vertex 1000000000000\nproperty float x\nend_header\n"),
+            "the number of `vertex` elements is 1000000000000",
+        ),
+        ("a.ply", ply("element vertex 1\nproperty float x\nend_header\n1\n"), "no properties x, y and z"),
+        (
+            "a.ply",
+            ply(&format!("element vertex 1\n{xyz}end_header\n0 0\n")),
+            "the file ends where z of vertex 0",
+        ),
+        (
+            "a.ply",
+            ply(&format!(
+                "element vertex 1\n{xyz}element face 1\nproperty list uchar int vertex_index\nend_header\n0 0 0\n3 0 0 1\n"
+            )),
+            "a.ply:11: face 0 names vertex 1, but there are only 1 vertices",
+        ),
+    ]);
+    let error = read_surface("a.obj", b"v 0 0 0\n").unwrap_err();
+    assert_eq!(error.to_string(), "a.obj: it has no triangles");
+}
+
+#[test]
+fn damaged_volumes_are_refused_with_their_line() {
+    let vtk = |rest: &str| format!("# vtk DataFile Version 3.0\n\nASCII\nDATASET UNSTRUCTURED_GRID\n{rest}");
+    let msh = |rest: &str| format!("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n{rest}");
+    let nodes = "$Nodes\n2\n1 0 0 0\n2 1 0 0\n$EndNodes\n";
+    refused(&[
         ("a.msh", String::new(), "begins with `$MeshFormat`"),
         (
             "a.msh",
@@ -326,31 +362,5 @@ fn damaged_meshes_are_refused_with_their_line() {
             "cell 0 is a tetrahedron with 2 points",
         ),
         ("a.vtk", vtk("POINTS 1 float\n0 0 0\nCELLS 1 3\n2 0 0\n"), "1 cells, but 0 cell types"),
-        ("a.ply", "plx".into(), "a.ply:1: a PLY file begins"),
-        ("a.ply", ply("element vertex 1\n"), "no `end_header`"),
-        ("a.ply", ply("element vertex 1\nproperty quad x\n"), "a.ply:4: `quad` is no kind of number"),
-        (
-            "a.ply",
-            ply("element vertex 1000000000000\nproperty float x\nend_header\n"),
-            "the number of `vertex` elements is 1000000000000",
-        ),
-        ("a.ply", ply("element vertex 1\nproperty float x\nend_header\n1\n"), "no properties x, y and z"),
-        (
-            "a.ply",
-            ply(&format!("element vertex 1\n{xyz}end_header\n0 0\n")),
-            "the file ends where z of vertex 0",
-        ),
-        (
-            "a.ply",
-            ply(&format!(
-                "element vertex 1\n{xyz}element face 1\nproperty list uchar int vertex_index\nend_header\n0 0 0\n3 0 0 1\n"
-            )),
-            "a.ply:11: face 0 names vertex 1, but there are only 1 vertices",
-        ),
-    ] {
-        let error = read(name, text.as_bytes()).expect_err(&text).to_string();
-        assert!(error.contains(part), "{text:?}: {error}");
-    }
-    let error = read_surface("a.obj", b"v 0 0 0\n").unwrap_err();
-    assert_eq!(error.to_string(), "a.obj: it has no triangles");
+    ]);
 }

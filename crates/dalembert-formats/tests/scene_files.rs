@@ -222,7 +222,7 @@ fn suggestions_are_near_or_absent() {
 // ---------------------------------------------------------------------------- errors of the check
 
 #[test]
-fn each_mistake_is_named_where_it_stands() {
+fn each_mistake_in_a_value_is_named_where_it_stands() {
     let help = |text: &'static str| Some(text);
     refuses("title = \"x\"", "`scene` lacks the key `dt`", (1, 1), help("dt: step size"));
     refuses(
@@ -297,6 +297,11 @@ fn each_mistake_is_named_where_it_stands() {
         (3, 11),
         None,
     );
+}
+
+#[test]
+fn each_mistake_in_a_table_is_named_where_it_stands() {
+    let help = |text: &'static str| Some(text);
     refuses("dt = 1\ncloth = 1", "`cloth` wants a table (cloth), found the integer 1", (2, 9), None);
     refuses(
         "dt = 1\n[rigid]\nname = \"a\"",

@@ -36,26 +36,35 @@ fn told(method: &str, body: &str) -> Result<String, String> {
     Ok(lines.join("\n"))
 }
 
+/// Methods, a scene, and what its warnings say.
+type Row<'a> = (&'a [&'a str], String, &'a [&'a str]);
+
+/// Every scene is warned of in these words, and not refused.
+fn warned(rows: &[Row]) {
+    let mut wrong = Vec::new();
+    for (methods, body, words) in rows {
+        for method in *methods {
+            let found = match told(method, &body.replace("METHOD", method)) {
+                Ok(found) => found,
+                Err(error) => format!("REFUSED: {error}"),
+            };
+            let missing =
+                words.iter().map(|w| w.replace("METHOD", method)).filter(|w| !found.contains(w.as_str()));
+            let missing: Vec<String> = missing.collect();
+            if !missing.is_empty() || found.contains("REFUSED") {
+                wrong.push(format!("{method}: {missing:?} is not in:\n{found}\n{body}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
-fn what_a_method_does_not_do_is_told_by_name() {
+fn contact_that_a_method_does_not_do_is_named() {
     let restitution = format!("{BALL}{GROUND}{RULE}restitution = 0.5\n");
     let rolling = format!("{BALL}{GROUND}{RULE}rolling_friction = 0.01\ntorsional_friction = 0.02\n");
     let soft = format!("{BALL}{GROUND}{RULE}stiffness = 1e4\ndamping = 30\n");
-    let hull = format!("{BALL}collide = 'hull'\n");
-    let wrapped = robot(
-        "",
-        "<geom name=\"pulley\" size=\"0.05\" pos=\"0 0 8\"/></worldbody><tendon><spatial name=\"rope\"><site site=\"a\"/>\
-         <geom geom=\"pulley\"/><site site=\"b\"/></spatial></tendon>",
-    );
-    let hard = robot("", "</worldbody>")
-        .replace("axis=", "range=\"-1 1\" limited=\"true\" solreflimit=\"0.1 1\" axis=");
-    let solimp = robot("solimp=\"0.8 0.9 0.01\"", "</worldbody>");
-    let flex = robot(
-        "",
-        "<flexcomp name=\"sheet\" type=\"grid\" count=\"3 3 1\" spacing=\".1 .1 .1\"/></worldbody>",
-    );
-    let deformable = robot("", "</worldbody><deformable><flex name=\"sheet\"/></deformable>");
-    let rows: &[(&[&str], String, &[&str])] = &[
+    let rows: &[Row] = &[
         // Rules where nothing touches.
         (
             &["explicit", "implicit"],
@@ -101,6 +110,14 @@ fn what_a_method_does_not_do_is_told_by_name() {
             format!("{BALL}{GROUND}{RULE}damping = 30\n"),
             &["damping = 30", "no effect without `stiffness`"],
         ),
+    ];
+    warned(rows);
+}
+
+#[test]
+fn keys_of_bodies_and_joints_that_a_method_does_not_use_are_named() {
+    let hull = format!("{BALL}collide = 'hull'\n");
+    let rows: &[Row] = &[
         // Keys of bodies, joints, robots.
         (
             &["explicit", "implicit", "ipc"],
@@ -136,12 +153,39 @@ fn what_a_method_does_not_do_is_told_by_name() {
             ),
             &["robot `dog`, `integrator`: has no effect under `lagrange`"],
         ),
+    ];
+    warned(rows);
+}
+
+#[test]
+fn what_is_lost_of_a_robot_is_named() {
+    let wrapped = robot(
+        "",
+        "<geom name=\"pulley\" size=\"0.05\" pos=\"0 0 8\"/></worldbody><tendon><spatial name=\"rope\"><site site=\"a\"/>\
+         <geom geom=\"pulley\"/><site site=\"b\"/></spatial></tendon>",
+    );
+    let hard = robot("", "</worldbody>")
+        .replace("axis=", "range=\"-1 1\" limited=\"true\" solreflimit=\"0.1 1\" axis=");
+    let solimp = robot("solimp=\"0.8 0.9 0.01\"", "</worldbody>");
+    let flex = robot(
+        "",
+        "<flexcomp name=\"sheet\" type=\"grid\" count=\"3 3 1\" spacing=\".1 .1 .1\"/></worldbody>",
+    );
+    let deformable = robot("", "</worldbody><deformable><flex name=\"sheet\"/></deformable>");
+    let rows: &[Row] = &[
         // What a robot's file says.
         (&["impulse", "ipc"], wrapped, &["tendon `rope`: wrapping is not simulated"]),
         (&["impulse", "ipc"], hard, &["robot `dog`", "`solref` and `solimp` are not used"]),
         (&["impulse"], solimp, &["robot `dog`", "of `solimp` only the second number counts"]),
         (&["impulse", "ipc"], flex, &["`flexcomp` is not read"]),
         (&["impulse", "ipc"], deformable, &["element `deformable` in `mujoco` is not read"]),
+    ];
+    warned(rows);
+}
+
+#[test]
+fn forces_on_nothing_and_settings_without_effect_are_named() {
+    let rows: &[Row] = &[
         // Forces on nothing.
         (
             &METHODS,
@@ -175,22 +219,7 @@ fn what_a_method_does_not_do_is_told_by_name() {
             &["`linear_tolerance` has no effect"],
         ),
     ];
-    let mut wrong = Vec::new();
-    for (methods, body, words) in rows {
-        for method in *methods {
-            let found = match told(method, &body.replace("METHOD", method)) {
-                Ok(found) => found,
-                Err(error) => format!("REFUSED: {error}"),
-            };
-            let missing =
-                words.iter().map(|w| w.replace("METHOD", method)).filter(|w| !found.contains(w.as_str()));
-            let missing: Vec<String> = missing.collect();
-            if !missing.is_empty() || found.contains("REFUSED") {
-                wrong.push(format!("{method}: {missing:?} is not in:\n{found}\n{body}"));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    warned(rows);
 }
 
 #[test]

@@ -9,412 +9,26 @@
 //! each; renderer, server and page know only what is written here.
 
 mod contacts;
+mod description;
+mod frame;
 mod joints;
 mod robots;
 
 use std::ops::Range;
 
-use dalembert::bodies::{self, Bounds, Rigid};
+use dalembert::bodies::{self, Bounds};
 use dalembert::collide::rigid;
 use dalembert::forces::unary::ObstacleShape;
 use dalembert::math::rotation::frame_with_axis;
 use dalembert::math::{Blocks, Quat, Vec3, triple};
-use dalembert::model::{Energy, Model};
+use dalembert::model::Model;
 use dalembert::state::{Block, BlockKind, State};
 use dalembert_formats::export::topology::{
     Pairs, deformation_columns, sheet_triangles, sheet_width, spring_pairs,
 };
-use serde::Serialize;
 
-/// Red, green, blue, each 0 … 255, as they appear on a screen (sRGB).
-pub type Colour = [u8; 3];
-
-/// What a shape stands for; the switches of the viewer act on groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Group {
-    /// A body or set of particles.
-    Body,
-    /// Springs and the like.
-    Spring,
-    /// Points carried by something else.
-    Mapped,
-    /// Points that cannot move, or move as told.
-    Fixed,
-    /// Axes and limits of joints.
-    Joint,
-    /// Contact points, normals and forces.
-    Contact,
-    /// Forces on points.
-    Force,
-    /// Velocities of points.
-    Velocity,
-    /// Axes of bodies.
-    Frame,
-    /// Shapes that take part in collisions, where they differ from what is shown.
-    Collision,
-    /// Text.
-    Label,
-    /// Points and springs that a surface covers.
-    Inside,
-    /// Nothing of its own: the gaps of joints, as a colour of bodies.
-    Violation,
-}
-
-impl Group {
-    /// All groups, in the order of the switches.
-    pub const ALL: [Group; 13] = [
-        Group::Body,
-        Group::Spring,
-        Group::Mapped,
-        Group::Fixed,
-        Group::Joint,
-        Group::Contact,
-        Group::Force,
-        Group::Velocity,
-        Group::Frame,
-        Group::Collision,
-        Group::Label,
-        Group::Inside,
-        Group::Violation,
-    ];
-
-    /// Name in messages and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Group::Body => "body",
-            Group::Spring => "spring",
-            Group::Mapped => "mapped",
-            Group::Fixed => "fixed",
-            Group::Joint => "joint",
-            Group::Contact => "contact",
-            Group::Force => "force",
-            Group::Velocity => "velocity",
-            Group::Frame => "frame",
-            Group::Collision => "collision",
-            Group::Label => "label",
-            Group::Inside => "inside",
-            Group::Violation => "violation",
-        }
-    }
-
-    /// The group with the given name.
-    pub fn from_name(name: &str) -> Option<Group> {
-        Group::ALL.into_iter().find(|g| g.name() == name)
-    }
-
-    /// Whether it is shown before anybody asks for it.
-    pub fn shown_at_first(self) -> bool {
-        matches!(self, Group::Body | Group::Spring | Group::Fixed | Group::Label)
-    }
-}
-
-/// A set of groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Groups(u32);
-
-impl Default for Groups {
-    /// What is [shown at first](Group::shown_at_first).
-    fn default() -> Self {
-        Group::ALL.into_iter().filter(|g| g.shown_at_first()).fold(Groups::NONE, Groups::with)
-    }
-}
-
-impl Groups {
-    /// No group.
-    pub const NONE: Groups = Groups(0);
-    /// Every group.
-    pub const EVERY: Groups = Groups((1 << Group::ALL.len()) - 1);
-
-    /// The set with one group more.
-    #[must_use]
-    pub fn with(self, group: Group) -> Self {
-        Groups(self.0 | 1 << group as u32)
-    }
-
-    /// The set with one group less.
-    #[must_use]
-    pub fn without(self, group: Group) -> Self {
-        Groups(self.0 & !(1 << group as u32))
-    }
-
-    /// The groups that are in either set.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Groups(self.0 | other.0)
-    }
-
-    /// Whether the group is in the set.
-    pub fn has(self, group: Group) -> bool {
-        self.0 & 1 << group as u32 != 0
-    }
-}
-
-/// Form of a shape. Lengths in metres; vertices, poses and arrow lists are counted from 0 over the whole drawing.
-///
-/// Capsules and cylinders lie along the z axis of their pose, planes have it as their normal.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Geometry {
-    /// Small balls at vertices `first` … `first + count − 1`.
-    Points {
-        /// First vertex.
-        first: u32,
-        /// Number of vertices.
-        count: u32,
-        /// Radius of each ball \[m\].
-        radius: f32,
-    },
-    /// Small cubes at chosen vertices: points that are held.
-    Marks {
-        /// The vertices.
-        vertices: Vec<u32>,
-        /// Half the width of a cube \[m\].
-        radius: f32,
-    },
-    /// Segments between vertices: springs, rods.
-    Lines {
-        /// Two vertices per segment.
-        pairs: Vec<[u32; 2]>,
-        /// Radius of the tube that is drawn \[m\].
-        radius: f32,
-    },
-    /// A mesh whose corners move on their own: cloth, the surface of a soft solid.
-    Mesh {
-        /// First vertex.
-        first: u32,
-        /// Number of vertices.
-        count: u32,
-        /// Corners, counted from `first`.
-        triangles: Vec<[u32; 3]>,
-    },
-    /// A ball.
-    Sphere {
-        /// Its pose.
-        pose: u32,
-        /// Radius \[m\].
-        radius: f32,
-    },
-    /// A box.
-    Box {
-        /// Its pose, at the centre.
-        pose: u32,
-        /// Full lengths along x, y, z \[m\].
-        size: [f32; 3],
-    },
-    /// A cylinder with half balls at both ends.
-    Capsule {
-        /// Its pose, at the centre.
-        pose: u32,
-        /// Radius \[m\].
-        radius: f32,
-        /// Length between the centres of the half balls \[m\].
-        length: f32,
-    },
-    /// A cylinder.
-    Cylinder {
-        /// Its pose, at the centre.
-        pose: u32,
-        /// Radius \[m\].
-        radius: f32,
-        /// Full length \[m\].
-        length: f32,
-    },
-    /// A plane without end.
-    Plane {
-        /// Its pose.
-        pose: u32,
-    },
-    /// A stiff mesh.
-    Solid {
-        /// Its pose.
-        pose: u32,
-        /// Corners in body axes \[m\].
-        vertices: Vec<[f32; 3]>,
-        /// Three corners per triangle, outward by the right-hand rule.
-        triangles: Vec<[u32; 3]>,
-    },
-    /// Three coloured axes.
-    Axes {
-        /// The pose shown.
-        pose: u32,
-        /// Length of an axis \[m\].
-        length: f32,
-    },
-    /// Arrows, as many as the frame says.
-    Arrows {
-        /// Which list of the frame.
-        list: u32,
-        /// Length drawn for a vector of size 1 [m per unit]; less where the longest would be over a third of the scene.
-        scale: f32,
-        /// Thickness beside that of an ordinary arrow.
-        thickness: f32,
-        /// SI unit of the vectors, for the key of the picture; empty where lengths mean nothing.
-        unit: &'static str,
-    },
-    /// Flat discs, one at the origin of each arrow of a list and across it.
-    Discs {
-        /// Which list of the frame.
-        list: u32,
-        /// Radius of a disc \[m\].
-        radius: f32,
-    },
-    /// A line of text.
-    Label {
-        /// Where it stands.
-        vertex: u32,
-        /// What it says.
-        text: String,
-    },
-}
-
-/// One thing to draw.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Shape {
-    /// The name that the scene gave it; several shapes may share one.
-    pub name: String,
-    /// What it stands for.
-    pub group: Group,
-    /// Its colour.
-    pub colour: Colour,
-    /// Facts for the object tree, such as ("mass", "2 kg").
-    pub facts: Vec<(String, String)>,
-    /// Whether it can be dragged in a live simulation.
-    pub movable: bool,
-    /// Its form.
-    #[serde(flatten)]
-    pub geometry: Geometry,
-}
-
-/// Name of a number that comes with every frame.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Scalar {
-    /// Name, such as `kinetic`.
-    pub name: String,
-    /// SI unit; empty for a pure number.
-    pub unit: String,
-    /// Plot in which it is drawn; scalars of one plot share an axis.
-    pub plot: String,
-}
-
-impl Scalar {
-    /// A scalar in the given plot.
-    pub fn new(name: impl Into<String>, unit: impl Into<String>, plot: impl Into<String>) -> Self {
-        Self { name: name.into(), unit: unit.into(), plot: plot.into() }
-    }
-}
-
-/// What there is to see, said once.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Drawing {
-    /// Title of the scene.
-    pub title: String,
-    /// The shapes.
-    pub shapes: Vec<Shape>,
-    /// Number of vertices in every frame.
-    pub vertices: u32,
-    /// Number of poses in every frame.
-    pub poses: u32,
-    /// Number of arrow lists in every frame.
-    pub arrow_lists: u32,
-    /// Numbers that come with every frame.
-    pub scalars: Vec<Scalar>,
-    /// Size of the whole scene at the start, for cameras and arrow lengths \[m\].
-    pub extent: f32,
-    /// The joints that vertices and arrows are worked out for.
-    #[serde(skip)]
-    pub(crate) joints: Vec<joints::Glyph>,
-    /// For each shape the things whose gaps it shows: rigid bodies, then particles.
-    #[serde(skip)]
-    pub(crate) owners: Vec<Range<usize>>,
-    /// Arrow lists of contacts: normals, forces. None where nothing can touch.
-    #[serde(skip)]
-    pub(crate) contacts: Option<[u32; 2]>,
-}
-
-impl Drawing {
-    /// Adds a shape that cannot be dragged and has no facts; returns its number.
-    pub fn add(&mut self, name: &str, group: Group, colour: Colour, geometry: Geometry) -> usize {
-        let facts = Vec::new();
-        self.shapes.push(Shape { name: name.into(), group, colour, facts, movable: false, geometry });
-        self.shapes.len() - 1
-    }
-
-    /// Whether there is anything that the switch of a group shows.
-    pub fn shows(&self, group: Group) -> bool {
-        // Gaps of joints are colours of what the joints hold.
-        let group = if group == Group::Violation { Group::Joint } else { group };
-        self.shapes.iter().any(|s| s.group == group)
-    }
-
-    /// Takes the next pose; returns its number.
-    pub fn add_pose(&mut self) -> u32 {
-        self.poses += 1;
-        self.poses - 1
-    }
-
-    /// Takes the next arrow list; returns its number.
-    pub fn add_arrow_list(&mut self) -> u32 {
-        self.arrow_lists += 1;
-        self.arrow_lists - 1
-    }
-}
-
-/// The numbers of one moment.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Frame {
-    /// Time \[s\].
-    pub time: f64,
-    /// Steps taken.
-    pub step: u64,
-    /// Three numbers per vertex \[m\].
-    pub vertices: Vec<f32>,
-    /// Seven numbers per pose: place x, y, z \[m\], then the unit quaternion w, x, y, z from body to world axes.
-    pub poses: Vec<f32>,
-    /// For each arrow list six numbers per arrow: origin \[m\], vector (in the unit of the list).
-    pub arrows: Vec<Vec<f32>>,
-    /// One number per scalar of the drawing.
-    pub scalars: Vec<f32>,
-    /// Violation of each shape, 0 (none) … 1 (worst shown); empty if there is nothing to tell.
-    pub violation: Vec<f32>,
-    /// Number of the island that each shape belongs to, 0 for none; empty if there is nothing to tell.
-    pub islands: Vec<u32>,
-    /// Buffer: forces before they are turned into arrows.
-    pub scratch: Vec<f64>,
-}
-
-impl Frame {
-    /// Place of a vertex \[m\].
-    pub fn vertex(&self, i: usize) -> [f32; 3] {
-        [self.vertices[3 * i], self.vertices[3 * i + 1], self.vertices[3 * i + 2]]
-    }
-
-    /// Place of a pose \[m\] and its unit quaternion w, x, y, z.
-    pub fn pose(&self, i: usize) -> ([f32; 3], [f32; 4]) {
-        let p = &self.poses[7 * i..7 * i + 7];
-        ([p[0], p[1], p[2]], [p[3], p[4], p[5], p[6]])
-    }
-
-    /// Appends a pose: place \[m\], quaternion w, x, y, z.
-    pub fn push_pose(&mut self, p: [f64; 3], quaternion: [f64; 4]) {
-        self.poses.extend(p.map(|x| x as f32));
-        self.poses.extend(quaternion.map(|x| x as f32));
-    }
-
-    /// Empties all lists but keeps their memory; `drawing` says how many arrow lists there are.
-    pub fn clear(&mut self, drawing: &Drawing) {
-        self.vertices.clear();
-        self.poses.clear();
-        self.scalars.clear();
-        self.violation.clear();
-        self.islands.clear();
-        self.arrows.resize_with(drawing.arrow_lists as usize, Vec::new);
-        self.arrows.iter_mut().for_each(Vec::clear);
-    }
-}
-
-/// Colours that bodies take in turn.
-pub const PALETTE: [Colour; 8] = dalembert_formats::export::PALETTE;
+pub use description::*;
+pub use frame::frame;
 
 const SPRING_COLOUR: Colour = [120, 132, 150];
 const FIXED_COLOUR: Colour = [92, 98, 108];
@@ -457,53 +71,21 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
         let colour = PALETTE[b % PALETTE.len()];
         match block.kind {
             BlockKind::Rigid => rigid_shape(&mut drawing, model, block, colour),
-            BlockKind::Generalized => {
-                let coordinates = block.q.len();
-                let radius = radius.max(0.25 * (extent / 9.0) as f32);
-                let geometry = Geometry::Points { first, count, radius: 0.3 * radius };
-                let shape = drawing.add(&block.name, Group::Body, colour, geometry);
-                drawing.shapes[shape].movable = true;
-                let mass: f64 = points.mass[block.points.clone()].iter().sum();
-                drawing.shapes[shape].facts =
-                    vec![("coordinates".into(), coordinates.to_string()), ("mass".into(), kilograms(mass))];
-                let pairs: Pairs = (first..(first + count).saturating_sub(1)).map(|i| [i, i + 1]).collect();
-                if !pairs.is_empty() {
-                    let geometry = Geometry::Lines { pairs, radius: 0.08 * radius };
-                    drawing.add(&block.name, Group::Spring, SPRING_COLOUR, geometry);
-                }
-            }
+            BlockKind::Generalized => generalized_shape(
+                &mut drawing,
+                block,
+                points.mass,
+                radius.max(0.25 * (extent / 9.0) as f32),
+                colour,
+            ),
             BlockKind::Particles => {
-                let mass: f64 = points.mass[block.points.clone()].iter().sum();
-                let facts = vec![("particles".into(), count.to_string()), ("mass".into(), kilograms(mass))];
                 let sheet = || sheet_width(block, &springs).map(|width| sheet_triangles(count, width));
                 let skin = surface_of(model, block).or_else(sheet);
                 let lines = lines_of(model, block);
-                let group = if skin.is_some() || lines.is_some() { Group::Inside } else { Group::Body };
-                if let Some(pairs) = lines {
-                    // As thick as it is, but never too thin to be seen.
-                    let (thick, pairs) = pairs;
-                    let radius = (thick as f32).max(0.003 * drawing.extent);
-                    let geometry = Geometry::Lines { pairs, radius };
-                    let shape = drawing.add(&block.name, Group::Body, colour, geometry);
-                    drawing.shapes[shape].facts = facts.clone();
-                    sheets.push(block.points.clone());
-                }
-                if let Some(triangles) = skin {
-                    // A body that carries a surface is seen by it, and by the edges of its own.
-                    let geometry = if cages[b] {
-                        Geometry::Lines { pairs: edges_of(&triangles, first), radius: 0.02 * radius }
-                    } else {
-                        Geometry::Mesh { first, count, triangles }
-                    };
-                    let shape = drawing.add(&block.name, Group::Body, colour, geometry);
-                    drawing.shapes[shape].movable = true;
-                    drawing.shapes[shape].facts = facts.clone();
-                    sheets.push(block.points.clone());
-                }
-                let geometry = Geometry::Points { first, count, radius: 0.17 * radius };
-                let shape = drawing.add(&block.name, group, colour, geometry);
-                drawing.shapes[shape].movable = true;
-                drawing.shapes[shape].facts = facts;
+                let layers = usize::from(lines.is_some()) + usize::from(skin.is_some());
+                sheets.extend((0..layers).map(|_| block.points.clone()));
+                let look = Look { radius, colour, cage: cages[b] };
+                particle_shapes(&mut drawing, block, points.mass, &look, skin, lines);
             }
             // The columns of a deformation are no places; its skin is a carried mesh.
             BlockKind::Affine => {}
@@ -548,8 +130,83 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
     drawing.joints = joints::glyphs(model, extent, |k| reach(&model.shapes[k]));
     joints::describe(model, &mut drawing);
 
+    let weight = arrow_lists(&mut drawing, model, points.mass, extent);
+    contacts::describe(model, &mut drawing, weight);
+
+    for name in ["kinetic", "potential", "total"] {
+        drawing.scalars.push(Scalar::new(name, "J", "energy"));
+    }
+    for (name, _) in model.energy_terms(state) {
+        drawing.scalars.push(Scalar::new(name, "J", "energy"));
+    }
+    drawing.owners = drawing.shapes.iter().map(|s| owner(model, s)).collect();
+    drawing
+}
+
+/// How the points of a block are drawn.
+struct Look {
+    radius: f32,
+    colour: Colour,
+    /// The block carries a surface that is to be seen in place of its own.
+    cage: bool,
+}
+
+/// The masses of a generalized body, and rods from each to the next.
+fn generalized_shape(drawing: &mut Drawing, block: &Block, mass: &[f64], radius: f32, colour: Colour) {
+    let (first, count) = (block.points.start as u32, block.points.len() as u32);
+    let geometry = Geometry::Points { first, count, radius: 0.3 * radius };
+    let shape = drawing.add(&block.name, Group::Body, colour, geometry);
+    drawing.shapes[shape].movable = true;
+    let mass: f64 = mass[block.points.clone()].iter().sum();
+    drawing.shapes[shape].facts =
+        vec![("coordinates".into(), block.q.len().to_string()), ("mass".into(), kilograms(mass))];
+    let pairs: Pairs = (first..(first + count).saturating_sub(1)).map(|i| [i, i + 1]).collect();
+    if !pairs.is_empty() {
+        let geometry = Geometry::Lines { pairs, radius: 0.08 * radius };
+        drawing.add(&block.name, Group::Spring, SPRING_COLOUR, geometry);
+    }
+}
+
+/// Particles by their lines, by their surface, and as points.
+fn particle_shapes(
+    drawing: &mut Drawing,
+    block: &Block,
+    mass: &[f64],
+    look: &Look,
+    skin: Option<Vec<[u32; 3]>>,
+    lines: Option<(f64, Pairs)>,
+) {
+    let (first, count) = (block.points.start as u32, block.points.len() as u32);
+    let mass: f64 = mass[block.points.clone()].iter().sum();
+    let facts = vec![("particles".into(), count.to_string()), ("mass".into(), kilograms(mass))];
+    let group = if skin.is_some() || lines.is_some() { Group::Inside } else { Group::Body };
+    if let Some((thick, pairs)) = lines {
+        // As thick as it is, but never too thin to be seen.
+        let radius = (thick as f32).max(0.003 * drawing.extent);
+        let shape = drawing.add(&block.name, Group::Body, look.colour, Geometry::Lines { pairs, radius });
+        drawing.shapes[shape].facts = facts.clone();
+    }
+    if let Some(triangles) = skin {
+        // A body that carries a surface is seen by it, and by the edges of its own.
+        let geometry = if look.cage {
+            Geometry::Lines { pairs: edges_of(&triangles, first), radius: 0.02 * look.radius }
+        } else {
+            Geometry::Mesh { first, count, triangles }
+        };
+        let shape = drawing.add(&block.name, Group::Body, look.colour, geometry);
+        drawing.shapes[shape].movable = true;
+        drawing.shapes[shape].facts = facts.clone();
+    }
+    let geometry = Geometry::Points { first, count, radius: 0.17 * look.radius };
+    let shape = drawing.add(&block.name, group, look.colour, geometry);
+    drawing.shapes[shape].movable = true;
+    drawing.shapes[shape].facts = facts;
+}
+
+/// Lists of arrows for velocities and forces; returns the length of an arrow per newton.
+fn arrow_lists(drawing: &mut Drawing, model: &Model, mass: &[f64], extent: f64) -> f32 {
     // A body that falls by the extent of the scene draws an arrow of a fifth of it; so does its weight.
-    let masses = points.mass.iter().chain(&model.rigid.mass).filter(|m| **m > 0.0);
+    let masses = mass.iter().chain(&model.rigid.mass).filter(|m| **m > 0.0);
     let mean_mass = model.mass() / masses.count().max(1) as f64;
     let fall = (0.2 * extent / (2.0 * 9.81 * extent).sqrt()) as f32;
     let weight = (0.2 * extent / (9.81 * mean_mass.max(1e-12))) as f32;
@@ -563,16 +220,7 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
         arrows("joint forces", Group::Force, JOINT_FORCE_COLOUR, weight, "N");
         arrows("joint axes", Group::Joint, JOINT_AXIS_COLOUR, 1.0, "");
     }
-    contacts::describe(model, &mut drawing, weight);
-
-    for name in ["kinetic", "potential", "total"] {
-        drawing.scalars.push(Scalar::new(name, "J", "energy"));
-    }
-    for (name, _) in model.energy_terms(state) {
-        drawing.scalars.push(Scalar::new(name, "J", "energy"));
-    }
-    drawing.owners = drawing.shapes.iter().map(|s| owner(model, s)).collect();
-    drawing
+    weight
 }
 
 /// For each block whether it has a surface and carries another one that is to be seen.
@@ -755,83 +403,6 @@ fn owner(model: &Model, shape: &Shape) -> Range<usize> {
         | Geometry::Arrows { .. }
         | Geometry::Discs { .. }
         | Geometry::Label { .. } => 0..0,
-    }
-}
-
-/// Fills `out` with the numbers of a state. Arrows and violations are worked out only for the groups in `wanted`.
-/// Returns the energies in full precision, since they had to be summed anyway.
-pub fn frame(model: &Model, drawing: &Drawing, state: &State, wanted: Groups, out: &mut Frame) -> Energy {
-    out.clear(drawing);
-    out.time = state.time;
-    out.step = state.steps;
-    let points = model.points(state.time, &state.q, &state.v);
-    let rigid = model.layout.rigid;
-    out.vertices.extend(points.x.iter().map(|x| *x as f32));
-    for (column, center) in deformation_columns(model) {
-        out.vertices.copy_within(3 * center..3 * center + 3, 3 * column);
-    }
-    for k in 0..rigid {
-        let pose = model.rigid.pose(&state.q, k);
-        let q = pose.rotation;
-        out.push_pose(pose.position.into(), [q.w, q.i, q.j, q.k]);
-    }
-    for (_, shape) in &model.obstacles {
-        let (place, q) = obstacle_pose(shape);
-        out.push_pose(place.into(), [q.w, q.i, q.j, q.k]);
-    }
-    grounds(model, |_, place, q| out.push_pose(place.into(), [q.w, q.i, q.j, q.k]));
-    robots::frame(model, state, out);
-    if wanted.has(Group::Velocity) {
-        let arrows = &mut out.arrows[list::VELOCITIES as usize];
-        push_arrows(arrows, points.x, points.v, model);
-        for k in 0..rigid {
-            push_arrow(arrows, &Rigid::position(&state.q, k), &Rigid::velocity(&state.v, k));
-        }
-    }
-    if wanted.has(Group::Force) {
-        out.scratch.resize(model.layout.len_v(), 0.0);
-        model.forces_into(state.time, &state.q, &state.v, &state.applied, &mut out.scratch);
-        let arrows = &mut out.arrows[list::FORCES as usize];
-        let free = 3 * model.layout.particles;
-        push_arrows(arrows, points.x, &out.scratch[model.layout.points_v()..][..free], model);
-        for k in 0..rigid {
-            push_arrow(arrows, &Rigid::position(&state.q, k), &triple(&out.scratch, 2 * k));
-        }
-    }
-    joints::frame(model, drawing, state, wanted, out);
-    if wanted.has(Group::Contact) {
-        contacts::frame(model, drawing, state, out);
-    }
-
-    // Kinetic, potential and total energy lead; the terms that make up the potential follow.
-    out.scalars.resize(3, 0.0);
-    let kinetic = model.particles.kinetic(points.v)
-        + model.rigid.kinetic(&state.q[..7 * rigid], &state.v[..6 * rigid])
-        + model.robot_energy(state).0;
-    let mut energy = Energy { kinetic, potential: 0.0 };
-    for (_, term) in model.energy_terms(state) {
-        energy.potential += term;
-        out.scalars.push(term as f32);
-    }
-    for (out, e) in out.scalars.iter_mut().zip([energy.kinetic, energy.potential, energy.total()]) {
-        *out = e as f32;
-    }
-    energy
-}
-
-/// One arrow per point with a vector that is not zero; columns of a deformation are no points.
-fn push_arrows(out: &mut Vec<f32>, x: &[f64], vectors: &[f64], model: &Model) {
-    let mut columns = deformation_columns(model).map(|(column, _)| column).peekable();
-    for (i, (x, a)) in x.chunks_exact(3).zip(vectors.chunks_exact(3)).enumerate() {
-        if columns.next_if_eq(&i).is_none() {
-            push_arrow(out, &triple(x, 0), &triple(a, 0));
-        }
-    }
-}
-
-fn push_arrow(out: &mut Vec<f32>, at: &Vec3, vector: &Vec3) {
-    if vector.iter().any(|a| *a != 0.0) {
-        out.extend(at.iter().chain(vector).map(|x| *x as f32));
     }
 }
 

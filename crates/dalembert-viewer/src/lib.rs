@@ -52,6 +52,7 @@
 pub mod bench;
 pub mod drawing;
 mod error;
+mod film;
 pub mod player;
 pub mod plot;
 pub mod render;
@@ -60,7 +61,8 @@ pub mod server;
 mod view;
 
 pub use error::ViewerError;
-pub use player::{Film, Live, Playback, Player, Pull, warnings_line};
+pub use film::Film;
+pub use player::{Live, Playback, Player, Pull, warnings_line};
 pub use render::{RenderOptions, Renderer, Theme, View};
 pub use server::{Command, Server, ServerOptions, Status};
 pub use view::{ViewOptions, view};

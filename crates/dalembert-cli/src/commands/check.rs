@@ -93,6 +93,37 @@ struct Facts {
     remarks: Vec<String>,
 }
 
+fn joint_table(out: &mut String, model: &Model) {
+    if !model.constraints.is_empty() {
+        let width = model.constraints.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).max(6);
+        let _ = writeln!(out, "  {:width$}  {:>4}  {:22}  between", "joint", "rows", "kind");
+        for c in &model.constraints {
+            let (name, rows) = (safe(&c.name), c.constraint.rows());
+            let kind = match c.hold {
+                Hold::Axis { .. } => c.constraint.kind().to_owned(),
+                _ => format!("{} ({})", c.constraint.kind(), hold(c)),
+            };
+            let ends: Vec<_> = c.constraint.holders().iter().map(|h| holder(model, *h)).collect();
+            let _ = writeln!(out, "  {name:width$}  {rows:>4}  {kind:22}  {}", ends.join(", "));
+        }
+        let _ = writeln!(out);
+    }
+}
+
+fn energy_table(out: &mut String, sim: &Simulation) {
+    let model = &sim.model;
+    let terms = model.energy_terms(&sim.state);
+    let width = terms.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(7);
+    let _ = writeln!(out, "  {:width$}  {:>12}  kind", "force", "energy [J]");
+    for (k, (name, energy)) in terms.iter().enumerate() {
+        let (name, kind) = (safe(name), model.forces.get(k).map_or("bodies", |f| f.force.kind()));
+        let _ = writeln!(out, "  {name:width$}  {:>12}  {kind}", number(*energy));
+    }
+    let energy = sim.energy();
+    let _ = writeln!(out, "  {:width$}  {:>12}", "kinetic", number(energy.kinetic));
+    let _ = writeln!(out, "  {:width$}  {:>12}\n", "total", number(energy.total()));
+}
+
 impl Facts {
     fn new(built: &Built) -> Self {
         let sim = &built.simulation;
@@ -164,32 +195,8 @@ impl Facts {
         let _ =
             writeln!(out, "  {:width$}  {:>9}  {:>12}\n", "all", model.layout.points, number(model.mass()));
 
-        if !model.constraints.is_empty() {
-            let width = model.constraints.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).max(6);
-            let _ = writeln!(out, "  {:width$}  {:>4}  {:22}  between", "joint", "rows", "kind");
-            for c in &model.constraints {
-                let (name, rows) = (safe(&c.name), c.constraint.rows());
-                let kind = match c.hold {
-                    Hold::Axis { .. } => c.constraint.kind().to_owned(),
-                    _ => format!("{} ({})", c.constraint.kind(), hold(c)),
-                };
-                let ends: Vec<_> = c.constraint.holders().iter().map(|h| holder(model, *h)).collect();
-                let _ = writeln!(out, "  {name:width$}  {rows:>4}  {kind:22}  {}", ends.join(", "));
-            }
-            let _ = writeln!(out);
-        }
-
-        let terms = model.energy_terms(&sim.state);
-        let width = terms.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(7);
-        let _ = writeln!(out, "  {:width$}  {:>12}  kind", "force", "energy [J]");
-        for (k, (name, energy)) in terms.iter().enumerate() {
-            let (name, kind) = (safe(name), model.forces.get(k).map_or("bodies", |f| f.force.kind()));
-            let _ = writeln!(out, "  {name:width$}  {:>12}  {kind}", number(*energy));
-        }
-        let energy = sim.energy();
-        let _ = writeln!(out, "  {:width$}  {:>12}", "kinetic", number(energy.kinetic));
-        let _ = writeln!(out, "  {:width$}  {:>12}\n", "total", number(energy.total()));
-
+        joint_table(&mut out, model);
+        energy_table(&mut out, sim);
         let filtered = count(model.filters.len() as u64, "point");
         let prescribed = model.filters.prescribed_points().count() as u64;
         let moved = match prescribed {

@@ -38,89 +38,12 @@ pub fn write(model: &Model, recording: &Recording, path: &Path) -> Result<(), Re
     let first = first_state(model, recording)?;
     let surface = Surface::new(model, &first);
 
-    // Keys of the motion.
-    let rigid = model.layout.rigid;
-    let stride = recording.frame_count().div_ceil(MOST_TARGETS).max(1);
-    let mut times: Vec<f32> = Vec::new();
-    let (mut places, mut turns) = (vec![Vec::new(); rigid], vec![Vec::<f32>::new(); rigid]);
-    let (mut morph_times, mut shapes): (Vec<f32>, Vec<Vec<f32>>) = (Vec::new(), Vec::new());
-    for (i, state) in states(model, recording).enumerate() {
-        let state = state?;
-        let time = state.time as f32;
-        // Keys must rise; two frames of one moment are one key.
-        if times.last().is_some_and(|last| time <= *last) {
-            continue;
-        }
-        times.push(time);
-        for k in 0..rigid {
-            let pose = model.rigid.pose(&state.q, k);
-            let q = pose.rotation;
-            let mut turn = [q.i, q.j, q.k, q.w].map(|x| x as f32);
-            // q and −q are one turn; the nearer one is meant.
-            if let Some(last) = turns[k].last_chunk::<4>()
-                && last.iter().zip(turn).map(|(a, b)| a * b).sum::<f32>() < 0.0
-            {
-                turn = turn.map(|x| -x);
-            }
-            places[k].extend(pose.position.iter().map(|x| *x as f32));
-            turns[k].extend(turn);
-        }
-        if model.layout.points > 0 && (i.is_multiple_of(stride) || i + 1 == recording.frame_count()) {
-            morph_times.push(time);
-            let mut shape: Vec<f32> =
-                state.q[model.layout.points_q()..model.layout.robots_q()].iter().map(|x| *x as f32).collect();
-            for (column, center) in deformation_columns(model) {
-                shape.copy_within(3 * center..3 * center + 3, 3 * column);
-            }
-            shapes.push(shape);
-        }
-    }
-    let moving = times.len() > 1;
-
+    let keys = Keys::of(model, recording)?;
     let mut nodes = vec![json!({ "name": "z up", "rotation": [-0.5f64.sqrt(), 0.0, 0.0, 0.5f64.sqrt()] })];
-    let (mut channels, mut samplers) = (Vec::new(), Vec::new());
-    let input = if moving && rigid > 0 { Some(file.floats(&times, "SCALAR", None, true)) } else { None };
-    for (b, block) in model.blocks.iter().enumerate().filter(|(_, b)| b.kind == BlockKind::Rigid) {
-        let k = block.q.start / 7;
-        let mut node =
-            json!({ "name": block.name, "translation": places[k][..3], "rotation": turns[k][..4] });
-        if !surface.meshes[k].triangles().is_empty() {
-            let twin = (0..k).find(|j| {
-                model.shapes[*j] == model.shapes[k] && b % PALETTE.len() == file.colours[*j] % PALETTE.len()
-            });
-            node["mesh"] = match twin {
-                Some(j) => file.mesh_of_body[j].into(),
-                None => file.solid(&block.name, &surface.meshes[k], b).into(),
-            };
-        }
-        file.mesh_of_body.push(node["mesh"].as_u64().unwrap_or_default() as usize);
-        file.colours.push(b);
-        if let Some(input) = input {
-            let outputs = [("translation", "VEC3", &places[k]), ("rotation", "VEC4", &turns[k])];
-            for (path, kind, values) in outputs {
-                let output = file.floats(values, kind, None, false);
-                channels.push(
-                    json!({ "sampler": samplers.len(), "target": { "node": nodes.len(), "path": path } }),
-                );
-                samplers.push(json!({ "input": input, "output": output, "interpolation": "LINEAR" }));
-            }
-        }
-        nodes.push(node);
-    }
+    let mut motion = Motion::default();
+    bodies(model, &surface, &keys, &mut file, &mut nodes, &mut motion);
     if model.layout.points > 0 {
-        let mesh = file.points(&surface, &shapes);
-        if shapes.len() > 1 {
-            let targets = shapes.len() - 1;
-            let weights: Vec<f32> = (0..shapes.len())
-                .flat_map(|key| (1..=targets).map(move |target| if key == target { 1.0 } else { 0.0 }))
-                .collect();
-            let input = file.floats(&morph_times, "SCALAR", None, true);
-            let output = file.floats(&weights, "SCALAR", None, false);
-            let target = json!({ "node": nodes.len(), "path": "weights" });
-            channels.push(json!({ "sampler": samplers.len(), "target": target }));
-            samplers.push(json!({ "input": input, "output": output, "interpolation": "LINEAR" }));
-        }
-        nodes.push(json!({ "name": "points", "mesh": mesh }));
+        points(&surface, &keys, &mut file, &mut nodes, &mut motion);
     }
     if nodes.len() > 1 {
         nodes[0]["children"] = (1..nodes.len()).collect::<Vec<_>>().into();
@@ -140,13 +63,137 @@ pub fn write(model: &Model, recording: &Recording, path: &Path) -> Result<(), Re
     put("materials", file.materials);
     put("accessors", file.accessors);
     put("bufferViews", file.views);
-    if !channels.is_empty() {
+    if !motion.channels.is_empty() {
+        let Motion { channels, samplers } = motion;
         put("animations", vec![json!({ "name": "motion", "channels": channels, "samplers": samplers })]);
     }
     if !file.bytes.is_empty() {
         put("buffers", vec![json!({ "byteLength": file.bytes.len() })]);
     }
     atomic_write(path, |out| chunks(&root.to_string(), &file.bytes, out))
+}
+
+/// Keys of the motion.
+struct Keys {
+    times: Vec<f32>,
+    /// Of each rigid body, three and four numbers a key.
+    places: Vec<Vec<f32>>,
+    turns: Vec<Vec<f32>>,
+    /// Of the points, less often.
+    morph_times: Vec<f32>,
+    shapes: Vec<Vec<f32>>,
+}
+
+impl Keys {
+    fn of(model: &Model, recording: &Recording) -> Result<Self, RecordingError> {
+        let rigid = model.layout.rigid;
+        let stride = recording.frame_count().div_ceil(MOST_TARGETS).max(1);
+        let mut times: Vec<f32> = Vec::new();
+        let (mut places, mut turns) = (vec![Vec::new(); rigid], vec![Vec::<f32>::new(); rigid]);
+        let (mut morph_times, mut shapes): (Vec<f32>, Vec<Vec<f32>>) = (Vec::new(), Vec::new());
+        for (i, state) in states(model, recording).enumerate() {
+            let state = state?;
+            let time = state.time as f32;
+            // Keys must rise; two frames of one moment are one key.
+            if times.last().is_some_and(|last| time <= *last) {
+                continue;
+            }
+            times.push(time);
+            for k in 0..rigid {
+                let pose = model.rigid.pose(&state.q, k);
+                let q = pose.rotation;
+                let mut turn = [q.i, q.j, q.k, q.w].map(|x| x as f32);
+                // q and −q are one turn; the nearer one is meant.
+                if let Some(last) = turns[k].last_chunk::<4>()
+                    && last.iter().zip(turn).map(|(a, b)| a * b).sum::<f32>() < 0.0
+                {
+                    turn = turn.map(|x| -x);
+                }
+                places[k].extend(pose.position.iter().map(|x| *x as f32));
+                turns[k].extend(turn);
+            }
+            if model.layout.points > 0 && (i.is_multiple_of(stride) || i + 1 == recording.frame_count()) {
+                morph_times.push(time);
+                let mut shape: Vec<f32> = state.q[model.layout.points_q()..model.layout.robots_q()]
+                    .iter()
+                    .map(|x| *x as f32)
+                    .collect();
+                for (column, center) in deformation_columns(model) {
+                    shape.copy_within(3 * center..3 * center + 3, 3 * column);
+                }
+                shapes.push(shape);
+            }
+        }
+        Ok(Self { times, places, turns, morph_times, shapes })
+    }
+}
+
+/// Channels and samplers of the animation.
+#[derive(Default)]
+struct Motion {
+    channels: Vec<Value>,
+    samplers: Vec<Value>,
+}
+
+impl Motion {
+    fn add(&mut self, node: usize, path: &str, input: usize, output: usize) {
+        let sampler = self.samplers.len();
+        self.channels.push(json!({ "sampler": sampler, "target": { "node": node, "path": path } }));
+        self.samplers.push(json!({ "input": input, "output": output, "interpolation": "LINEAR" }));
+    }
+}
+
+/// A node for each rigid body.
+fn bodies(
+    model: &Model,
+    surface: &Surface,
+    keys: &Keys,
+    file: &mut Builder,
+    nodes: &mut Vec<Value>,
+    motion: &mut Motion,
+) {
+    let moving = keys.times.len() > 1 && model.layout.rigid > 0;
+    let input = moving.then(|| file.floats(&keys.times, "SCALAR", None, true));
+    let Keys { places, turns, .. } = keys;
+    for (b, block) in model.blocks.iter().enumerate().filter(|(_, b)| b.kind == BlockKind::Rigid) {
+        let k = block.q.start / 7;
+        let mut node =
+            json!({ "name": block.name, "translation": places[k][..3], "rotation": turns[k][..4] });
+        if !surface.meshes[k].triangles().is_empty() {
+            let twin = (0..k).find(|j| {
+                model.shapes[*j] == model.shapes[k] && b % PALETTE.len() == file.colours[*j] % PALETTE.len()
+            });
+            node["mesh"] = match twin {
+                Some(j) => file.mesh_of_body[j].into(),
+                None => file.solid(&block.name, &surface.meshes[k], b).into(),
+            };
+        }
+        file.mesh_of_body.push(node["mesh"].as_u64().unwrap_or_default() as usize);
+        file.colours.push(b);
+        if let Some(input) = input {
+            let outputs = [("translation", "VEC3", &places[k]), ("rotation", "VEC4", &turns[k])];
+            for (path, kind, values) in outputs {
+                let output = file.floats(values, kind, None, false);
+                motion.add(nodes.len(), path, input, output);
+            }
+        }
+        nodes.push(node);
+    }
+}
+
+/// One node for all points, with a morph target for each of their shapes.
+fn points(surface: &Surface, keys: &Keys, file: &mut Builder, nodes: &mut Vec<Value>, motion: &mut Motion) {
+    let mesh = file.points(surface, &keys.shapes);
+    if keys.shapes.len() > 1 {
+        let targets = keys.shapes.len() - 1;
+        let weights: Vec<f32> = (0..keys.shapes.len())
+            .flat_map(|key| (1..=targets).map(move |target| if key == target { 1.0 } else { 0.0 }))
+            .collect();
+        let input = file.floats(&keys.morph_times, "SCALAR", None, true);
+        let output = file.floats(&weights, "SCALAR", None, false);
+        motion.add(nodes.len(), "weights", input, output);
+    }
+    nodes.push(json!({ "name": "points", "mesh": mesh }));
 }
 
 /// Header, JSON and binary chunk; lengths are multiples of four.

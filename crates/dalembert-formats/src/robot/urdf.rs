@@ -49,7 +49,7 @@ const ELEMENTS: [(&str, &[&str]); 9] = [
 
 /// Most links of a robot; its mass matrix has as many rows.
 const MOST_LINKS: usize = 4096;
-/// Longest way from the root to a link. A tree of bodies is written as elements inside of each other, and no deeper than
+/// Longest path from the root to a link. A tree of bodies is written as elements inside of each other, and no deeper than
 /// files are read ([`super::xml::MAX_DEPTH`], of which a few are used up around it).
 const MOST_BELOW: usize = super::xml::MAX_DEPTH - 24;
 
@@ -93,41 +93,8 @@ pub(super) fn read(
         }
     }
 
-    // The joint above each link, and the links below each link.
-    let mut above: Vec<Option<Edge<'_>>> = nodes.iter().map(|_| None).collect();
-    let mut below: Vec<Vec<usize>> = nodes.iter().map(|_| Vec::new()).collect();
-    let mut joint_names: Names<()> = Names::new("joint");
-    for joint in root.named("joint") {
-        let Some(name) = named(joint) else { continue };
-        joint_names.add(doc, name, (), joint.span());
-        let end = |which: &'static str| {
-            let Some(node) = joint.child(which) else {
-                joint.error(format!("joint {} has no {}", quote(name), quote(which)));
-                return None;
-            };
-            let attribute = node.required("link")?;
-            links.find(doc, attribute).map(|link| (link, attribute.value_span))
-        };
-        let (Some((parent, _)), Some((child, span))) = (end("parent"), end("child")) else { continue };
-        if let Some(first) = &above[child] {
-            let message = format!(
-                "link {} has two parents: joints {} and {}",
-                quote(nodes[child].1),
-                quote(first.name),
-                quote(name)
-            );
-            let note = doc.files.place(first.span);
-            doc.push(doc.files.error(span, message).with_note("the first stands here", note));
-            continue;
-        }
-        above[child] = Some(Edge { node: joint, name, span });
-        below[parent].push(child);
-    }
-
+    let Some(Tree { above, below }) = tree(doc, root, &nodes, &links) else { return robot };
     let roots: Vec<usize> = (0..nodes.len()).filter(|&i| above[i].is_none()).collect();
-    if doc.has_errors() {
-        return robot;
-    }
     if let [first, second, ..] = roots[..] {
         let message =
             format!("links {} and {} both have no parent", quote(nodes[first].1), quote(nodes[second].1));
@@ -164,19 +131,7 @@ pub(super) fn read(
         }
     }
     if let Some(lost) = seen.iter().position(|seen| !seen) {
-        // Up from there until a link comes again.
-        let mut path = vec![lost];
-        let parent_of = |link: usize| below.iter().position(|list| list.contains(&link));
-        while let Some(parent) = parent_of(path[path.len() - 1]) {
-            if let Some(start) = path.iter().position(|&link| link == parent) {
-                path.drain(..start);
-                break;
-            }
-            path.push(parent);
-        }
-        let names: Vec<String> = path.iter().rev().take(8).map(|&link| quote(nodes[link].1)).collect();
-        let span = above[path[0]].as_ref().map_or(nodes[path[0]].0.span(), |edge| edge.span);
-        doc.error(span, format!("links {} form a loop", names.join(", ")));
+        report_loop(doc, &nodes, &Tree { above, below }, lost);
         return robot;
     }
     let link_span = |body: usize| {
@@ -187,6 +142,68 @@ pub(super) fn read(
     mimics(doc, root, &mut robot);
     report_rest(root);
     robot
+}
+
+/// The joint above each link, and the links below each link.
+struct Tree<'a> {
+    above: Vec<Option<Edge<'a>>>,
+    below: Vec<Vec<usize>>,
+}
+
+/// The joints of the file; none if there are mistakes.
+fn tree<'a>(
+    doc: &Document,
+    root: Node<'a>,
+    nodes: &[(Node<'a>, &'a str)],
+    links: &Names<usize>,
+) -> Option<Tree<'a>> {
+    let mut above: Vec<Option<Edge<'a>>> = nodes.iter().map(|_| None).collect();
+    let mut below: Vec<Vec<usize>> = nodes.iter().map(|_| Vec::new()).collect();
+    let mut joint_names: Names<()> = Names::new("joint");
+    for joint in root.named("joint") {
+        let Some(name) = named(joint) else { continue };
+        joint_names.add(doc, name, (), joint.span());
+        let end = |which: &'static str| {
+            let Some(node) = joint.child(which) else {
+                joint.error(format!("joint {} has no {}", quote(name), quote(which)));
+                return None;
+            };
+            let attribute = node.required("link")?;
+            links.find(doc, attribute).map(|link| (link, attribute.value_span))
+        };
+        let (Some((parent, _)), Some((child, span))) = (end("parent"), end("child")) else { continue };
+        if let Some(first) = &above[child] {
+            let message = format!(
+                "link {} has two parents: joints {} and {}",
+                quote(nodes[child].1),
+                quote(first.name),
+                quote(name)
+            );
+            let note = doc.files.place(first.span);
+            doc.push(doc.files.error(span, message).with_note("the first stands here", note));
+            continue;
+        }
+        above[child] = Some(Edge { node: joint, name, span });
+        below[parent].push(child);
+    }
+    (!doc.has_errors()).then_some(Tree { above, below })
+}
+
+/// Names the links of a loop, of which `lost` is one or hangs on one.
+fn report_loop(doc: &Document, nodes: &[(Node<'_>, &str)], Tree { above, below }: &Tree<'_>, lost: usize) {
+    // Up from there until a link comes again.
+    let mut path = vec![lost];
+    let parent_of = |link: usize| below.iter().position(|list| list.contains(&link));
+    while let Some(parent) = parent_of(path[path.len() - 1]) {
+        if let Some(start) = path.iter().position(|&link| link == parent) {
+            path.drain(..start);
+            break;
+        }
+        path.push(parent);
+    }
+    let names: Vec<String> = path.iter().rev().take(8).map(|&link| quote(nodes[link].1)).collect();
+    let span = above[path[0]].as_ref().map_or(nodes[path[0]].0.span(), |edge| edge.span);
+    doc.error(span, format!("links {} form a loop", names.join(", ")));
 }
 
 /// The attribute `name`, which must be there and not be empty.

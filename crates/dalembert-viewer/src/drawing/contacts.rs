@@ -8,7 +8,8 @@ use dalembert::math::Vec3;
 use dalembert::model::Model;
 use dalembert::state::State;
 
-use super::{Colour, Drawing, Frame, Geometry, Group, push_arrow};
+use super::frame::push_arrow;
+use super::{Colour, Drawing, Frame, Geometry, Group};
 
 const POINT_COLOUR: Colour = [240, 176, 40];
 const NORMAL_COLOUR: Colour = [30, 110, 220];

@@ -71,18 +71,19 @@ pub struct ForceSample {
 
 /// One sample of every force.
 pub fn forces() -> Vec<ForceSample> {
+    [on_points(), between_points(), between_pairs(), solids(), sheets(), rods(), loads(), obstacles()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn sample(name: &'static str, force: Box<dyn Force>, turns: bool) -> ForceSample {
+    ForceSample { name, force, turns }
+}
+
+fn on_points() -> Vec<ForceSample> {
     let on = || PointSet::new([0, 1, 2, 5, 7, 11]);
-    let all = || (0..12u32).collect::<Vec<_>>();
-    let id = |i: u32| PointId(i);
-    let spring = |a, b, damping| Spring { ends: [id(a), id(b)], stiffness: 40.0, rest_length: 0.6, damping };
-    let affine = |columns: [u32; 3], energy| AffineStiffness {
-        columns: columns.map(id),
-        stiffness: 2.0,
-        volume: 0.4,
-        energy,
-    };
-    let sample = |name, force: Box<dyn Force>, turns| ForceSample { name, force, turns };
-    let mut all_forces = vec![
+    vec![
         sample("gravity", Box::new(Gravity { acceleration: Vec3::new(0.3, -1.0, -9.81) }), false),
         sample(
             "viscous drag",
@@ -135,6 +136,19 @@ pub fn forces() -> Vec<ForceSample> {
             }),
             true,
         ),
+    ]
+}
+
+fn between_points() -> Vec<ForceSample> {
+    let id = |i: u32| PointId(i);
+    let spring = |a, b, damping| Spring { ends: [id(a), id(b)], stiffness: 40.0, rest_length: 0.6, damping };
+    let affine = |columns: [u32; 3], energy| AffineStiffness {
+        columns: columns.map(id),
+        stiffness: 2.0,
+        volume: 0.4,
+        energy,
+    };
+    vec![
         sample(
             "springs",
             Box::new(Springs::new(vec![spring(0, 1, 0.0), spring(1, 2, 0.0), spring(5, 11, 0.0)])),
@@ -206,6 +220,12 @@ pub fn forces() -> Vec<ForceSample> {
             }),
             true,
         ),
+    ]
+}
+
+fn between_pairs() -> Vec<ForceSample> {
+    let all = || (0..12u32).collect::<Vec<_>>();
+    vec![
         sample(
             "Lennard-Jones within a radius",
             Box::new(NearPairs::new(all(), PairLaw::LennardJones { epsilon: 0.3, sigma: 0.7 }, 1.3)),
@@ -234,13 +254,7 @@ pub fn forces() -> Vec<ForceSample> {
             }),
             true,
         ),
-    ];
-    all_forces.extend(solids());
-    all_forces.extend(sheets());
-    all_forces.extend(rods());
-    all_forces.extend(loads());
-    all_forces.extend(obstacles());
-    all_forces
+    ]
 }
 
 /// Where the twelve points rest: a cluster of its own, so that every element of a sample is strained.

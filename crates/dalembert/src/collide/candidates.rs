@@ -1,7 +1,7 @@
 //! Pairs of primitives that come near each other at rest or along a motion.
 //!
 //! Two tiers: boxes of bodies, then for every two bodies whose boxes overlap the trees of their vertices, edges and
-//! triangles. A vertex moves along a straight line, so the box of its two ends holds its whole way, and the union of
+//! triangles. A vertex moves along a straight line, so the box of its two ends holds its whole path, and the union of
 //! such boxes that of an edge or triangle. Every box is moved out by half the search radius plus the radius of its
 //! body: boxes of two primitives closer than radius + ξ at any one time overlap. Boxes of bodies that are turned are large:
 //! two small bodies are left alone if a plane across the line between their middles parts the boxes of their vertices.
@@ -325,7 +325,7 @@ const SMALL: usize = 64;
 /// How far boxes must be apart along a direction, relative to where they are on it.
 const ROUNDING: f64 = 1e-12;
 
-/// Position after the part `alpha` of the way.
+/// Position after the part `alpha` of the path.
 #[inline(always)]
 fn part_way(x0: &Vec3, x1: &Vec3, alpha: f64) -> Vec3 {
     if alpha == 1.0 {

@@ -196,14 +196,14 @@ fn turned_bodies_whose_boxes_overlap_are_left_alone_unless_they_are_near() {
     surface.half_planes.push(HalfPlane { normal: Vec3::z(), offset: -1e7, group: 0 });
     let (mut broad, mut found) = (Broad::default(), Candidates::default());
     for origin in [0.0, -1e6] {
-        let way = Vec3::new(1.0, 1.0, 0.0).normalize();
+        let direction = Vec3::new(1.0, 1.0, 0.0).normalize();
         for (gap, near) in [(0.3, false), (0.05, true)] {
             let x: Vec<Vec3> = (0..16)
                 .map(|i| {
                     let [a, b, c] = [0, 1, 2].map(|k| f64::from(i >> k & 1) - 0.5);
-                    let across = Vec3::new(-way.y, way.x, 0.0);
-                    let middle = Vec3::repeat(origin) + f64::from(i >> 3) * (1.0 + gap) * way;
-                    middle + a * way + b * across + c * Vec3::z()
+                    let across = Vec3::new(-direction.y, direction.x, 0.0);
+                    let middle = Vec3::repeat(origin) + f64::from(i >> 3) * (1.0 + gap) * direction;
+                    middle + a * direction + b * across + c * Vec3::z()
                 })
                 .collect();
             broad.near(&surface, &x, 0.1, 100_000, &mut found).unwrap();

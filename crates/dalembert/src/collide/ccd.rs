@@ -213,7 +213,7 @@ fn advance<const N: usize, const A: usize>(
 }
 
 /// A longer advance than `step` for a pair whose normal turns with it: `step` if none is found. What is tried does not
-/// depend on how far the pair is followed, so neither does the way it takes.
+/// depend on how far the pair is followed, so neither does the path it takes.
 ///
 /// With w between the two lines (or point and plane) and u, v along them, P = w·(u × v) is a cubic in time, and |P|/|u × v| is a lower
 /// bound of the distance. Over an advance of T both P and u × v lie in the hulls of their Bernstein coefficients: mixed

@@ -53,8 +53,8 @@ const FLAT: f64 = 1e-28;
 /// |h|² below this part: every side is searched.
 const NARROW: f64 = 1e-6;
 
-/// True if the boxes around the first A and around the other corners, on their way from `x0` to `x1`, are more than
-/// `margin` \[m\] apart: then so are the primitives, at any time of the way. All numbers must be finite.
+/// True if the boxes around the first A and around the other corners, on their paths from `x0` to `x1`, are more than
+/// `margin` \[m\] apart: then so are the primitives, at any time on the path. All numbers must be finite.
 #[inline(always)]
 pub fn far_apart<const N: usize, const A: usize>(x0: &[Vec3; N], x1: &[Vec3; N], margin: f64) -> bool {
     let mut apart = false;

@@ -1,12 +1,13 @@
 //! Continuous collision detection of pairs that are in contact already.
 //!
-//! On a way so short that no other pair can come near, only contacts need to be followed, and their normals are known. Along a
+//! On a path so short that no other pair can come near, only contacts need to be followed, and their normals are known. Along a
 //! fixed unit vector n every $s_{ab} = n\cdot(x_a - x_b)$ between corners of the two primitives is linear in time, and the
 //! least of them is a lower bound of the distance: if all are large enough at both ends, the pair keeps apart on the whole
-//! way. Only where this fails is the pair followed step by step.
+//! path. Only where this fails is the pair followed step by step.
 
 use super::ccd::{self, CcdOptions};
-use super::contact::{Contact, ContactSet, Kind};
+use super::contact::{Contact, Kind};
+use super::contact_set::ContactSet;
 use super::surface::Surface;
 use crate::math::Vec3;
 
@@ -39,7 +40,7 @@ impl Contact {
 }
 
 impl ContactSet {
-    /// How far each contact, taken at `x0`, may go towards `x1`: calls `take` with the contact and its part of the way.
+    /// How far each contact, taken at `x0`, may go towards `x1`: calls `take` with the contact and its part of the path.
     /// `longest` says how far it needs to be followed; those with 0 are left out. Separations are sums of radii.
     pub fn each_time(
         &self,

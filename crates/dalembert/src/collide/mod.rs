@@ -15,6 +15,7 @@ mod candidates;
 mod candidates_tests;
 pub mod ccd;
 mod contact;
+mod contact_set;
 #[cfg(test)]
 mod contact_tests;
 pub mod corpus;
@@ -25,5 +26,6 @@ pub mod rigid;
 mod surface;
 
 pub use candidates::{Broad, Candidates, Swept, TooMany};
-pub use contact::{Contact, ContactSet, HessianSink, Kind, Sym3, dyad};
+pub use contact::{Contact, HessianSink, Kind, Sym3, dyad};
+pub use contact_set::ContactSet;
 pub use surface::{BodyGeometry, Carrier, Groups, HalfPlane, Surface, SurfaceBody, SurfaceError, VertexMap};

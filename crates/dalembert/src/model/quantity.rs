@@ -79,7 +79,7 @@ enum What {
     /// Part of the pose or velocity of the affine body whose centre is this point, taken as a rigid one.
     Pose(usize, usize),
     WorstGap,
-    /// Entry of the robots' numbers, and whether it is a rate.
+    /// Entry of a robot in q, or in v if it is a rate.
     RobotNumber(usize, bool),
     /// Component of the place of a frame of robot k.
     RobotPlace(usize, LinkFrame, usize),
@@ -121,22 +121,142 @@ pub struct UnknownQuantity {
     pub candidates: Vec<String>,
 }
 
-impl Quantity {
-    /// Reads a text such as `ball.z` or `energy.total`.
-    pub fn parse(model: &Model, text: &str) -> Result<Self, UnknownQuantity> {
-        let fail = |misspelt: &str, reason: &str, candidates: Vec<String>| UnknownQuantity {
-            text: text.into(),
+/// Reads the text of a quantity.
+struct Parser<'a> {
+    model: &'a Model,
+    text: &'a str,
+}
+
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|s| s.to_string()).collect()
+}
+
+impl Parser<'_> {
+    fn fail(&self, misspelt: &str, reason: &str, candidates: Vec<String>) -> UnknownQuantity {
+        UnknownQuantity {
+            text: self.text.into(),
             reason: reason.into(),
             misspelt: misspelt.into(),
             candidates,
-        };
-        let words = |list: &[&str]| list.iter().map(|s| s.to_string()).collect::<Vec<_>>();
+        }
+    }
+
+    fn read(&self, name: &str, part: &str) -> Result<What, UnknownQuantity> {
+        let model = self.model;
+        let block = |kind: BlockKind| model.block(name).filter(|b| b.kind == kind);
+        match name {
+            "energy" => return self.energy(part),
+            "momentum" => return self.axis(part).map(What::Momentum),
+            "angular_momentum" => return self.axis(part).map(What::AngularMomentum),
+            "joints" if part == "gap" => return Ok(What::WorstGap),
+            "joints" => {
+                return Err(self.fail(part, "of all joints together there is only the gap", words(&["gap"])));
+            }
+            _ => {}
+        }
+        if let Some(c) = model.constraint(name) {
+            let known = ["angle", "position", "rate", "force", "gap", "broken"];
+            return self.part_of_joint(name, part, &known, |part| joint_part(model, c, part));
+        }
+        let affine = |part: &str| model.affine_joint_part(name, part).map(What::Affine);
+        if affine("gap").is_some() || affine(part).is_some() {
+            let known = ["angle", "position", "rate", "force", "gap"];
+            return self.part_of_joint(name, part, &known, affine);
+        }
+        if let Some(block) = block(BlockKind::Rigid) {
+            return self.rigid(block.q.start / 7, part);
+        }
+        if let Some(block) = block(BlockKind::Affine)
+            && let Some(i) = POSE.iter().position(|p| *p == part)
+        {
+            return Ok(What::Pose(block.points.start, i));
+        }
+        if let Some(what) = generalized_part(model, name, part) {
+            return Ok(what);
+        }
+        self.points(name, part)
+    }
+
+    fn axis(&self, part: &str) -> Result<Part, UnknownQuantity> {
+        const KNOWN: [&str; 4] = ["x", "y", "z", "norm"];
+        match KNOWN.iter().position(|p| *p == part) {
+            Some(3) => Ok(Part::Norm),
+            Some(k) => Ok(Part::Component(k)),
+            None => Err(self.fail(part, "the parts are x, y, z and norm", words(&KNOWN))),
+        }
+    }
+
+    fn energy(&self, part: &str) -> Result<What, UnknownQuantity> {
+        match part {
+            "kinetic" => return Ok(What::Kinetic),
+            "potential" => return Ok(What::Potential),
+            "total" => return Ok(What::Total),
+            _ => {}
+        }
+        let names = self.model.energy_names();
+        names.iter().position(|name| *name == part).map(What::Term).ok_or_else(|| {
+            let mut known = words(&["kinetic", "potential", "total"]);
+            known.extend(words(&names));
+            self.fail(part, "no such energy", known)
+        })
+    }
+
+    fn part_of_joint(
+        &self,
+        name: &str,
+        part: &str,
+        parts: &[&str],
+        find: impl Fn(&str) -> Option<What>,
+    ) -> Result<What, UnknownQuantity> {
+        find(part).ok_or_else(|| {
+            let known: Vec<&str> = parts.iter().copied().filter(|p| find(p).is_some()).collect();
+            self.fail(part, &format!("the parts of `{name}` are {}", known.join(", ")), words(&known))
+        })
+    }
+
+    fn rigid(&self, k: usize, part: &str) -> Result<What, UnknownQuantity> {
+        const KNOWN: [&str; 14] =
+            ["x", "y", "z", "vx", "vy", "vz", "speed", "wx", "wy", "wz", "qw", "qx", "qy", "qz"];
+        match KNOWN.iter().position(|p| *p == part) {
+            Some(i @ 0..=2) => Ok(What::Origin(k, Part::Component(i))),
+            Some(i @ 3..=5) => Ok(What::OriginVelocity(k, Part::Component(i - 3))),
+            Some(6) => Ok(What::OriginVelocity(k, Part::Norm)),
+            Some(i @ 7..=9) => Ok(What::Spin(k, i - 7)),
+            Some(i) => Ok(What::Quaternion(k, i - 10)),
+            None => Err(self.fail(part, "a rigid body has no such part", words(&KNOWN))),
+        }
+    }
+
+    fn points(&self, name: &str, part: &str) -> Result<What, UnknownQuantity> {
+        let model = self.model;
+        let base = name.split('[').next().unwrap_or_default();
+        let points = model.select(name).map_err(|reason| {
+            let joints = model.constraints.iter().map(|c| c.name.clone());
+            let blocks = model.blocks.iter().map(|b| b.name.clone());
+            self.fail(base, &reason, blocks.chain(joints).collect())
+        })?;
+        const KNOWN: [&str; 9] = ["x", "y", "z", "vx", "vy", "vz", "speed", "lowest", "highest"];
+        match KNOWN.iter().position(|p| *p == part) {
+            Some(i @ 0..=2) => Ok(What::Position(points, Part::Component(i))),
+            Some(i @ 3..=5) => Ok(What::Velocity(points, Part::Component(i - 3))),
+            Some(6) => Ok(What::Velocity(points, Part::Norm)),
+            Some(7) => Ok(What::Lowest(points)),
+            Some(_) => Ok(What::Highest(points)),
+            None => Err(self.fail(part, "a set of points has no such part", words(&KNOWN))),
+        }
+    }
+}
+
+impl Quantity {
+    /// Reads a text such as `ball.z` or `energy.total`.
+    pub fn parse(model: &Model, text: &str) -> Result<Self, UnknownQuantity> {
         if text == "time" {
             return Ok(Self { text: text.into(), what: What::Time });
         }
+        let parser = Parser { model, text };
         let Some((name, part)) = text.rsplit_once('.') else {
             let reason = "a quantity reads `name.part`, such as `ball.z` or `energy.total`";
-            return Err(fail(text, reason, words(&["time"])));
+            return Err(parser.fail(text, reason, words(&["time"])));
         };
         if let Some(what) = robot_part(model, text).or_else(|| contact_part(model, name, part)) {
             return Ok(Self { text: text.into(), what });
@@ -146,98 +266,9 @@ impl Quantity {
             return Ok(Self { text: text.into(), ..own });
         }
         if let Some((misspelt, reason, candidates)) = no_contact_part(model, name, part) {
-            return Err(fail(misspelt, &reason, candidates));
+            return Err(parser.fail(misspelt, &reason, candidates));
         }
-        let axis = |p: &str| match p {
-            "x" => Some(Part::Component(0)),
-            "y" => Some(Part::Component(1)),
-            "z" => Some(Part::Component(2)),
-            "norm" => Some(Part::Norm),
-            _ => None,
-        };
-        let axes = || fail(part, "the parts are x, y, z and norm", words(&["x", "y", "z", "norm"]));
-        let what = match name {
-            "energy" => match part {
-                "kinetic" => What::Kinetic,
-                "potential" => What::Potential,
-                "total" => What::Total,
-                _ => match model.energy_names().iter().position(|name| *name == part) {
-                    Some(k) => What::Term(k),
-                    None => {
-                        let mut known = words(&["kinetic", "potential", "total"]);
-                        known.extend(words(&model.energy_names()));
-                        return Err(fail(part, "no such energy", known));
-                    }
-                },
-            },
-            "momentum" => What::Momentum(axis(part).ok_or_else(axes)?),
-            "angular_momentum" => What::AngularMomentum(axis(part).ok_or_else(axes)?),
-            "joints" => match part {
-                "gap" => What::WorstGap,
-                _ => return Err(fail(part, "of all joints together there is only the gap", words(&["gap"]))),
-            },
-            _ if model.constraint(name).is_some() => {
-                let c = model.constraint(name).unwrap_or(0);
-                joint_part(model, c, part).ok_or_else(|| {
-                    let known = ["angle", "position", "rate", "force", "gap", "broken"];
-                    let known: Vec<&str> =
-                        known.into_iter().filter(|p| joint_part(model, c, p).is_some()).collect();
-                    fail(part, &format!("the parts of `{name}` are {}", known.join(", ")), words(&known))
-                })?
-            }
-            _ if model.affine_joint_part(name, "gap").is_some()
-                || model.affine_joint_part(name, part).is_some() =>
-            {
-                let find = |part: &str| model.affine_joint_part(name, part);
-                find(part).map(What::Affine).ok_or_else(|| {
-                    let known = ["angle", "position", "rate", "force", "gap"];
-                    let known: Vec<&str> = known.into_iter().filter(|p| find(p).is_some()).collect();
-                    fail(part, &format!("the parts of `{name}` are {}", known.join(", ")), words(&known))
-                })?
-            }
-            _ if model.block(name).is_some_and(|b| b.kind == BlockKind::Rigid) => {
-                let k = model.block(name).map_or(0, |b| b.q.start / 7);
-                const KNOWN: [&str; 14] =
-                    ["x", "y", "z", "vx", "vy", "vz", "speed", "wx", "wy", "wz", "qw", "qx", "qy", "qz"];
-                match KNOWN.iter().position(|p| *p == part) {
-                    Some(i @ 0..=2) => What::Origin(k, Part::Component(i)),
-                    Some(i @ 3..=5) => What::OriginVelocity(k, Part::Component(i - 3)),
-                    Some(6) => What::OriginVelocity(k, Part::Norm),
-                    Some(i @ 7..=9) => What::Spin(k, i - 7),
-                    Some(i) => What::Quaternion(k, i - 10),
-                    None => return Err(fail(part, "a rigid body has no such part", words(&KNOWN))),
-                }
-            }
-            _ if model.block(name).is_some_and(|b| b.kind == BlockKind::Affine) && POSE.contains(&part) => {
-                let first = model.block(name).map_or(0, |b| b.points.start);
-                What::Pose(first, POSE.iter().position(|p| *p == part).unwrap_or(0))
-            }
-            _ if generalized_part(model, name, part).is_some() => {
-                generalized_part(model, name, part).unwrap_or(What::Time)
-            }
-            _ => {
-                let base = name.split('[').next().unwrap_or_default();
-                let points = model.select(name).map_err(|reason| {
-                    let joints = model.constraints.iter().map(|c| c.name.clone());
-                    let blocks = model.blocks.iter().map(|b| b.name.clone());
-                    fail(base, &reason, blocks.chain(joints).collect())
-                })?;
-                match part {
-                    "x" | "y" | "z" => What::Position(points, axis(part).ok_or_else(axes)?),
-                    "vx" => What::Velocity(points, Part::Component(0)),
-                    "vy" => What::Velocity(points, Part::Component(1)),
-                    "vz" => What::Velocity(points, Part::Component(2)),
-                    "speed" => What::Velocity(points, Part::Norm),
-                    "lowest" => What::Lowest(points),
-                    "highest" => What::Highest(points),
-                    _ => {
-                        let known = words(&["x", "y", "z", "vx", "vy", "vz", "speed", "lowest", "highest"]);
-                        return Err(fail(part, "a set of points has no such part", known));
-                    }
-                }
-            }
-        };
-        Ok(Self { text: text.into(), what })
+        Ok(Self { text: text.into(), what: parser.read(name, part)? })
     }
 
     /// The number in a state, in SI units.

@@ -126,29 +126,7 @@ impl Numbers {
                 self.bias_numbers = [0.0; 10];
                 (self.dynamics, self.gain, self.bias) = (Dynamics::None, Law::Fixed, Law::None);
             }
-            "position" | "intvelocity" => {
-                let kp = a.size("kp").unwrap_or(self.gain_numbers[0]);
-                self.gain_numbers[0] = kp;
-                self.bias_numbers[1] = -kp;
-                let (kv, ratio) = (a.size("kv"), a.size("dampratio"));
-                if kv.is_some() && ratio.is_some() {
-                    a.error("`kv` and `dampratio` are both given");
-                }
-                // A positive number stands for a damping ratio.
-                if let Some(kv) = kv {
-                    self.bias_numbers[2] = -kv;
-                } else if let Some(ratio) = ratio {
-                    self.bias_numbers[2] = ratio;
-                }
-                self.inherit = a.size("inheritrange").unwrap_or(self.inherit);
-                (self.gain, self.bias) = (Law::Fixed, Law::Affine);
-                if a.node.name() == "intvelocity" {
-                    self.dynamics = Dynamics::Integrator;
-                } else if let Some(time) = a.size("timeconst") {
-                    self.dynamics_numbers[0] = time;
-                    self.dynamics = if time > 0.0 { Dynamics::FilterExact } else { Dynamics::None };
-                }
-            }
+            "position" | "intvelocity" => self.position(a),
             "velocity" => {
                 let kv = a.size("kv").unwrap_or(self.gain_numbers[0]);
                 self.gain_numbers[0] = kv;
@@ -181,29 +159,55 @@ impl Numbers {
                 self.gain_numbers[0] = a.size("gain").unwrap_or(self.gain_numbers[0]);
                 (self.dynamics, self.gain, self.bias) = (Dynamics::None, Law::Fixed, Law::None);
             }
-            // Muscles.
-            _ => {
-                let time = a.up_to("timeconst", [0.01, 0.04]);
-                let smooth = a.number("tausmooth").unwrap_or(0.0);
-                self.dynamics_numbers[..3].copy_from_slice(&[time[0], time[1], smooth]);
-                let range = a.array::<2>("range").unwrap_or([0.75, 1.05]);
-                self.gain_numbers[..2].copy_from_slice(&range);
-                let rest = [
-                    ("force", -1.0),
-                    ("scale", 200.0),
-                    ("lmin", 0.5),
-                    ("lmax", 1.6),
-                    ("vmax", 1.5),
-                    ("fpmax", 1.3),
-                    ("fvmax", 1.2),
-                ];
-                for (k, (key, usual)) in rest.into_iter().enumerate() {
-                    self.gain_numbers[2 + k] = a.number(key).unwrap_or(usual);
-                }
-                self.bias_numbers = self.gain_numbers;
-                (self.dynamics, self.gain, self.bias) = (Dynamics::Muscle, Law::Muscle, Law::Muscle);
-            }
+            _ => self.muscle(a),
         }
+    }
+
+    /// Position servo, and the one that integrates a velocity.
+    fn position(&mut self, a: &Attributes<'_>) {
+        let kp = a.size("kp").unwrap_or(self.gain_numbers[0]);
+        self.gain_numbers[0] = kp;
+        self.bias_numbers[1] = -kp;
+        let (kv, ratio) = (a.size("kv"), a.size("dampratio"));
+        if kv.is_some() && ratio.is_some() {
+            a.error("`kv` and `dampratio` are both given");
+        }
+        // A positive number stands for a damping ratio.
+        if let Some(kv) = kv {
+            self.bias_numbers[2] = -kv;
+        } else if let Some(ratio) = ratio {
+            self.bias_numbers[2] = ratio;
+        }
+        self.inherit = a.size("inheritrange").unwrap_or(self.inherit);
+        (self.gain, self.bias) = (Law::Fixed, Law::Affine);
+        if a.node.name() == "intvelocity" {
+            self.dynamics = Dynamics::Integrator;
+        } else if let Some(time) = a.size("timeconst") {
+            self.dynamics_numbers[0] = time;
+            self.dynamics = if time > 0.0 { Dynamics::FilterExact } else { Dynamics::None };
+        }
+    }
+
+    fn muscle(&mut self, a: &Attributes<'_>) {
+        let time = a.up_to("timeconst", [0.01, 0.04]);
+        let smooth = a.number("tausmooth").unwrap_or(0.0);
+        self.dynamics_numbers[..3].copy_from_slice(&[time[0], time[1], smooth]);
+        let range = a.array::<2>("range").unwrap_or([0.75, 1.05]);
+        self.gain_numbers[..2].copy_from_slice(&range);
+        let rest = [
+            ("force", -1.0),
+            ("scale", 200.0),
+            ("lmin", 0.5),
+            ("lmax", 1.6),
+            ("vmax", 1.5),
+            ("fpmax", 1.3),
+            ("fvmax", 1.2),
+        ];
+        for (k, (key, usual)) in rest.into_iter().enumerate() {
+            self.gain_numbers[2 + k] = a.number(key).unwrap_or(usual);
+        }
+        self.bias_numbers = self.gain_numbers;
+        (self.dynamics, self.gain, self.bias) = (Dynamics::Muscle, Law::Muscle, Law::Muscle);
     }
 
     fn general(&mut self, a: &Attributes<'_>) {

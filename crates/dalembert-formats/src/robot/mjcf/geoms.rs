@@ -6,6 +6,7 @@ use dalembert::math::{Mat3, Pose, Vec3};
 
 use super::super::solid::{self, MeshInertia};
 use super::super::weigh::{self, Extent};
+use super::super::xml::Attribute;
 use super::super::{MeshPolicy, meshes};
 use super::Model;
 use super::assets::Mesh;
@@ -84,32 +85,9 @@ impl<'a> Walker<'a, '_> {
             }
             None => None,
         };
-        let fitted = mesh.filter(|_| !matches!(kind, Kind::Mesh | Kind::Plane | Kind::HeightField));
-        let shape = match (kind, mesh, fitted) {
-            (_, _, Some(mesh)) => {
-                if model.compiler.fit_bounds {
-                    a.node.lost("`fitaabb` is not done: the shape is fitted to the inertia of the mesh");
-                }
-                a.ignore(&["size", "fromto"]);
-                fit(kind, mesh, fit_scale, &mut pose)
-            }
-            (Kind::Mesh, Some(mesh), _) => {
-                a.ignore(&["size", "fromto"]);
-                mesh.found.clone().ok().map(GeomShape::Mesh)
-            }
-            (Kind::Mesh, None, _) => {
-                a.error(format!("geom {} needs the attribute `mesh`", quote(a.name())));
-                return;
-            }
-            (Kind::HeightField, ..) => {
-                a.ignore(&["size", "fromto"]);
-                let Some(field) = field else {
-                    a.error(format!("geom {} needs the attribute `hfield`", quote(a.name())));
-                    return;
-                };
-                model.assets.height_fields.find(self.doc, field).map(GeomShape::HeightField)
-            }
-            _ => primitive(a, kind, &mut pose, None),
+        let shape = match self.shape(a, kind, mesh, (field, fit_scale), model, &mut pose) {
+            Ok(shape) => shape,
+            Err(message) => return a.error(message),
         };
         let Some(shape) = shape else {
             self.drain(a);
@@ -164,6 +142,43 @@ impl<'a> Walker<'a, '_> {
         let place = (body, self.robot.bodies[body].geoms.len());
         self.world.geoms.add(self.doc, &geom.name, place, a.span());
         self.robot.bodies[body].geoms.push(geom);
+    }
+
+    /// The shape of a geom; none if what it refers to is not there.
+    fn shape(
+        &self,
+        a: &Attributes<'a>,
+        kind: Kind,
+        mesh: Option<&Mesh>,
+        (field, fit_scale): (Option<&'a Attribute>, f64),
+        model: &Model<'a>,
+        pose: &mut Pose,
+    ) -> Result<Option<GeomShape>, String> {
+        let fitted = mesh.filter(|_| !matches!(kind, Kind::Mesh | Kind::Plane | Kind::HeightField));
+        Ok(match (kind, mesh, fitted) {
+            (_, _, Some(mesh)) => {
+                if model.compiler.fit_bounds {
+                    a.node.lost("`fitaabb` is not done: the shape is fitted to the inertia of the mesh");
+                }
+                a.ignore(&["size", "fromto"]);
+                fit(kind, mesh, fit_scale, pose)
+            }
+            (Kind::Mesh, Some(mesh), _) => {
+                a.ignore(&["size", "fromto"]);
+                mesh.found.clone().ok().map(GeomShape::Mesh)
+            }
+            (Kind::Mesh, None, _) => {
+                return Err(format!("geom {} needs the attribute `mesh`", quote(a.name())));
+            }
+            (Kind::HeightField, ..) => {
+                a.ignore(&["size", "fromto"]);
+                let Some(field) = field else {
+                    return Err(format!("geom {} needs the attribute `hfield`", quote(a.name())));
+                };
+                model.assets.height_fields.find(self.doc, field).map(GeomShape::HeightField)
+            }
+            _ => primitive(a, kind, pose, None),
+        })
     }
 
     pub(super) fn site(

@@ -181,14 +181,7 @@ pub(super) fn read(
     robot: &mut RobotDescription,
 ) {
     let doc = models[0].root.doc;
-    let mut first = Vec::with_capacity(robot.bodies.len());
-    let mut counts = [0; 3];
-    for body in &robot.bodies {
-        first.push(counts);
-        counts[0] += body.joints.len();
-        counts[1] += body.geoms.len();
-        counts[2] += body.sites.len();
-    }
+    let first = first_parts(robot);
     let kinds: Vec<(JointKind, Option<[f64; 2]>)> =
         robot.joints().map(|(_, joint)| (joint.kind, joint.limits)).collect();
     let mut tendons: Names<TendonId> = Names::new("tendon");
@@ -281,18 +274,43 @@ pub(super) fn read(
         for node in section("custom") {
             custom(node, scope, robot);
         }
-        if i == 0 {
-            let mut names: Names<()> = Names::new("key");
-            for node in section("keyframe") {
-                if let Some(key) = key(node, robot, &kinds, world.incomplete.get()) {
-                    names.add(doc, &key.name, (), node.span());
-                    robot.keyframes.push(key);
-                }
-            }
-        } else if let Some(node) = section("keyframe").next().filter(|node| !node.element.read.replace(true))
-        {
+        keyframes(section("keyframe"), i == 0, robot, &kinds, world);
+    }
+}
+
+/// Numbers of the first joint, geom and site of each body.
+fn first_parts(robot: &RobotDescription) -> Vec<[usize; 3]> {
+    let mut first = Vec::with_capacity(robot.bodies.len());
+    let mut counts = [0; 3];
+    for body in &robot.bodies {
+        first.push(counts);
+        counts[0] += body.joints.len();
+        counts[1] += body.geoms.len();
+        counts[2] += body.sites.len();
+    }
+    first
+}
+
+/// Keyframes of the main model; those of attached ones are lost.
+fn keyframes<'a>(
+    mut nodes: impl Iterator<Item = Node<'a>>,
+    main: bool,
+    robot: &mut RobotDescription,
+    kinds: &[(JointKind, Option<[f64; 2]>)],
+    world: &World,
+) {
+    if !main {
+        if let Some(node) = nodes.next().filter(|node| !node.element.read.replace(true)) {
             node.lost("keyframes of attached models are not carried");
             schema::ignore(node);
+        }
+        return;
+    }
+    let mut names: Names<()> = Names::new("key");
+    for node in nodes {
+        if let Some(key) = key(node, robot, kinds, world.incomplete.get()) {
+            names.add(node.doc, &key.name, (), node.span());
+            robot.keyframes.push(key);
         }
     }
 }

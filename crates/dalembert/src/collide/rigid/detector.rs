@@ -291,7 +291,7 @@ impl Detector {
             }
             let last = if known { &self.last[i] } else { tight };
             let size = (0..3).fold(0.0, |most: f64, k| most.max(tight.high[k] - tight.low[k]));
-            let ahead = |way: f64| SKIN * size + (AHEAD * way).max(0.0).min(FARTHEST * size);
+            let ahead = |path: f64| SKIN * size + (AHEAD * path).max(0.0).min(FARTHEST * size);
             let room: [[f64; 2]; 3] = std::array::from_fn(|k| {
                 [ahead(last.low[k] - tight.low[k]), ahead(tight.high[k] - last.high[k])]
             });

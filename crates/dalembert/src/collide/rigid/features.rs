@@ -120,8 +120,8 @@ impl Features {
         let (x, v) = (&vertices[v as usize], v as usize);
         let list = self.first_neighbour[v] as usize..self.first_neighbour[v + 1] as usize;
         self.neighbours[list].iter().all(|&w| {
-            let way = vertices[w as usize] - x;
-            way.dot(n) >= -CONE * way.norm()
+            let edge = vertices[w as usize] - x;
+            edge.dot(n) >= -CONE * edge.norm()
         })
     }
 }

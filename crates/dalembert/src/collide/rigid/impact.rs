@@ -111,7 +111,7 @@ mod tests {
             let two = moving(Vec3::zeros(), Vec3::zeros());
             let exact = (10.0 - (1.0 - height * height).sqrt()) / 100.0;
             let t = time_of_impact((&ball, &one), (&ball, &two), 1.0, 1e-7).unwrap();
-            // The way of 1e-7 m along the normal.
+            // The path of 1e-7 m along the normal.
             let most = 1e-7 / (100.0 * (1.0 - height * height).sqrt());
             assert!(t <= exact && t >= exact - 1.01 * most, "{height}: {t} {exact}");
         }

@@ -2,7 +2,7 @@
 //!
 //! They need no search. With the centres $c_a, c_b$, unit axes u, v and $r = c_a - c_b$ the nearest points
 //! $c_a + x u$ and $c_b + y v$ of two lines have $x = u\cdot v\,y - u\cdot r$ and $y = u\cdot v\,x + v\cdot r$, and within their
-//! lengths one after the other is cut off to its own: the way between them is n. Along any n, with the half lengths h, k and the
+//! lengths one after the other is cut off to its own: the line between them is along n. Along any n, with the half lengths h, k and the
 //! radii, $s(n) = n\cdot r - h|n\cdot u| - k|n\cdot v| - r_a - r_b$.
 
 use super::clip::segments;
@@ -22,18 +22,18 @@ pub(super) struct Line {
     radius: f64,
 }
 
-/// The shortest way from one segment to another.
+/// The closest points of two segments.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Way {
-    /// Its direction.
+pub(super) struct Closest {
+    /// Direction from b to a.
     pub(super) n: Vec3,
-    /// Its length \[m\].
+    /// Distance \[m\].
     pub(super) distance: f64,
-    /// Where it begins.
+    /// The point on b.
     pub(super) on_b: Vec3,
 }
 
-/// Segments nearer than this part of their size count as meeting: the way between them has lost its direction.
+/// Segments nearer than this part of their size count as meeting: the line between them has lost its direction.
 const MEETING: f64 = 1e-6;
 
 /// Lines whose directions have a smaller sine than the root of this are side by side to rounding. All others are nearest where
@@ -72,9 +72,9 @@ impl Line {
         n.dot(&(self.center - b.center)) - reach - self.radius - b.radius
     }
 
-    /// The way from the segment of b to the own; `None` if they meet.
+    /// The closest points of the segment of b and the own; `None` if they meet.
     #[inline(always)]
-    pub(super) fn way_from(&self, b: &Self) -> Option<Way> {
+    pub(super) fn closest_to(&self, b: &Self) -> Option<Closest> {
         let (h, k, u, v) = (self.half, b.half, &self.axis, &b.axis);
         let r = self.center - b.center;
         let (c, d, e) = (u.dot(v), u.dot(&r), v.dot(&r));
@@ -98,12 +98,12 @@ impl Line {
             let m = cross / across.sqrt();
             let n = if m.dot(&r) < 0.0 { -m } else { m };
             let distance = n.dot(&r);
-            return (distance > MEETING * (h + k)).then_some(Way { n, distance, on_b });
+            return (distance > MEETING * (h + k)).then_some(Closest { n, distance, on_b });
         }
-        let way = on_a - on_b;
-        let distance = way.norm();
+        let r = on_a - on_b;
+        let distance = r.norm();
         let apart = distance > MEETING * (h + k) && distance > 1e-150;
-        apart.then(|| Way { n: way / distance, distance, on_b })
+        apart.then(|| Closest { n: r / distance, distance, on_b })
     }
 
     /// True if it touches with its side what it meets along n.
@@ -121,14 +121,14 @@ impl Line {
     /// Ends of the line on its surface that looks along n.
     #[inline(always)]
     fn side(&self, n: &Vec3) -> [Vec3; 2] {
-        let (middle, way) = (self.center + self.radius * n, self.half * self.axis);
-        [middle + way, middle - way]
+        let (middle, half) = (self.center + self.radius * n, self.half * self.axis);
+        [middle + half, middle - half]
     }
 
-    /// The contact with b, to which the way is known, added to `out` if it is within `margin` \[m\].
+    /// The contact with b, whose closest points are known, added to `out` if it is within `margin` \[m\].
     #[inline(always)]
-    pub(super) fn touch(&self, b: &Self, way: &Way, margin: f64, out: &mut Vec<Manifold>) {
-        let Way { n, distance, on_b } = way;
+    pub(super) fn touch(&self, b: &Self, closest: &Closest, margin: f64, out: &mut Vec<Manifold>) {
+        let Closest { n, distance, on_b } = closest;
         let s = distance - self.radius - b.radius;
         if !(s <= margin) {
             return;
@@ -211,7 +211,7 @@ mod tests {
             };
             let (A, B) = (shape(first), shape(second));
             let [a, b] = [&A, &B].map(|C| Line::core_of(C).unwrap());
-            let Some(Way { n, distance, on_b }) = a.way_from(&b) else { continue };
+            let Some(Closest { n, distance, on_b }) = a.closest_to(&b) else { continue };
             assert!((a.apart(&b, &n) - along(&A, &B, &n)).abs() < 1e-14);
             // n separates by the distance, and two points are that near: neither can be better.
             assert!((n.norm() - 1.0).abs() < 1e-14 && distance > 0.0);

@@ -168,9 +168,9 @@ fn line_line(a: &Line, b: &Line, margin: f64, w: &mut Witness, out: &mut Vec<Man
     {
         return true;
     }
-    let Some(way) = a.way_from(b) else { return false };
-    *w = Witness::Convex(Features::Free, way.n);
-    a.touch(b, &way, margin, out);
+    let Some(closest) = a.closest_to(b) else { return false };
+    *w = Witness::Convex(Features::Free, closest.n);
+    a.touch(b, &closest, margin, out);
     true
 }
 

@@ -18,7 +18,7 @@
 
 use super::convex::Convex;
 use super::gjk::{Found, Scratch, search};
-use super::lines::{Line, Way};
+use super::lines::{Closest, Line};
 use crate::math::{Mat3, Vec3, outer};
 
 /// Which features define a direction, in the frames of their owners, so that it can be asked again after they moved.
@@ -76,7 +76,7 @@ pub(super) fn separate(
 ) -> Option<Separation> {
     let radii = A.radius + B.radius;
     if let (Some(a), Some(b)) = (Line::core_of(A), Line::core_of(B))
-        && let Some(Way { n, distance, on_b }) = a.way_from(&b)
+        && let Some(Closest { n, distance, on_b }) = a.closest_to(&b)
     {
         let s = distance - radii;
         if !(s <= margin) {

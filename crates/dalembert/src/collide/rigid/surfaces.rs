@@ -6,7 +6,7 @@
 //! edges on the other's edges, each along the one normal that the two features define. A pair counts if that normal belongs to
 //! both features (see `features`), its points lie over each other, and the gap is below the margin. A closed mesh is
 //! solid: a corner below its face has a negative gap if nothing of the mesh lies between. Several faces may claim a corner that has
-//! sunk in: the nearest wins, and an edge that ends in such a corner may not ask for more; nor may what is near a shorter way out.
+//! sunk in: the nearest wins, and an edge that ends in such a corner may not ask for more; nor may what is near a shorter exit.
 //!
 //! **Limits.** What has sunk in by more than a fiftieth of the smaller mesh's diagonal is not seen any more; edges that are parallel
 //! to within a thousandth meet with their corners only; two corners, or a corner and an edge, meet once one of them is over
@@ -26,7 +26,7 @@ const DEEP: f64 = 0.02;
 const SLOP: f64 = 1e-4;
 /// Sine of the least angle of two edges that cross.
 const PARALLEL: f64 = 1e-3;
-/// Cosine from which on two ways out are the same.
+/// Cosine from which on two exits are the same.
 const OTHER_WAY: f64 = 0.7;
 /// Contacts within so many depths of each other are of one overlap.
 const NEIGHBOURHOOD: f64 = 4.0;
@@ -292,7 +292,7 @@ fn keep_shallow(m: &Meeting, found: &mut Vec<Found>, deepest: &mut Vec<(u32, f64
         let (ea, eb) = (&m.fa.edges[f.key[0] as usize], &m.fb.edges[f.key[1] as usize]);
         ea.ends.iter().all(|v| enough(of(*v))) && eb.ends.iter().all(|v| enough(of(count + *v)))
     });
-    // Where two solids overlap in a region that is hardly wider than deep, the shortest way out counts alone.
+    // Where two solids overlap in a region that is hardly wider than deep, the shortest exit counts alone.
     let sunk: Vec<(Vec3, Vec3, f64)> =
         found.iter().filter(|f| f.gap < 0.0).map(|f| (f.on_b, f.normal, f.gap)).collect();
     if sunk.len() <= MANY_SUNK {

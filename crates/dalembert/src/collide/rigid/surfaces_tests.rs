@@ -76,8 +76,8 @@ fn meshes_of_boxes_touch_where_boxes_do() {
     for _ in 0..400 {
         let still = Pose::new(vector(&mut random, 0.2), exp(&vector(&mut random, 3.0)));
         let turn = exp(&vector(&mut random, 3.0));
-        let way = vector(&mut random, 1.0).try_normalize(1e-3).unwrap_or_else(Vec3::x);
-        let at = |t: f64| Pose::new(still.position + way * t, turn);
+        let direction = vector(&mut random, 1.0).try_normalize(1e-3).unwrap_or_else(Vec3::x);
+        let at = |t: f64| Pose::new(still.position + direction * t, turn);
         let gap = |t: f64| distance((&solids[0], &at(t)), (&solids[1], &still)).unwrap();
         // The gap wanted, by halving.
         let wanted = random.between(-0.003, 0.003);

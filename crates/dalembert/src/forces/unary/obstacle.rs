@@ -86,7 +86,7 @@ impl Obstacle {
                 let sign = if matches!(self.shape, ObstacleShape::Sphere { .. }) { 1.0 } else { -1.0 };
                 let d = x - center;
                 let rho = d.norm();
-                // At the very centre any way out is as good.
+                // At the very centre any direction is as good.
                 let n = if rho > 0.0 { d / rho } else { Vec3::z() };
                 (sign * (rho - radius), n * sign, sign / rho.max(1e-300))
             }

@@ -1,7 +1,4 @@
-//! Integration with a step size chosen by an error estimate.
-//!
-//! With $w_i$ = absolute + relative · max(m_i(y_n), m_i(y_{n+1})) the error of a step is
-//! $e = \sqrt{\tfrac1n \sum_i (e_i/w_i)^2}$ and the step is accepted if $e \le 1$.
+//! Integration with a step size chosen by an error estimate (`step_size`).
 //!
 //! * Step doubling: $x_a$ from one Euler step h, $x_b$ from two of h/2, error $x_b - x_a = \tfrac h2 (k_{1/2} - k_1)$;
 //!   $h \leftarrow h\, e^{-1/2}$. Global error ∝ tolerance^½.
@@ -12,49 +9,8 @@
 
 use super::dense::LastStep;
 use super::runge_kutta::stages;
+use super::step_size::*;
 use super::{DORMAND_PRINCE, DenseStep, Manifold, OdeWork, all_finite, combine};
-
-/// How steps are made and their error estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdaptiveMethod {
-    /// Explicit Euler with h against twice h/2; the latter is kept. Order 1.
-    EulerDoubling,
-    /// Dormand and Prince 5(4) with PI control and dense output. Order 5.
-    DormandPrince,
-}
-
-impl AdaptiveMethod {
-    /// Power of h to which the error estimate of one step is proportional.
-    fn error_order(self) -> f64 {
-        match self {
-            Self::EulerDoubling => 2.0,
-            Self::DormandPrince => 5.0,
-        }
-    }
-
-    fn stages(self) -> usize {
-        match self {
-            Self::EulerDoubling => 2,
-            Self::DormandPrince => 7,
-        }
-    }
-}
-
-/// Error allowed in one step: absolute + relative · magnitude, coordinate by coordinate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tolerance {
-    /// Part in the units of the coordinate, ≥ 0.
-    pub absolute: f64,
-    /// Part as a fraction of the magnitude, ≥ 0.
-    pub relative: f64,
-}
-
-impl From<f64> for Tolerance {
-    /// One number for both parts.
-    fn from(tolerance: f64) -> Self {
-        Self { absolute: tolerance, relative: tolerance }
-    }
-}
 
 /// What [`integrate_adaptive`] should do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,21 +37,6 @@ impl AdaptiveOptions {
             max_step: f64::INFINITY,
             max_steps: 100_000,
         }
-    }
-}
-
-/// Memory of the step-size control. It belongs to the state: resuming with it gives the same bits.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Controller {
-    /// Step to try next \[s\], > 0; anything else asks for an automatic first step.
-    pub h: f64,
-    /// Error of the last full step in units of the tolerance.
-    pub previous_error: f64,
-}
-
-impl Default for Controller {
-    fn default() -> Self {
-        Self { h: 0.0, previous_error: LEAST_ERROR }
     }
 }
 
@@ -155,18 +96,6 @@ pub enum OdeError {
     },
 }
 
-/// Aim at this fraction of the step that would just be accepted.
-const SAFETY: f64 = 0.9;
-/// A step is at most this much shorter ...
-const SHRINK: f64 = 0.2;
-/// ... or longer than the one before.
-const GROWTH: f64 = 10.0;
-/// Shrinking after a step in which something was not finite, where the error says nothing.
-const SHRINK_NON_FINITE: f64 = 0.1;
-/// Errors below this count as this, so that one lucky step does not hold the next one back.
-const LEAST_ERROR: f64 = 1e-4;
-/// Weight of the previous error, and of the present one with respect to it (Hairer and Wanner, DOPRI5).
-const BETA: f64 = 0.04;
 /// A remainder longer than the step only by the rounding of many added steps is still one step.
 const STRETCH: f64 = 1.0 + 1e-6;
 
@@ -218,11 +147,7 @@ pub fn integrate_adaptive_observed<M: Manifold>(
     observe: &mut impl FnMut(&mut DenseStep<'_, M>),
 ) -> Result<AdaptiveReport, OdeError> {
     let AdaptiveOptions { method, tolerance, .. } = *options;
-    let Tolerance { absolute, relative } = tolerance;
-    let sum = absolute + relative;
-    if !(absolute >= 0.0 && relative >= 0.0 && sum > 0.0 && sum.is_finite()) {
-        return Err(OdeError::BadTolerance { absolute, relative });
-    }
+    check(tolerance)?;
     let span = (t_end - t).abs();
     if !span.is_finite() || !all_finite(y) {
         return Err(OdeError::NonFinite { time: t });
@@ -261,7 +186,6 @@ pub fn integrate_adaptive_observed<M: Manifold>(
         let size = if last { remaining } else { full.min(0.5 * remaining) };
         let clipped = size < full;
         let h = sign * size;
-
         let finite = match method {
             AdaptiveMethod::EulerDoubling => euler_doubling(rate, space, time, h, work),
             AdaptiveMethod::DormandPrince => dormand_prince(rate, space, time, h, work),
@@ -270,7 +194,6 @@ pub fn integrate_adaptive_observed<M: Manifold>(
         magnitude(&work.y1, &mut work.m1);
         let error = weighted_norm(tolerance, &work.error, &work.m0, &work.m1);
         let finite = finite && error.is_finite();
-
         if !finite || error > 1.0 {
             report.rejected += 1;
             rejected_before = true;
@@ -285,18 +208,11 @@ pub fn integrate_adaptive_observed<M: Manifold>(
             }
             continue;
         }
-
         report.accepted += 1;
         report.smallest_step = report.smallest_step.min(size);
         report.last_step = size;
-        let factor = grow(method, error, memory.previous_error);
-        let next = size * if rejected_before { factor.min(1.0) } else { factor };
-        // A clipped step was short for reasons that are not its error: it may only lengthen the memory.
-        if !clipped || next > memory.h {
-            memory = Controller { h: next, previous_error: error.max(LEAST_ERROR) };
-        }
+        memory.accept(method, error, size, clipped, rejected_before);
         rejected_before = false;
-
         work.last_step = Some(LastStep { method, time, step: h });
         if let Some(mut step) = work.last_step(space) {
             observe(&mut step);
@@ -320,6 +236,13 @@ pub fn integrate_adaptive_observed<M: Manifold>(
     y.copy_from_slice(&work.y1);
     *controller = memory;
     Ok(report)
+}
+
+fn check(tolerance: Tolerance) -> Result<(), OdeError> {
+    let Tolerance { absolute, relative } = tolerance;
+    let sum = absolute + relative;
+    let good = absolute >= 0.0 && relative >= 0.0 && sum > 0.0 && sum.is_finite();
+    if good { Ok(()) } else { Err(OdeError::BadTolerance { absolute, relative }) }
 }
 
 /// Row 0 of `k` ← f(t, y₀). No smaller step can mend a rate that is not finite here.
@@ -384,78 +307,6 @@ fn dormand_prince<M: Manifold>(
 /// bᵢ − b̂ᵢ.
 const ERROR_WEIGHTS: [f64; 7] =
     [71.0 / 57600.0, 0.0, -71.0 / 16695.0, 71.0 / 1920.0, -17253.0 / 339200.0, 22.0 / 525.0, -1.0 / 40.0];
-
-/// √(mean (eᵢ/wᵢ)²), wᵢ = absolute + relative · max(m0ᵢ, m1ᵢ).
-fn weighted_norm(tolerance: Tolerance, e: &[f64], m0: &[f64], m1: &[f64]) -> f64 {
-    if e.is_empty() {
-        return 0.0;
-    }
-    let mut sum = 0.0;
-    for i in 0..e.len() {
-        let w = tolerance.absolute + tolerance.relative * m0[i].abs().max(m1[i].abs());
-        // No error is fine even where none is allowed.
-        if e[i] != 0.0 {
-            sum += (e[i] / w).powi(2);
-        }
-    }
-    (sum / e.len() as f64).sqrt()
-}
-
-/// Factor on h after a rejected step.
-fn shrink(method: AdaptiveMethod, error: f64) -> f64 {
-    let exponent = match method {
-        AdaptiveMethod::EulerDoubling => 0.5,
-        AdaptiveMethod::DormandPrince => 0.2 - 0.75 * BETA,
-    };
-    (SAFETY * error.powf(-exponent)).clamp(SHRINK, SAFETY)
-}
-
-/// Factor on h after an accepted step.
-fn grow(method: AdaptiveMethod, error: f64, previous_error: f64) -> f64 {
-    let factor = match method {
-        AdaptiveMethod::EulerDoubling => error.powf(-0.5),
-        AdaptiveMethod::DormandPrince => {
-            // A caller's nonsense in the memory counts as no memory.
-            let previous =
-                if previous_error > 0.0 { previous_error.clamp(LEAST_ERROR, 1.0) } else { LEAST_ERROR };
-            error.powf(-(0.2 - 0.75 * BETA)) * previous.powf(BETA)
-        }
-    };
-    (SAFETY * factor).clamp(SHRINK, GROWTH)
-}
-
-/// Guess for the first step (Hairer, Nørsett and Wanner, II.4): an Euler step that moves y by 1 % tells the
-/// second derivative; then C h^p = 0.01 with C from both.
-fn first_step<M: Manifold>(
-    method: AdaptiveMethod,
-    tolerance: Tolerance,
-    rate: &mut impl FnMut(f64, &mut [f64], &mut [f64]),
-    space: &M,
-    t: f64,
-    t_end: f64,
-    work: &mut OdeWork,
-) -> f64 {
-    let (span, sign) = ((t_end - t).abs(), (t_end - t).signum());
-    let OdeWork { nt, stage, u, k, y0, m0, error, .. } = work;
-    let (k_1, k_2) = k.split_at_mut(*nt);
-    let k_2 = &mut k_2[..*nt];
-    let (d0, d1) = (weighted_norm(tolerance, m0, m0, m0), weighted_norm(tolerance, k_1, m0, m0));
-    let h0 = if d0 > 1e-5 && d1 > 1e-5 { 0.01 * d0 / d1 } else { 1e-6 * span };
-    let h0 = if h0.is_finite() { h0.min(span) } else { 1e-6 * span };
-    combine(sign * h0, &[1.0], k_1, u);
-    stage.copy_from_slice(y0);
-    space.advance(stage, u);
-    rate(t + sign * h0, stage, k_2);
-    for i in 0..*nt {
-        error[i] = (k_2[i] - k_1[i]) / h0;
-    }
-    let steepest = d1.max(weighted_norm(tolerance, error, m0, m0));
-    if !steepest.is_finite() || !all_finite(error) {
-        return 0.01 * h0;
-    }
-    let h1 = if steepest <= 1e-15 { 1e-3 * span } else { (0.01 / steepest).powf(1.0 / method.error_order()) };
-    (100.0 * h0).min(h1).min(span)
-}
 
 #[cfg(test)]
 mod tests {

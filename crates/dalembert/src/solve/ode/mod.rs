@@ -31,13 +31,15 @@
 mod adaptive;
 mod dense;
 mod runge_kutta;
+mod step_size;
 
 pub use adaptive::{
-    AdaptiveMethod, AdaptiveOptions, AdaptiveReport, Controller, OdeError, Tolerance, flat_magnitude,
-    integrate_adaptive, integrate_adaptive_observed,
+    AdaptiveOptions, AdaptiveReport, OdeError, flat_magnitude, integrate_adaptive,
+    integrate_adaptive_observed,
 };
 pub use dense::DenseStep;
 pub use runge_kutta::{DORMAND_PRINCE, EULER, MIDPOINT, RK4, Tableau, runge_kutta_step};
+pub use step_size::{AdaptiveMethod, Controller, Tolerance};
 
 /// Space on which an ODE lives.
 pub trait Manifold {
@@ -178,7 +180,7 @@ fn all_finite(x: &[f64]) -> bool {
 mod testing {
     use super::Manifold;
 
-    /// Slope of log error against log h between the two step sizes.
+    /// Observed order of convergence between the two step sizes.
     pub(crate) fn observed_order(h: f64, error: impl Fn(f64) -> f64) -> f64 {
         (error(h) / error(0.5 * h)).log2()
     }

@@ -132,8 +132,8 @@ impl Run<'_> {
             }
             touching.retain(|p| p.rates(&state.v)[0] <= self.small.speed);
             let (tau, last) = self.trial_length(state, &touching, contact, self.h - done);
-            let ways = slides(&touching, &state.v, self.settings.rest_speed);
-            let resting = Resting { touch, points: &touching, slides: &ways, alpha: 0.1 / self.h };
+            let directions = slides(&touching, &state.v, self.settings.rest_speed);
+            let resting = Resting { touch, points: &touching, slides: &directions, alpha: 0.1 / self.h };
             parts += 1;
             let mut run = |tau: f64, trial: &mut State, contact: &mut TouchWork| {
                 trials += 1;
@@ -190,7 +190,7 @@ impl Run<'_> {
     /// How far to go at once: all the way if nothing is near, otherwise so that nothing passes through; and whether that
     /// is all the way.
     ///
-    /// Where several points slide slowly the friction of each follows the way it slides, and takes their differences (a
+    /// Where several points slide slowly the friction of each follows the direction in which it slides, and takes their differences (a
     /// turn about the normal) away at a rate of about 3 μ g over their speed: the step is shorter than that asks for.
     fn trial_length(
         &self,
@@ -252,7 +252,7 @@ impl Run<'_> {
     }
 
     /// The smallest of all that must stay positive: gaps of points that do not rest, and how fast sliding points still
-    /// slide the way they did. `coarse` leaves rounding of touching points out.
+    /// slide as they did. `coarse` leaves rounding of touching points out.
     fn lowest(&self, start: &Start, now: &State, contact: &mut TouchWork, coarse: bool) -> f64 {
         let Start { state: before, points, resting } = start;
         let near = 0.1 * self.touch.length;
@@ -351,8 +351,8 @@ impl Run<'_> {
         report.smallest_gap = points.iter().fold(f64::INFINITY, |least, p| least.min(p.gap));
         let rests = |p: &&Point| self.touches(p, &state.v) && p.rates(&state.v)[0].abs() <= self.small.speed;
         let touching: Vec<Point> = points.iter().filter(rests).copied().collect();
-        let ways = slides(&touching, &state.v, self.settings.rest_speed);
-        let resting = Resting { touch, points: &touching, slides: &ways, alpha: 0.1 / self.h };
+        let directions = slides(&touching, &state.v, self.settings.rest_speed);
+        let resting = Resting { touch, points: &touching, slides: &directions, alpha: 0.1 / self.h };
         let mut f = std::mem::take(&mut work.f);
         model.forces_into(state.time, &state.q, &state.v, &state.applied, &mut f);
         let worst = &mut LagrangeReport::default();

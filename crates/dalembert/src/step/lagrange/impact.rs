@@ -88,13 +88,13 @@ fn single(A: &Delassus, i: usize, u: &[f64], point: &Point, restitution: f64) ->
         Some(p) if p[0] > 0.0 && p[1].hypot(p[2]) <= mu * p[0] => p,
         _ => {
             let slip = Vector2::new(before[1], before[2]);
-            // From no slip, the way it would begin to slip.
-            let way = if slip.norm() > 1e-12 * before.norm() {
+            // From no slip, the direction in which it would begin to slip.
+            let direction = if slip.norm() > 1e-12 * before.norm() {
                 slip
             } else {
                 Vector2::new(W[(1, 0)], W[(2, 0)]) * plain[0]
             };
-            let Some(t) = way.try_normalize(0.0) else { return plain };
+            let Some(t) = direction.try_normalize(0.0) else { return plain };
             let A_nn = W[(0, 0)] - mu * (W[(0, 1)] * t[0] + W[(0, 2)] * t[1]);
             if !(A_nn > 1e-9 * W[(0, 0)]) {
                 return plain;

@@ -11,7 +11,7 @@
 //! $\ddot d \ge -2\alpha\dot d - \alpha^2 d$.
 //!
 //! Whether a point slides or sticks is decided when a step begins and holds to its end, where an event may end it: a
-//! point that slid goes on to be braked the way it was even when it has turned round, so that the moment of its turning
+//! point that slid goes on to be braked as it was even when it has turned round, so that the moment of its turning
 //! is the root of a smooth function.
 
 use super::super::system::System;
@@ -27,13 +27,13 @@ pub(super) struct Resting<'a> {
     pub(super) touch: &'a TouchModel,
     /// Points when the step began.
     pub(super) points: &'a [Point],
-    /// The way each of them slid, as a unit vector; `None` for those that stick.
+    /// The direction in which each of them slid, a unit vector; `None` for those that stick.
     pub(super) slides: &'a [Option<Vec3>],
     /// Rate α of Baumgarte's rule \[1/s\].
     pub(super) alpha: f64,
 }
 
-/// The way each point slides, if it is faster than `stick_speed` \[m/s\].
+/// The direction in which each point slides, if it is faster than `stick_speed` \[m/s\].
 pub(super) fn slides(points: &[Point], v: &[f64], stick_speed: f64) -> Vec<Option<Vec3>> {
     let slide = |p: &Point| {
         let u = p.velocity(v);
@@ -140,9 +140,9 @@ impl Resting<'_> {
             b[3 * i] += 2.0 * self.alpha * rate[0] + self.alpha * self.alpha * p.gap;
             rules.push(match slides[i] {
                 _ if !(p.friction > 0.0) => Friction::None,
-                Some(way) => {
-                    // The way it slides now, or the one before if it has turned round.
-                    let before = [p.axes[1].dot(&way), p.axes[2].dot(&way)];
+                Some(direction) => {
+                    // The direction in which it slides now, or the one before if it has turned round.
+                    let before = [p.axes[1].dot(&direction), p.axes[2].dot(&direction)];
                     let slip = rate[1].hypot(rate[2]);
                     let forwards = rate[1] * before[0] + rate[2] * before[1] > 0.5 * slip;
                     let now = if forwards { [rate[1] / slip, rate[2] / slip] } else { before };
