@@ -97,6 +97,15 @@ pub enum RobotStepError {
     },
 }
 
+impl RobotStepError {
+    /// The same under the name that a scene gave the robot.
+    pub(crate) fn of(mut self, name: &str) -> Self {
+        let (Self::NonFinite { robot, .. } | Self::Mismatch { robot, .. }) = &mut self;
+        name.clone_into(robot);
+        self
+    }
+}
+
 /// Rounds in which servos find out whether they reach their force ranges.
 const SERVO_ROUNDS: u32 = 8;
 /// Newton steps of the projection.
@@ -323,7 +332,8 @@ impl Robot {
     }
 
     fn midpoint(&self, state: &mut RobotState, h: f64, work: &mut RobotWork, report: &mut RobotReport) {
-        let mut room = work.room.take().unwrap_or_else(|| Box::new((RobotWork::new(self), state.clone())));
+        let mut room =
+            work.midpoint.take().unwrap_or_else(|| Box::new((RobotWork::new(self), state.clone())));
         let (other, stage) = &mut *room;
         stage.copy_from(state);
         stage.time += 0.5 * h;
@@ -342,7 +352,7 @@ impl Robot {
             }
         });
         state.force.copy_from_slice(&stage.force);
-        work.room = Some(room);
+        work.midpoint = Some(room);
         report.iterations = done.iterations;
         report.unfinished |= !done.converged;
         self.finish(state, h, work, report);

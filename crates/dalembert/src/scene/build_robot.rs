@@ -406,6 +406,31 @@ mod tests {
     }
 
     #[test]
+    fn robots_are_blocks_at_the_end_of_q_and_v() {
+        let mut scene = Scene { method: Method::from_name("impulse").unwrap(), ..Scene::default() };
+        scene.add(ParticleSet::at("stone", [0.0, 0.0, 10.0]));
+        for (name, angle) in [("left", 0.3), ("right", -0.2)] {
+            scene.add(RobotItem {
+                positions: vec![("pivot".into(), angle)],
+                velocities: vec![("pivot".into(), 10.0 * angle)],
+                ..RobotItem::new(name, pendulum())
+            });
+        }
+        let mut sim = scene.build().unwrap();
+        let layout = sim.model.layout;
+        assert_eq!(sim.state.q[layout.robots_q()..], [0.3, -0.2]);
+        assert_eq!(sim.state.v[layout.robots_v()..], [3.0, -2.0]);
+        let right = sim.model.block("right").unwrap();
+        assert_eq!((right.q.clone(), right.v.clone(), right.points.len()), (4..5, 4..5, 0));
+        // A culprit among the robots has its name and dof.
+        sim.state.robot_force[1] = f64::NAN;
+        let before = sim.state.q.clone();
+        let error = sim.step().unwrap_err().to_string();
+        assert!(error.contains("`right`") && error.contains("dof 0"), "{error}");
+        assert_eq!(sim.state.q, before);
+    }
+
+    #[test]
     fn controls_are_slices_by_name() {
         let mut scene = Scene { method: Method::from_name("impulse").unwrap(), ..Scene::default() };
         scene.gravity = Vec3::zeros();

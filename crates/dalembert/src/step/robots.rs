@@ -60,7 +60,8 @@ impl RobotsWork {
         let mut report = RobotReport::default();
         for (named, (own, work)) in model.robots.iter().zip(&mut self.parts) {
             named.load(state, own);
-            report.take_robot(&named.robot.step(scheme, own, h, work)?);
+            let one = named.robot.step(scheme, own, h, work).map_err(|error| error.of(&named.name))?;
+            report.take_robot(&one);
         }
         Ok(Some(report))
     }

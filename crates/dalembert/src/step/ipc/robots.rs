@@ -31,7 +31,8 @@ impl RobotDrivers {
         let named = &model.robots[k];
         let (before, ahead, work) = &mut self.parts[k];
         named.load(state, before);
-        drive_of_robot(&named.robot, a, before, h, ahead, work, drive)
+        let done = drive_of_robot(&named.robot, a, before, h, ahead, work, drive);
+        done.map_err(|error| error.of(&named.name))
     }
 }
 

@@ -699,7 +699,8 @@ impl ContactWork {
             }
             let push = self.robots.rooms[k].range();
             let Room { state: own, work, report: one, .. } = &mut self.robots.rooms[k];
-            part.robot.finish_step(own, h, &self.push[push], work, one)?;
+            let done = part.robot.finish_step(own, h, &self.push[push], work, one);
+            done.map_err(|error| error.of(&part.name))?;
             report.take_robots(one);
             part.store(own, state);
         }
