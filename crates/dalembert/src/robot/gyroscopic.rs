@@ -1,6 +1,6 @@
 //! Gyroscopic forces at the end of the step.
 //!
-//! The bias b(q, v) is taken with its slope C = ∂b/∂v: instead of $(M + D)\,\dot v_0 = \tau - b$ a step solves
+//! The bias b(q, v) is taken with its Jacobian C = ∂b/∂v: instead of $(M + D)\,\dot v_0 = \tau - b$ a step solves
 //!
 //! $$ (M + D + hC)\,\dot v = \tau - b = (M + D)\,\dot v_0. $$
 //!
@@ -32,7 +32,7 @@ pub(super) fn single_bodies(tree: &Tree) -> Vec<usize> {
 }
 
 impl Robot {
-    /// dv ← the acceleration with the slope of gyroscopic forces of bodies by themselves. After kinematics.
+    /// dv ← the acceleration with the Jacobian of the gyroscopic forces of bodies by themselves. After kinematics.
     pub(super) fn implicit_gyroscopic_single(&self, v: &[f64], h: f64, work: &mut RobotWork) {
         for &d in &self.single_bodies {
             let (R, mass, k, I) = self.tree.node_inertia(d + 3, &work.tree);
@@ -68,7 +68,7 @@ impl Robot {
         }
     }
 
-    /// dv ← the acceleration with the slope of the whole bias. After kinematics.
+    /// dv ← the acceleration with the Jacobian of the whole bias. After kinematics.
     pub(super) fn implicit_gyroscopic_all(&self, v: &[f64], h: f64, work: &mut RobotWork) {
         let RobotWork { tree: w, dv, other, u, bias_derivatives, .. } = work;
         let (by_q, by_v) = &mut **bias_derivatives.get_or_insert_default();

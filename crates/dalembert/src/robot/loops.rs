@@ -69,11 +69,11 @@ impl Robot {
                     // Row of y, minus P′ times the row of x.
                     let value = self.measure(*y, q, w, dense) - y0;
                     let [mut p, mut second] = [c[0], 0.0];
-                    let mut slope = 0.0;
+                    let mut derivative = 0.0;
                     if let Some(x) = x {
                         u.fill(0.0);
                         let at = self.measure(*x, q, w, u) - x0;
-                        [p, slope, second] = polynomial(c, at);
+                        [p, derivative, second] = polynomial(c, at);
                     }
                     let mut bias = 0.0;
                     if let Some(v) = v {
@@ -84,11 +84,11 @@ impl Robot {
                         bias = of(*y);
                         if let Some(x) = x {
                             let rate = crate::math::dot(u, v);
-                            bias -= slope * of(*x) + second * rate * rate;
+                            bias -= derivative * of(*x) + second * rate * rate;
                         }
                     }
                     if x.is_some() {
-                        dense.iter_mut().zip(&*u).for_each(|(a, b)| *a -= slope * b);
+                        dense.iter_mut().zip(&*u).for_each(|(a, b)| *a -= derivative * b);
                     }
                     rows.push_dense(dense, ANY, 0.0);
                     rows.last(value - p, bias);
@@ -165,7 +165,7 @@ mod tests {
     use super::polynomial;
 
     #[test]
-    fn the_slopes_of_a_polynomial_are_those_of_its_values() {
+    fn the_derivatives_of_a_polynomial_are_those_of_its_values() {
         let (c, x, e) = ([0.3, -1.0, 0.5, 0.2, -0.1], 0.7, 1e-5);
         let [_, first, second] = polynomial(&c, x);
         let (a, b) = (polynomial(&c, x + e), polynomial(&c, x - e));

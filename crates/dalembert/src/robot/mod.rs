@@ -145,10 +145,10 @@ pub struct RobotWork {
     lambda: Vec<f64>,
     box_lcp: BoxLcpWork,
     before: RobotState,
-    /// Slopes of the bias, for `Implicit`.
+    /// Derivatives of the bias, for `Implicit`.
     bias_derivatives: Option<Box<(TreeSquareMatrix, TreeSquareMatrix)>>,
-    /// Of the midpoint rule, which needs a second set.
-    room: Option<Box<(RobotWork, RobotState)>>,
+    /// A second set for the midpoint rule.
+    midpoint: Option<Box<(RobotWork, RobotState)>>,
 }
 
 impl RobotWork {
@@ -178,7 +178,7 @@ impl RobotWork {
             box_lcp: BoxLcpWork::default(),
             before: RobotState::default(),
             bias_derivatives: None,
-            room: None,
+            midpoint: None,
         }
     }
 }

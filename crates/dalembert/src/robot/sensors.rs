@@ -137,36 +137,51 @@ impl Robot {
                 }
             }
             _ => {
-                let Some(frame) = self.frame_of(object) else { return };
-                let me = self.moving(&frame, state, work);
-                let other =
-                    reference.and_then(|r| self.frame_of(r)).map(|frame| self.moving(&frame, state, work));
-                let into = |x: Vec3| other.as_ref().map_or(x, |o| o.R.transpose() * x);
-                match kind {
-                    "gyro" => put(out, me.R.transpose() * me.w),
-                    "velocimeter" => put(out, me.R.transpose() * me.v),
-                    "accelerometer" => put(out, me.R.transpose() * (me.a - self.tree.gravity)),
-                    "magnetometer" => put(out, me.R.transpose() * self.description.options.magnetic),
-                    "framepos" => put(out, into(me.x - other.as_ref().map_or(Vec3::zeros(), |o| o.x))),
-                    "framexaxis" => put(out, into(me.R.column(0).into_owned())),
-                    "frameyaxis" => put(out, into(me.R.column(1).into_owned())),
-                    "framezaxis" => put(out, into(me.R.column(2).into_owned())),
-                    "framequat" => {
-                        let R = other.as_ref().map_or(me.R, |o| o.R.transpose() * me.R);
-                        let q = renormalise(&from_matrix(&R));
-                        out[..4].copy_from_slice(&[q.w, q.i, q.j, q.k]);
-                    }
-                    "framelinvel" => {
-                        // Seen from a frame that turns itself.
-                        let seen = other.as_ref().map_or(me.v, |o| me.v - o.v - o.w.cross(&(me.x - o.x)));
-                        put(out, into(seen));
-                    }
-                    "frameangvel" => put(out, into(me.w - other.as_ref().map_or(Vec3::zeros(), |o| o.w))),
-                    "framelinacc" => put(out, me.a - self.tree.gravity),
-                    "frameangacc" => put(out, me.dw),
-                    _ => {}
+                if let Some(frame) = self.frame_of(object) {
+                    let other = reference.and_then(|r| self.frame_of(r));
+                    self.read_frame(kind, &frame, other.as_ref(), state, work, out);
                 }
             }
+        }
+    }
+
+    /// What is measured of the motion of a frame, seen from another one if there is one.
+    fn read_frame(
+        &self,
+        kind: &str,
+        frame: &LinkFrame,
+        reference: Option<&LinkFrame>,
+        state: &RobotState,
+        work: &RobotWork,
+        out: &mut [f64],
+    ) {
+        let put = |out: &mut [f64], x: Vec3| out[..3].copy_from_slice(x.as_slice());
+        let me = self.moving(frame, state, work);
+        let other = reference.map(|frame| self.moving(frame, state, work));
+        let into = |x: Vec3| other.as_ref().map_or(x, |o| o.R.transpose() * x);
+        match kind {
+            "gyro" => put(out, me.R.transpose() * me.w),
+            "velocimeter" => put(out, me.R.transpose() * me.v),
+            "accelerometer" => put(out, me.R.transpose() * (me.a - self.tree.gravity)),
+            "magnetometer" => put(out, me.R.transpose() * self.description.options.magnetic),
+            "framepos" => put(out, into(me.x - other.as_ref().map_or(Vec3::zeros(), |o| o.x))),
+            "framexaxis" => put(out, into(me.R.column(0).into_owned())),
+            "frameyaxis" => put(out, into(me.R.column(1).into_owned())),
+            "framezaxis" => put(out, into(me.R.column(2).into_owned())),
+            "framequat" => {
+                let R = other.as_ref().map_or(me.R, |o| o.R.transpose() * me.R);
+                let q = renormalise(&from_matrix(&R));
+                out[..4].copy_from_slice(&[q.w, q.i, q.j, q.k]);
+            }
+            "framelinvel" => {
+                // Seen from a frame that turns itself.
+                let seen = other.as_ref().map_or(me.v, |o| me.v - o.v - o.w.cross(&(me.x - o.x)));
+                put(out, into(seen));
+            }
+            "frameangvel" => put(out, into(me.w - other.as_ref().map_or(Vec3::zeros(), |o| o.w))),
+            "framelinacc" => put(out, me.a - self.tree.gravity),
+            "frameangacc" => put(out, me.dw),
+            _ => {}
         }
     }
 

@@ -300,7 +300,7 @@ fn rows_times_velocity_are_the_rates_of_violations() {
 }
 
 #[test]
-fn tendons_pull_along_the_slope_of_their_energy() {
+fn tendons_pull_along_the_gradient_of_their_energy() {
     let robot = coupled();
     let (tree, mut work) = (&robot.tree, robot.work());
     let mut random = Random::new(5);

@@ -139,7 +139,7 @@ fn a_free_joint_has_world_velocity_and_link_spin() {
 }
 
 #[test]
-fn passive_forces_are_slopes_of_energy_and_losses() {
+fn passive_forces_are_gradients_of_energy_and_losses() {
     for (name, tree) in trees() {
         let mut work = TreeWork::new(&tree);
         let (q, v, _) = random_state(&tree, 13);
