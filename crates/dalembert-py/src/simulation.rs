@@ -37,7 +37,7 @@ type Struck<'py> = (String, f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<
 /// Refuses questions about colliders where there are none.
 fn touches(sim: &Simulation) -> PyResult<()> {
     let message = "nothing collides here: the methods `impulse` and `lagrange` have colliders once the scene has a ground, a rule of contact, or a body that no joint holds beside others";
-    sim.model.touch.as_ref().map(|_| ()).ok_or_else(|| PyValueError::new_err(message))
+    sim.model.rigid_contact.as_ref().map(|_| ()).ok_or_else(|| PyValueError::new_err(message))
 }
 
 /// Names of both bodies of each contact, and its numbers.
@@ -392,7 +392,7 @@ impl PySimulation {
             if let (Method::Ipc(_), Some(c)) = (&sim.method, &model.contact) {
                 return c.names.iter().chain(&c.plane_names).nth(k).cloned().unwrap_or_default();
             }
-            model.touch.as_ref().and_then(|t| t.names.get(k).cloned()).unwrap_or_default()
+            model.rigid_contact.as_ref().and_then(|t| t.names.get(k).cloned()).unwrap_or_default()
         };
         let names = list.iter().map(|c| (name(c.a), name(c.b))).collect();
         let mut flat = Vec::with_capacity(10 * list.len());

@@ -352,8 +352,8 @@ fn grounds(model: &Model, mut each: impl FnMut(&str, Vec3, Quat)) {
             each(name, plane.offset * plane.normal, frame_with_axis(&plane.normal));
         }
     }
-    if let Some(touch) = &model.touch {
-        for (collider, owner) in touch.colliders.iter().zip(&touch.owner) {
+    if let Some(touch) = &model.rigid_contact {
+        for (collider, owner) in touch.colliders.iter().zip(&touch.name_of) {
             if collider.body == rigid::WORLD && matches!(collider.shape, rigid::Geometry::HalfSpace) {
                 each(&touch.names[*owner as usize], collider.pose.position, collider.pose.rotation);
             }

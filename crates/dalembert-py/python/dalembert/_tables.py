@@ -147,7 +147,7 @@ class Tables:
         self,
         name: str,
         *,
-        kind: Literal["ball", "hinge", "slider", "fixed", "universal", "cylindrical", "planar", "screw", "distance", "point_on_line", "point_on_plane"],
+        kind: Literal["ball", "hinge", "slider", "fixed", "universal", "constant_velocity", "cylindrical", "planar", "screw", "distance", "point_on_line", "point_on_plane"],
         between: Sequence[str],
         anchor: ArrayLike | None = None,
         anchors: ArrayLike | None = None,

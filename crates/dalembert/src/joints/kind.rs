@@ -6,6 +6,7 @@
 //! joint is its file and its lines here.
 
 mod ball;
+mod constant_velocity;
 mod cylindrical;
 mod distance;
 mod fixed;
@@ -41,6 +42,8 @@ pub enum JointKind {
     Fixed,
     /// Anchors together, t of a stays across n of b: two turns are left.
     Universal,
+    /// Anchors together, no twist: the bend of two shafts is left, which turn at the same rate.
+    ConstantVelocity,
     /// Slide along and turn about t are left.
     Cylindrical,
     /// Motion in the plane across t, and turn about t, are left.
@@ -65,12 +68,13 @@ pub enum JointKind {
 
 impl JointKind {
     /// All kinds, in the order of the scene reference; their numbers are samples.
-    pub const ALL: [JointKind; 12] = [
+    pub const ALL: [JointKind; 13] = [
         JointKind::Ball,
         JointKind::Hinge,
         JointKind::Slider,
         JointKind::Fixed,
         JointKind::Universal,
+        JointKind::ConstantVelocity,
         JointKind::Cylindrical,
         JointKind::Planar,
         JointKind::Screw { pitch: 0.3 },
@@ -88,6 +92,7 @@ impl JointKind {
             JointKind::Slider => &slider::INFO,
             JointKind::Fixed => &fixed::INFO,
             JointKind::Universal => &universal::INFO,
+            JointKind::ConstantVelocity => &constant_velocity::INFO,
             JointKind::Cylindrical => &cylindrical::INFO,
             JointKind::Planar => &planar::INFO,
             JointKind::Screw { .. } => &screw::INFO,

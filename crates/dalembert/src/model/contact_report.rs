@@ -69,7 +69,7 @@ impl Model {
     /// Contacts of the last step that carry a force; the numbers of their bodies are places in
     /// [`contact_names`](Self::contact_names).
     pub fn contact_forces<'a>(&'a self, state: &'a State) -> impl Iterator<Item = ContactForce> + 'a {
-        let owner = |c: u32| self.touch.as_ref().map_or(0, |t| t.owner[c as usize]);
+        let owner = |c: u32| self.rigid_contact.as_ref().map_or(0, |t| t.name_of[c as usize]);
         let kept = state.contacts.iter().map(move |c| ContactForce {
             a: owner(c.a),
             b: owner(c.b),
@@ -86,7 +86,7 @@ impl Model {
     /// Names of all that may touch: bodies, sets of particles and links of robots (`ROBOT/LINK`), then grounds. Empty for methods
     /// without contact.
     pub fn contact_names(&self) -> Vec<&str> {
-        let touch = self.touch.iter().flat_map(|t| &t.names);
+        let touch = self.rigid_contact.iter().flat_map(|t| &t.names);
         let contact = self.contact.iter().flat_map(|c| c.names.iter().chain(&c.plane_names));
         touch.chain(contact).map(String::as_str).collect()
     }

@@ -2,20 +2,20 @@
 
 mod affine_joints;
 mod contact;
+mod contact_query;
 mod contact_report;
 mod holder;
 mod quantity;
 mod robots;
-mod touch_query;
 mod touch_sensor;
 mod warning;
 
 pub use contact::{ContactModel, LinearRow, SETTLING, StartGap, Torque};
+pub use contact_query::{ContactEvents, RayHit};
 pub use contact_report::{ContactForce, ContactReader};
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use robots::{NamedRobot, RobotPlace, WholeRobot};
-pub use touch_query::{RayHit, TouchEvents};
 pub use warning::{Place, Warning};
 
 use std::ops::Range;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::bodies::Shape;
 use crate::bodies::{Generalized, Particles, Rigid};
-use crate::contact::TouchModel;
+use crate::contact::RigidContactModel;
 use crate::filters::Filters;
 use crate::forces::unary::ObstacleShape;
 use crate::forces::{Force, Points};
@@ -100,7 +100,7 @@ pub struct Model {
     /// How forces of contact follow from a state, for the method `ipc`.
     pub contact_reader: Option<ContactReader>,
     /// What may touch what, for the methods `impulse` and `lagrange`.
-    pub touch: Option<TouchModel>,
+    pub rigid_contact: Option<RigidContactModel>,
     /// What is probably not meant, and what the method does not do of what the scene says.
     pub warnings: Vec<Warning>,
 }

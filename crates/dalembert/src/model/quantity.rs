@@ -387,7 +387,7 @@ fn contact_part(model: &Model, name: &str, part: &str) -> Option<What> {
     }
     if part == "touch" {
         let [robot, sensor] = touch_sensor(model, name)?;
-        return model.touch.as_ref().map(|_| What::TouchSensor(robot.to_owned(), sensor.to_owned()));
+        return model.rigid_contact.as_ref().map(|_| What::TouchSensor(robot.to_owned(), sensor.to_owned()));
     }
     let owner = name.strip_suffix(".contact")?;
     let number = model.contact_names().iter().position(|n| *n == owner)?;
@@ -403,7 +403,7 @@ fn contact_part(model: &Model, name: &str, part: &str) -> Option<What> {
 
 /// True if forces of contact are known in states of the model.
 fn has_contact(model: &Model) -> bool {
-    model.touch.is_some() || model.contact_reader.is_some()
+    model.rigid_contact.is_some() || model.contact_reader.is_some()
 }
 
 /// Names of the robot and of its touch sensor in `ROBOT.SENSOR`.

@@ -4,6 +4,7 @@
 //! method; under `impulse` with contact it is solved with what it touches.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::Model;
 use crate::bodies::articulated::description::{RobotBodyId, RobotDescription};
@@ -19,7 +20,7 @@ pub struct NamedRobot {
     /// The name that the scene gave it.
     pub name: String,
     /// What it is: names, tree, kinematics and dynamics.
-    pub robot: Robot,
+    pub robot: Arc<Robot>,
     /// Its numbers in the lists of [`State`].
     pub place: RobotPlace,
     /// As what its meshes collide.

@@ -6,7 +6,7 @@ use super::actuators::Transmission;
 use super::step::Level;
 use super::tendons::TendonPath;
 use super::{Robot, RobotReport, RobotState, RobotStepError, RobotWork};
-use crate::bodies::articulated::TreeGroup;
+use crate::bodies::articulated::TreeRange;
 use crate::math::all_finite;
 
 /// What a row with bounds asks for: rate⁺ + r λ = target with low ≤ λ ≤ high.
@@ -39,9 +39,9 @@ impl Robot {
     }
 
     /// Trees that answer to contacts by themselves. One that is not simple answers as a whole.
-    pub(crate) fn groups(&self) -> Vec<TreeGroup> {
+    pub(crate) fn groups(&self) -> Vec<TreeRange> {
         if !self.is_simple() {
-            return vec![TreeGroup { nodes: 1..self.tree.node_count(), dofs: 0..self.tree.freedoms() }];
+            return vec![TreeRange { nodes: 1..self.tree.node_count(), dofs: 0..self.tree.freedoms() }];
         }
         let joined: Vec<Range<usize>> =
             self.tendons.iter().filter_map(|c| self.dofs_between(&c.path)).collect();
@@ -104,7 +104,7 @@ impl Robot {
     }
 
     /// X ← M⁻¹X of some trees, with the factor at hand: `columns` numbers for each of their dofs.
-    pub(crate) fn respond_in(&self, trees: &TreeGroup, columns: usize, X: &mut [f64], work: &mut RobotWork) {
+    pub(crate) fn respond_in(&self, trees: &TreeRange, columns: usize, X: &mut [f64], work: &mut RobotWork) {
         self.tree.solve_at_hand_in(trees, columns, &mut work.tree, X);
     }
 

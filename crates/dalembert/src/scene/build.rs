@@ -463,7 +463,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         origins,
         contact,
         contact_reader,
-        touch,
+        rigid_contact: touch,
         warnings: Vec::new(),
     };
     model.settle(&mut state);

@@ -133,7 +133,7 @@ pub(super) fn robots(
                 contact_notes(described).into_iter().for_each(|note| notes.warn("", note));
             }
             let (place, whole) = (RobotPlace::default(), whole[k].take());
-            made.push((NamedRobot { name, robot, place, collide, whole }, start));
+            made.push((NamedRobot { name, robot: robot.into(), place, collide, whole }, start));
         }
     }
     made

@@ -19,7 +19,7 @@ use crate::bodies::articulated::description::{
 use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::collide::rigid::{Collider, Geometry, HeightField, Hull, Mesh, WORLD};
 use crate::contact::{Collide, convex_parts, hull_volume};
-use crate::contact::{GeomSoftness, Material, Part, TouchRule, compliance};
+use crate::contact::{ColliderOwner, GeomSoftness, Material, PairRule, compliance};
 use crate::math::Vec3;
 use crate::model::NamedRobot;
 
@@ -54,9 +54,9 @@ pub(super) fn add_robot(
             BodyPlace::Robot(RobotBodyId(0)) => (WORLD, own, geom.pose),
             BodyPlace::Robot(b) => {
                 let link = *part_of[body.0].get_or_insert_with(|| {
-                    maker.out.parts.push(Part::Link { robot: number, link: b.0 as u32 - 1 });
+                    maker.out.owners.push(ColliderOwner::Link { robot: number, link: b.0 as u32 - 1 });
                     maker.out.held.push(weld[body.0] == 0);
-                    maker.out.parts.len() as u32 - 1
+                    maker.out.owners.len() as u32 - 1
                 });
                 (link, own, geom.pose)
             }
@@ -90,7 +90,7 @@ pub(super) fn add_robot(
 }
 
 /// What an explicit pair says: its own values, where it has none those of its geoms.
-fn pair_rule(robot: &RobotDescription, pair: &ContactPair) -> TouchRule {
+fn pair_rule(robot: &RobotDescription, pair: &ContactPair) -> PairRule {
     let geom = |k: usize| robot.geoms().nth(pair.geoms[k].0).map(|(_, g)| g);
     let dimension = pair.dimension.or_else(|| {
         let [a, b] = [geom(0)?, geom(1)?];
@@ -112,13 +112,13 @@ fn pair_rule(robot: &RobotDescription, pair: &ContactPair) -> TouchRule {
         }
     });
     let compliance = soft.as_ref().and_then(compliance);
-    TouchRule {
+    PairRule {
         friction: take(0, 3),
         torsional_friction: take(2, 4),
         rolling_friction: take(3, 6),
         hard: soft.is_some() && compliance.is_none(),
         compliance,
-        ..TouchRule::default()
+        ..PairRule::default()
     }
 }
 

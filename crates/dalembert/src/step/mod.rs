@@ -394,7 +394,7 @@ pub struct Workspace {
     /// The state that a step builds before it becomes the state, or the one before a step that may fail.
     pub(crate) next: State,
     pub(crate) lagrange: System,
-    pub(crate) lagrange_touch: lagrange::TouchWork,
+    pub(crate) lagrange_contact: lagrange::ContactPointWork,
     pub(crate) impulse: ImpulseWork,
     pub(crate) implicit: ImplicitWork,
     pub(crate) robots: robots::RobotsWork,

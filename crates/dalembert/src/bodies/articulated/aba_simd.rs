@@ -10,14 +10,14 @@ use crate::math::simd::Lanes;
 use nalgebra::{Matrix3, Vector3};
 
 use super::fixed_size::{Sym3, dot, plus, plus_cross, sum};
-use super::groups::TreeGroup;
+use super::groups::TreeRange;
 use super::tree::{Node, Tree};
 use super::work::{Articulated, Composite, Frame, Motion, Pivot, TreeWork, Wrench};
 
 /// Four trees of one shape.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FourTrees {
-    trees: [TreeGroup; 4],
+    trees: [TreeRange; 4],
     bodies: Vec<Body>,
 }
 
@@ -76,7 +76,7 @@ fn rows(v: &Vector3<Lanes>) -> [Vector3<f64>; 4] {
 
 impl FourTrees {
     /// Groups of four neighbours among the trees, and the nodes of all that are in none.
-    pub(super) fn find(nodes: &[Node], trees: &[TreeGroup]) -> (Vec<Self>, Vec<Range<usize>>) {
+    pub(super) fn find(nodes: &[Node], trees: &[TreeRange]) -> (Vec<Self>, Vec<Range<usize>>) {
         let (mut fours, mut rest) = (Vec::new(), Vec::new());
         for run in trees.chunk_by(|a, b| alike(nodes, a, b)) {
             let (whole, left) = run.as_chunks::<4>();
@@ -86,7 +86,7 @@ impl FourTrees {
         (fours, rest)
     }
 
-    fn new(nodes: &[Node], trees: [TreeGroup; 4]) -> Self {
+    fn new(nodes: &[Node], trees: [TreeRange; 4]) -> Self {
         let bodies = (0..trees[0].nodes.len())
             .map(|i| {
                 let four = [0, 1, 2, 3].map(|k| &nodes[trees[k].nodes.start + i]);
@@ -119,7 +119,7 @@ impl FourTrees {
         &self,
         tree: &'a Tree,
     ) -> impl DoubleEndedIterator<Item = (usize, &'a Node, Option<usize>)> + use<'a> {
-        let TreeGroup { nodes, .. } = &self.trees[0];
+        let TreeRange { nodes, .. } = &self.trees[0];
         let first = nodes.start;
         let place = move |n: &Node| (n.parent != 0).then(|| n.parent as usize - first);
         tree.nodes[nodes.clone()].iter().enumerate().map(move |(i, n)| (i, n, place(n)))
@@ -254,14 +254,14 @@ impl FourTrees {
 }
 
 /// True if two trees have the same joints in the same order.
-fn alike(nodes: &[Node], a: &TreeGroup, b: &TreeGroup) -> bool {
-    let place = |node: &Node, trees: &TreeGroup| {
+fn alike(nodes: &[Node], a: &TreeRange, b: &TreeRange) -> bool {
+    let place = |node: &Node, trees: &TreeRange| {
         let above = (node.parent != 0).then(|| node.parent as usize - trees.nodes.start);
         (above, node.v as usize - trees.dofs.start)
     };
     let same =
         |(m, n): (&Node, &Node)| m.kind == n.kind && m.massless == n.massless && place(m, a) == place(n, b);
-    let of = |trees: &TreeGroup| &nodes[trees.nodes.clone()];
+    let of = |trees: &TreeRange| &nodes[trees.nodes.clone()];
     of(a).len() == of(b).len() && of(a).iter().zip(of(b)).all(same)
 }
 

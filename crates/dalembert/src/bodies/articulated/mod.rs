@@ -27,7 +27,7 @@ mod work;
 
 pub use batch::TreeBatch;
 pub use from_description::RobotTreeError;
-pub(crate) use groups::TreeGroup;
+pub(crate) use groups::TreeRange;
 pub use kinematics::PointMotion;
 pub use links::{Joint, Link, TreeError};
 pub use ltdl::{TreeMatrix, TreeSquareMatrix};

@@ -12,7 +12,7 @@
 
 use super::ForwardDynamics;
 use super::fixed_size::{dot, fma, plus, plus_cross};
-use super::groups::TreeGroup;
+use super::groups::TreeRange;
 use super::tree::{NONE, Tree};
 use super::work::TreeWork;
 use crate::math::Vec3;
@@ -101,7 +101,7 @@ impl Tree {
     }
 
     /// What walks read of the dofs of whole trees, in their places among all dofs.
-    pub(crate) fn path_dofs(&self, trees: &TreeGroup, work: &TreeWork, path_dofs: &mut Vec<PathDof>) {
+    pub(crate) fn path_dofs(&self, trees: &TreeRange, work: &TreeWork, path_dofs: &mut Vec<PathDof>) {
         path_dofs.resize(self.freedoms(), PathDof::default());
         for d in trees.dofs.clone() {
             let above = self.dof_parent[d];
@@ -129,7 +129,7 @@ impl Tree {
     }
 
     /// Walks unit wrenches down the common ancestors of whole trees, for paths that are walked next. After [`path_dofs`](Self::path_dofs).
-    pub(crate) fn walk_common_ancestors(&self, trees: &TreeGroup, path_dofs: &mut [PathDof]) {
+    pub(crate) fn walk_common_ancestors(&self, trees: &TreeRange, path_dofs: &mut [PathDof]) {
         if self.forward == ForwardDynamics::Factored {
             return;
         }
@@ -257,7 +257,7 @@ impl Tree {
     /// [`path_dofs`](Self::path_dofs); `pulls` is room.
     pub(crate) fn second_half_solve(
         &self,
-        trees: &TreeGroup,
+        trees: &TreeRange,
         work: &mut TreeWork,
         path_dofs: &[PathDof],
         pulls: &mut Vec<Acceleration>,
@@ -419,7 +419,7 @@ mod tests {
                 tree.kinematics(&q, &mut work);
                 tree.accelerate_by_choice(&v, &vec![0.0; n], &[], &diagonal, &mut work, &mut dv);
                 let mut path_dofs = Vec::new();
-                let all = TreeGroup { nodes: 1..tree.nodes.len(), dofs: 0..n };
+                let all = TreeRange { nodes: 1..tree.nodes.len(), dofs: 0..n };
                 tree.path_dofs(&all, &work, &mut path_dofs);
                 let plain = path_dofs.clone();
                 tree.walk_common_ancestors(&all, &mut path_dofs);
@@ -477,7 +477,7 @@ mod tests {
                 let (q, v, mut dv) = random_state(&tree, 7);
                 tree.kinematics(&q, &mut work);
                 tree.accelerate_by_choice(&v, &vec![0.0; n], &[], &vec![0.0; n], &mut work, &mut dv);
-                let all = TreeGroup { nodes: 1..tree.nodes.len(), dofs: 0..n };
+                let all = TreeRange { nodes: 1..tree.nodes.len(), dofs: 0..n };
                 let mut path_dofs = Vec::new();
                 tree.path_dofs(&all, &work, &mut path_dofs);
                 let plain = path_dofs.clone();

@@ -15,7 +15,7 @@
 //! In all of them τ is the sum of the springs, dampers and gravity compensation of the tree and of what the caller adds.
 
 use super::fixed_size::fma;
-use super::groups::TreeGroup;
+use super::groups::TreeRange;
 use super::kinematics::vec3;
 use super::tree::{ForwardDynamics, Tree};
 use super::work::{TreeWork, Wrench};
@@ -88,12 +88,12 @@ impl Tree {
     /// The same for whole trees: their nodes, and their dofs, which alone `x` has.
     pub(crate) fn solve_at_hand_in(
         &self,
-        trees: &TreeGroup,
+        trees: &TreeRange,
         columns: usize,
         work: &mut TreeWork,
         x: &mut [f64],
     ) {
-        let TreeGroup { nodes, dofs } = trees.clone();
+        let TreeRange { nodes, dofs } = trees.clone();
         match self.forward {
             ForwardDynamics::Articulated => self.solve_articulated_in(nodes, dofs, columns, work, x),
             ForwardDynamics::Factored => work.factor.solve_in(self, dofs, columns, x),

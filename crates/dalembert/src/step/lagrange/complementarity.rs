@@ -14,7 +14,7 @@
 //! (Stewart and Trinkle 1996), one of the eight turned against the motion that would be without friction. Both the
 //! pyramid and the frictionless problem go through Lemke's pivots; without friction a quadratic program stands in reserve.
 
-use super::touch::{Delassus, Point};
+use super::contact_points::{Delassus, Point};
 use crate::math::{Blocks, Mat3};
 use crate::solve::block_matrix::BlockMatrix;
 use crate::solve::box_lcp::{Bounds, BoxLcpWork, solve_box_lcp};

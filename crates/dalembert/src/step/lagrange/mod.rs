@@ -22,14 +22,14 @@
 //! contact".
 
 mod complementarity;
+mod contact_points;
 mod events;
 mod impact;
 mod resting;
 #[cfg(test)]
 mod tests;
-mod touch;
 
-pub(crate) use touch::TouchWork;
+pub(crate) use contact_points::ContactPointWork;
 
 use super::integrator::Integrator;
 use super::phase::{self, Scheme};
@@ -141,12 +141,12 @@ impl Lagrange {
         before.copy_from(state);
         system.prepare(model);
         let mut worst = LagrangeReport::default();
-        if let Some(touch) = &model.touch {
-            let mut contact = std::mem::take(&mut work.lagrange_touch);
+        if let Some(shapes) = &model.rigid_contact {
+            let mut contact = std::mem::take(&mut work.lagrange_contact);
             let done = self
                 .step_with_contact(
                     model,
-                    touch,
+                    shapes,
                     state,
                     h,
                     events::MOST_TRIALS,
@@ -166,7 +166,7 @@ impl Lagrange {
                     Err(phase::not_finite(model, &before, h, &state.q, &state.v, "lagrange, contact"))
                 })
                 .inspect_err(|_| state.copy_from(&before));
-            (work.lagrange, work.next, work.lagrange_touch) = (system, before, contact);
+            (work.lagrange, work.next, work.lagrange_contact) = (system, before, contact);
             return done;
         }
         let scheme = Scheme {

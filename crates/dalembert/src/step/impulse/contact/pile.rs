@@ -43,13 +43,14 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::lanes::{Ask, Body, Given, Patch, Sweeper};
-use super::sweep::Field;
 use super::ties::When;
 use super::trees::{Crowd, CrowdRoom, Trees};
-use super::{ContactWork, NONE};
+use super::{ContactWork, StepInput};
 use crate::bodies::Rigid;
 use crate::collide::rigid::{Manifold, Touch};
-use crate::contact::{TouchLaw, TouchModel};
+use crate::contact::ContactLaw;
+use crate::contact::problem::ContactProblem;
+use crate::contact::response::NONE;
 use crate::math::{Vec3, set_triple, triple};
 use crate::model::Model;
 use crate::state::{ContactPoint, State};
@@ -120,7 +121,7 @@ pub(super) struct NewPatch<'a> {
     pub(super) heap: u32,
     pub(super) nodes: [u32; 2],
     pub(super) centers: [Vec3; 2],
-    pub(super) law: &'a TouchLaw,
+    pub(super) law: &'a ContactLaw,
     pub(super) belt: Vec3,
     pub(super) manifold: &'a Manifold,
     /// Its number among all of them.
@@ -321,13 +322,14 @@ impl Heap {
     }
 
     /// Its bodies as they are at the start of the step, the world behind them.
-    fn load(&mut self, field: &Field, start: &[f64]) {
+    fn load(&mut self, problem: &ContactProblem) {
         let part = 1.0 / f64::from(PARTS);
         for &slot in &self.slots {
             let slot = slot as usize;
-            let I = &field.inverse[slot].inertia;
-            let begin = [triple(start, 2 * slot), triple(start, 2 * slot + 1)];
-            let free = [triple(&field.x, 2 * slot), triple(&field.x, 2 * slot + 1)];
+            let inverse = &problem.responses.inverse[slot];
+            let I = &inverse.inertia;
+            let of = |x: &[f64]| [triple(x, 2 * slot), triple(x, 2 * slot + 1)];
+            let (begin, free) = (of(&problem.start), of(&problem.x));
             let kick = |k: usize| part * (free[k] - begin[k]);
             self.bodies.push(Body {
                 v: row(&begin[0], 0.0),
@@ -336,7 +338,7 @@ impl Heap {
                 moved: row(&(begin[0] + kick(0)), 0.0),
                 turned: row(&(begin[1] + kick(1)), 0.0),
                 inverse: Body::inverse(
-                    field.inverse[slot].mass,
+                    inverse.mass,
                     [I[(0, 0)], I[(1, 1)], I[(2, 2)], I[(0, 1)], I[(0, 2)], I[(1, 2)]],
                 ),
             });
@@ -416,22 +418,20 @@ impl ContactWork {
     /// Velocities of the bodies of all heaps.
     pub(super) fn solve_pile(
         &mut self,
-        settings: &Impulse,
-        touch: &TouchModel,
-        model: &Model,
+        given: &StepInput,
         state: &State,
-        h: f64,
         own: &mut ImpulseWork,
         report: &mut StepReport,
     ) {
+        let StepInput { settings, contact, model, h } = *given;
         self.load_trees(model, state, h, own);
-        let Self { pile, field, start, trees, clusters, .. } = self;
+        let Self { pile, problem, trees, .. } = self;
         let Pile { heaps, used, local, rooms, .. } = pile;
         let heaps = &mut heaps[..*used];
-        let (part, slop) = (h / f64::from(PARTS), SLOP * touch.length);
-        let body = |i: u32, node: u32| local[(clusters[i as usize].first / 6 + node) as usize][1];
+        let (part, slop) = (h / f64::from(PARTS), SLOP * contact.length);
+        let body = |i: u32, node: u32| local[(problem.coupled[i as usize].first / 6 + node) as usize][1];
         let mut load = |heap: &mut Heap, trees: &mut Trees| {
-            heap.load(field, start);
+            heap.load(problem);
             heap.crowd = trees.load(part, PARTS, &mut heap.trees, model, state, own, &heap.bodies, body);
         };
         let worse = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.max(b.1));
@@ -459,8 +459,8 @@ impl ContactWork {
         let scale = fastest.max(h * model.gravity.norm()).max(1e-12);
         for heap in pile.heaps() {
             for (slot, body) in heap.slots.iter().zip(&heap.bodies) {
-                set_triple(&mut field.x, 2 * *slot as usize, &xyz(&body.v));
-                set_triple(&mut field.x, 2 * *slot as usize + 1, &xyz(&body.w));
+                set_triple(&mut problem.x, 2 * *slot as usize, &xyz(&body.v));
+                set_triple(&mut problem.x, 2 * *slot as usize + 1, &xyz(&body.w));
             }
             report.contacts += heap.pressed;
         }
@@ -480,7 +480,7 @@ impl ContactWork {
     ) -> bool {
         let Some((moved, turned)) = self.pile.motion(slot) else { return false };
         let State { q, v, .. } = state;
-        let new = &self.field.x[6 * slot..6 * slot + 6];
+        let new = &self.problem.x[6 * slot..6 * slot + 6];
         v[6 * k..6 * k + 6].copy_from_slice(new);
         model.rigid.free_flight_of(q, v, k, h);
         let (more, turn) = (moved - h * triple(new, 0), turned - h * triple(new, 1));

@@ -9,8 +9,8 @@
 //! beyond it, with p ≥ 0; before the bodies drift it comes back at a fifth of −C per step instead. A motor asks for its
 //! rate and friction for rest, with |p| ≤ δ max.
 
-use super::NONE;
 use super::lanes::Body;
+use crate::contact::response::NONE;
 use crate::joints::{Hold, Role};
 
 /// Share of what is beyond a limit that is taken back per step.

@@ -14,11 +14,11 @@
 use rayon::prelude::*;
 use wide::f64x4 as Lanes;
 
+use super::ContactWork;
 use super::lanes::Body;
-use super::sweep::Inverse;
 use super::ties::{Tie, When, is_tie};
 use super::tree_lanes::{Alone, FREE, Factors, Limb, V6};
-use super::{ContactWork, NONE};
+use crate::contact::response::{InverseInertia, NONE};
 use crate::joints::{Ask, Hold, Holder, JointKind};
 use crate::math::{set_triple, triple};
 use crate::model::Model;
@@ -520,11 +520,11 @@ impl Four {
 impl ContactWork {
     /// The trees of two nodes that meet join their heap, with all their bodies.
     pub(super) fn take_trees(&mut self, heap: u32, nodes: &[u32; 2]) {
-        for node in nodes.iter().filter(|n| (**n as usize) < self.cluster_of.len()) {
-            let island = self.cluster_of[*node as usize];
+        for node in nodes.iter().filter(|n| (**n as usize) < self.problem.slots()) {
+            let island = self.problem.coupled_of[*node as usize];
             if island != NONE && self.trees.take(island) {
-                let cluster = self.clusters[island as usize];
-                let slots = cluster.first / 6..(cluster.first + cluster.len) / 6;
+                let coupled = self.problem.coupled[island as usize];
+                let slots = coupled.first / 6..(coupled.first + coupled.len) / 6;
                 self.pile.add_tree(heap, island, slots);
             }
         }
@@ -536,7 +536,7 @@ impl ContactWork {
     pub(super) fn load_trees(&mut self, model: &Model, state: &State, h: f64, own: &mut ImpulseWork) {
         let mut last = std::mem::take(&mut self.trees.last);
         for &island in &self.trees.list {
-            let first = self.clusters[island as usize].first as usize / 6;
+            let first = self.problem.coupled[island as usize].first as usize / 6;
             own.system.enter(std::mem::take(&mut own.islands[island as usize]), Keep::All);
             let s = &mut own.system;
             s.load_poses(model, &state.q, 0..s.island.nodes.len());
@@ -551,14 +551,14 @@ impl ContactWork {
                 if stiff && let Some(inverse) = s.inertia[n].angular.try_inverse() {
                     w = inverse * (model.rigid.world_inertia(&state.q, k) * w);
                     inertia = inverse;
-                    set_triple(&mut self.start, 2 * slot + 1, &w);
+                    set_triple(&mut self.problem.start, 2 * slot + 1, &w);
                 }
                 let mass = model.rigid.inv_mass[k];
-                self.field.inverse[slot] = Inverse { mass, inertia };
+                self.problem.responses.inverse[slot] = InverseInertia { mass, inertia };
                 let v = triple(&state.v, 2 * k) + h * mass * triple(&self.f_free, 2 * k);
                 let w = w + h * (inertia * triple(&self.f_free, 2 * k + 1));
-                set_triple(&mut self.field.x, 2 * slot, &v);
-                set_triple(&mut self.field.x, 2 * slot + 1, &w);
+                set_triple(&mut self.problem.x, 2 * slot, &v);
+                set_triple(&mut self.problem.x, 2 * slot + 1, &w);
             }
             own.islands[island as usize] = own.system.leave();
         }

@@ -3,7 +3,7 @@
 use super::super::system::System;
 use super::{REGULARIZATION, is_exact, rows};
 use crate::collide::rigid::Detector;
-use crate::contact::{Part, TouchModel};
+use crate::contact::{ColliderOwner, RigidContactModel};
 use crate::math::{Pose, Vec3, add_triple, set_triple, triple};
 use crate::model::Model;
 
@@ -66,32 +66,32 @@ fn across(n: &Vec3) -> [Vec3; 2] {
 
 /// Buffers of contact.
 #[derive(Debug, Default)]
-pub(crate) struct TouchWork {
+pub(crate) struct ContactPointWork {
     detector: Detector,
     known: usize,
     poses: Vec<Pose>,
     reach: Vec<f64>,
 }
 
-impl TouchWork {
+impl ContactPointWork {
     /// Points with gaps up to `margin` \[m\], and up to `far` times the speed of their bodies.
     pub(super) fn find(
         &mut self,
         model: &Model,
-        touch: &TouchModel,
+        shapes: &RigidContactModel,
         (q, v): (&[f64], &[f64]),
         margin: f64,
         far: f64,
     ) -> Vec<Point> {
-        if self.known != touch.colliders.len() {
-            self.known = touch.colliders.len();
+        if self.known != shapes.colliders.len() {
+            self.known = shapes.colliders.len();
             self.detector.reset();
-            touch.excluded.iter().for_each(|&(a, b)| self.detector.exclude(a, b));
+            shapes.excluded.iter().for_each(|&(a, b)| self.detector.exclude(a, b));
         }
         self.poses.clear();
         self.reach.clear();
-        for part in &touch.parts {
-            let Part::Rigid(k) = *part else {
+        for part in &shapes.owners {
+            let ColliderOwner::Rigid(k) = *part else {
                 self.poses.push(Pose::identity());
                 self.reach.push(0.0);
                 continue;
@@ -101,17 +101,17 @@ impl TouchWork {
             self.reach.push(0.5 * margin + far * triple(v, 2 * k).norm());
         }
         let body = |collider: u32| {
-            let number = touch.colliders[collider as usize].body as usize;
-            match touch.parts.get(number) {
-                Some(Part::Rigid(k)) => Some((Some(*k as usize), touch.held[number])),
+            let number = shapes.colliders[collider as usize].body as usize;
+            match shapes.owners.get(number) {
+                Some(ColliderOwner::Rigid(k)) => Some((Some(*k as usize), shapes.held[number])),
                 Some(_) => None,
                 None => Some((None, true)),
             }
         };
         let mut out = Vec::new();
-        for m in self.detector.update(&touch.colliders, &self.poses, &self.reach) {
+        for m in self.detector.update(&shapes.colliders, &self.poses, &self.reach) {
             let (Some((a, held_a)), Some((b, held_b))) = (body(m.a), body(m.b)) else { continue };
-            let law = touch.law(m.a, m.b);
+            let law = shapes.law(m.a, m.b);
             if !law.enabled || (held_a && held_b) {
                 continue;
             }

@@ -1,46 +1,68 @@
-//! Contacts of bodies by themselves, all at once: Newton's method on an augmented Lagrangian.
+//! Primal Newton on the augmented Lagrangian of all contacts of bodies by themselves (Alart and Curnier 1991; De Saxcé and Feng
+//! 1998).
 //!
-//! Sweeps are slow where heavy things stand on light ones. There the law of all contacts, with $s = \mu|u_t|$ as it is
-//! (De Saxcé and Feng 1998), is the minimum of a convex function of the velocities x,
+//! Gauss–Seidel is slow where heavy things stand on light ones. With $s = \mu|u_t|$ held, the law of all contacts is the
+//! minimum of a convex function of the velocities x,
 //!
 //! $$ \tfrac12 |x - v_{free}|_M^2 + \sum_c \frac{1}{2\rho_c} \big|P_K(y_c)\big|^2, \qquad
 //!    y_c = p_c - \rho_c\,(u_c - \text{target} + s_c n), $$
 //!
-//! whose slope is $M(x - v_{free}) - \sum J^T P_K(y_c)$ and whose tangent is $M + \sum J^T \rho\,\partial P_K J$, sparse,
+//! whose gradient is $M(x - v_{free}) - \sum J^T P_K(y_c)$ and whose Hessian is $M + \sum J^T \rho\,\partial P_K J$, sparse,
 //! symmetric and positive definite: bodies are its nodes, contacts its edges. $p \leftarrow P_K(y)$ and s from the new
 //! velocities are the outer rounds, each of which shrinks the error in a mode of W with eigenvalue λ by 1/(1 + ρλ): with ρ at
-//! 10⁸ of 1/W a few are enough at any ratio of masses. The tangent is factored within its envelope, bodies numbered
+//! 10⁸ of 1/W a few are enough at any ratio of masses. The Hessian is factored within its envelope, bodies numbered
 //! breadth first (Cuthill and McKee 1969).
 //!
-//! Where the sets of contacts that stick, slip and part are known, as they are from step to step of things at rest, one
-//! stiff round is all. Where they are not, a stiff function has a kink in every direction and Newton's method cuts its
+//! Where the sets of contacts that stick, slip and separate are known, as they are from step to step of things at rest, one
+//! stiff round is all. Where they are not, a stiff function has a kink in every direction and line searches cut the
 //! steps to nothing: then the rounds begin soft, at ρ = 10/W, where many contacts change sets at once, and ρ grows thirty
 //! times from round to round. A round that Newton's method does not finish counts for nothing, and the ones behind it
 //! are softer.
 
-use std::ops::Range;
-
-use super::sweep::{Contact, Field, Side, unrest};
-use super::{ContactWork, NONE};
+use super::Residual;
+use super::penalty::{self, Penalty};
+use crate::contact::problem::{Contact, IslandProblem};
+use crate::contact::response::{NONE, Responder, Responses};
 use crate::math::rotation::skew;
 use crate::math::{Mat3, Vec3, dot, triple};
+use crate::solve::cone;
 
-/// ρ over 1/W: at most, of the first soft round, and how it grows.
-pub(super) const STIFF: f64 = 1e8;
-pub(super) const SOFT: f64 = 10.0;
-pub(super) const CLIMB: f64 = 30.0;
-const ROUNDS: u32 = 20;
-/// Rounds that make nothing better before the search ends.
-const PATIENCE: u32 = 3;
-const NEWTON: u32 = 30;
-/// Steps of Newton's method while the impulses of the step before are believed.
-const TRUSTED: u32 = 8;
-/// Most multiplications of one factorisation.
-const DEAREST: f64 = 1.5e6;
+/// Settings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tuning {
+    pub(crate) penalty: penalty::Tuning,
+    /// Outer rounds, and those that make nothing better before the search ends.
+    pub(crate) rounds: u32,
+    pub(crate) patience: u32,
+    /// Newton steps of a round, and of the first while the impulses of the step before are believed.
+    pub(crate) steps: u32,
+    pub(crate) trusted_steps: u32,
+    /// Newton's method stops at steps of this part of the fastest velocity: what is left is rounding.
+    pub(crate) step_tolerance: f64,
+    /// The sets that the impulses tell are wrong if the first round leaves more than this part of the residual.
+    pub(crate) progress: f64,
+    /// Most multiplications of one factorisation: dearer islands are left to sweeps.
+    pub(crate) most_work: f64,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            penalty: penalty::Tuning::default(),
+            rounds: 20,
+            patience: 3,
+            steps: 30,
+            trusted_steps: 8,
+            step_tolerance: 1e-10,
+            progress: 0.01,
+            most_work: 1.5e6,
+        }
+    }
+}
 
 /// Buffers.
 #[derive(Debug, Default)]
-pub(super) struct Direct {
+pub(crate) struct Scratch {
     /// Slots of the bodies, in the order of elimination.
     bodies: Vec<u32>,
     /// Place of each slot in that list.
@@ -61,89 +83,39 @@ pub(super) struct Direct {
     s: Vec<f64>,
     /// The best impulses so far.
     best: Vec<Vec3>,
-    /// ρ over 1/W of this round.
-    stiff: f64,
-    /// The largest that Newton's method can handle here.
-    stiffest: f64,
+    penalty: Penalty,
 }
 
-/// The nearest point of the cone about n, and the slope there.
-pub(super) fn project(y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
-    let normal = n.dot(y);
-    if mu == 0.0 {
-        return if normal > 0.0 { (normal * n, n * n.transpose()) } else { (Vec3::zeros(), Mat3::zeros()) };
-    }
-    let across = y - normal * n;
-    let size = across.norm();
-    if size <= mu * normal {
-        return (*y, Mat3::identity());
-    }
-    if mu * size <= -normal {
-        return (Vec3::zeros(), Mat3::zeros());
-    }
-    let share = 1.0 / (1.0 + mu * mu);
-    let t = across / size;
-    let rim = n + mu * t;
-    let along = share * (normal + mu * size);
-    let turn = Mat3::identity() - n * n.transpose() - t * t.transpose();
-    (along * rim, share * rim * rim.transpose() + (along * mu / size) * turn)
-}
-
-/// The nearest point of the cone about n alone: that of [`project`], to the last digit.
-fn nearest(y: &Vec3, n: &Vec3, mu: f64) -> Vec3 {
-    let normal = n.dot(y);
-    if mu == 0.0 {
-        return if normal > 0.0 { normal * n } else { Vec3::zeros() };
-    }
-    let across = y - normal * n;
-    let size = across.norm();
-    if size <= mu * normal {
-        return *y;
-    }
-    if mu * size <= -normal {
-        return Vec3::zeros();
-    }
-    let along = 1.0 / (1.0 + mu * mu) * (normal + mu * size);
-    along * (n + mu * (across / size))
-}
-
-/// The projection of y, made linear about p.
-pub(super) fn trusted(p: &Vec3, y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
+/// The projection of y, linear about p.
+fn linearized(p: &Vec3, y: &Vec3, n: &Vec3, mu: f64) -> (Vec3, Mat3) {
     if *p == Vec3::zeros() {
         return (Vec3::zeros(), Mat3::zeros());
     }
-    let (at, slope) = project(p, n, mu);
-    (at + slope * (y - p), slope)
+    let (at, jacobian) = cone::project_with_derivative(p, n, mu);
+    (at + jacobian * (y - p), jacobian)
 }
 
-impl ContactWork {
-    /// Solves an island by Newton's method if it is one of bodies by themselves and not too dear. Returns how far a sweep
-    /// behind it moves a relative velocity; never more than the one `before`.
-    pub(super) fn solve_direct(&mut self, range: Range<usize>, before: f64, tolerance: f64) -> Option<f64> {
-        let plain = |c: &Contact| {
-            let loose = c.sides.iter().all(|s| matches!(s, Side::Loose(_) | Side::World));
-            loose && c.softness == 0.0 && c.spin == NONE
-        };
-        if !self.contacts[range.clone()].iter().all(plain) {
-            return None;
-        }
-        let mut direct = std::mem::take(&mut self.direct);
-        let moved = direct.prepare(&self.field, &self.contacts[range.clone()]).then(|| {
-            let mut x = std::mem::take(&mut self.field.x);
-            let moved =
-                direct.search(&self.field, &self.free, &mut x, &mut self.contacts[range], before, tolerance);
-            self.field.x = x;
-            moved
-        });
-        self.direct = direct;
-        moved
-    }
+/// Solves an island if it is one of hard contacts of bodies by themselves and not too dear; the residual is never more than the
+/// one `before`.
+pub(crate) fn solve(
+    island: &mut IslandProblem,
+    x: &mut [f64],
+    scratch: &mut Scratch,
+    tuning: &Tuning,
+    before: f64,
+    tolerance: f64,
+) -> Option<Residual> {
+    let plain =
+        |c: &Contact| c.sides.iter().all(Responder::is_body_or_world) && c.softness == 0.0 && c.spin == NONE;
+    let applies = island.contacts.iter().all(plain)
+        && scratch.prepare(island.responses, island.contacts, tuning.most_work);
+    applies.then(|| scratch.search(island, x, tuning, before, tolerance))
 }
 
-impl Direct {
+impl Scratch {
     /// Numbers the bodies and draws the envelope; false if it is too dear.
-    fn prepare(&mut self, field: &Field, contacts: &[Contact]) -> bool {
-        let slot = |s: &Side| if let Side::Loose(at) = s { Some(at / 6) } else { None };
+    fn prepare(&mut self, responses: &Responses, contacts: &[Contact], most_work: f64) -> bool {
+        let slot = |s: &Responder| if let Responder::Body(at) = s { Some(at / 6) } else { None };
         self.edges.clear();
         self.bodies.clear();
         for c in contacts {
@@ -159,7 +131,7 @@ impl Direct {
         self.bodies.sort_unstable();
         self.bodies.dedup();
         let n = self.bodies.len();
-        self.local.resize(field.inverse.len(), NONE);
+        self.local.resize(responses.inverse.len(), NONE);
         self.bodies.iter().for_each(|b| self.local[*b as usize] = NONE);
         // Breadth first from the body that a walk from the first reaches last.
         let Some(&start) = self.bodies.first() else { return false };
@@ -188,7 +160,7 @@ impl Direct {
             }
         }
         self.values.resize(at, 0.0);
-        cost <= DEAREST
+        cost <= most_work
     }
 
     /// Numbers bodies breadth first; returns the last.
@@ -211,10 +183,10 @@ impl Direct {
         self.queue.last().copied().unwrap_or(start)
     }
 
-    fn begin(&mut self, field: &Field, contacts: &[Contact]) {
+    fn begin(&mut self, responses: &Responses, contacts: &[Contact]) {
         self.mass.clear();
         self.mass.extend(self.bodies.iter().map(|b| {
-            let inverse = &field.inverse[*b as usize];
+            let inverse = &responses.inverse[*b as usize];
             (1.0 / inverse.mass, inverse.inertia.try_inverse().unwrap_or_else(Mat3::identity))
         }));
         self.p.clear();
@@ -223,95 +195,83 @@ impl Direct {
         self.s.resize(contacts.len(), 0.0);
     }
 
-    /// Outer rounds; the impulses that a sweep would change least are kept.
+    /// Outer rounds; the impulses of the smallest residual are kept.
     fn search(
         &mut self,
-        field: &Field,
-        free: &[f64],
+        island: &mut IslandProblem,
         x: &mut [f64],
-        contacts: &mut [Contact],
+        tuning: &Tuning,
         before: f64,
         tolerance: f64,
-    ) -> f64 {
-        self.begin(field, contacts);
+    ) -> Residual {
+        self.begin(island.responses, island.contacts);
         self.best.clear();
-        self.best.extend(contacts.iter().map(|c| c.impulse));
-        let unrest = |x: &[f64], contacts: &[Contact]| {
-            contacts.iter().map(|c| unrest(field, x, c)).fold(0.0, f64::max)
-        };
-        let (mut best, mut patience) = (before, PATIENCE);
-        (self.stiff, self.stiffest) = (STIFF, STIFF);
-        for k in 0..ROUNDS {
-            let done = self.round(field, free, x, contacts, k == 0);
+        self.best.extend(island.contacts.iter().map(|c| c.impulse));
+        let (mut best, mut patience, mut rounds) = (before, tuning.patience, 0);
+        self.penalty = Penalty::new(&tuning.penalty, false);
+        while rounds < tuning.rounds {
+            let first = rounds == 0;
+            rounds += 1;
+            let done = self.round(island, x, tuning, first);
             // The velocities that go with the impulses, to the last digit.
-            self.settle(field, free, x, contacts);
-            let left = if done { unrest(x, contacts) } else { f64::INFINITY };
+            self.settle(island, x);
+            let residual = island.contacts.iter().map(|c| c.local_residual(island.responses, x));
+            let left = if done { residual.fold(0.0, f64::max) } else { f64::INFINITY };
             let better = left < best;
             if better {
                 best = left;
-                self.best.iter_mut().zip(&*contacts).for_each(|(p, c)| *p = c.impulse);
+                self.best.iter_mut().zip(&*island.contacts).for_each(|(p, c)| *p = c.impulse);
             }
             if best <= tolerance {
                 break;
             }
-            if k == 0 && !(left < 0.01 * before) {
-                // The sets that the impulses tell are not those of the answer.
-                self.stiff = SOFT;
-            } else if !done {
-                self.stiffest = (self.stiff / CLIMB).max(SOFT);
-                self.stiff = self.stiffest;
-            } else {
-                self.stiff = (self.stiff * CLIMB).min(self.stiffest);
+            self.penalty.adapt(&tuning.penalty, first && !(left < tuning.progress * before), done);
+            if better {
+                continue;
             }
-            if !better && (!done || self.stiff >= self.stiffest) {
+            if !done || self.penalty.is_at_most() {
                 patience -= 1;
                 if patience == 0 {
                     break;
                 }
             }
-            if !better {
-                contacts.iter_mut().zip(&self.best).for_each(|(c, p)| c.impulse = *p);
-                self.settle(field, free, x, contacts);
-            }
+            self.take_best(island, x);
         }
-        contacts.iter_mut().zip(&self.best).for_each(|(c, p)| c.impulse = *p);
-        self.settle(field, free, x, contacts);
-        best
+        self.take_best(island, x);
+        Residual { iterations: rounds, left: best }
     }
 
-    /// One outer round: the least of the convex function, then new impulses. False if Newton's method did not get there.
-    fn round(
-        &mut self,
-        field: &Field,
-        free: &[f64],
-        x: &mut [f64],
-        contacts: &mut [Contact],
-        trust: bool,
-    ) -> bool {
-        for ((c, p), s) in contacts.iter().zip(&mut self.p).zip(&mut self.s) {
-            let u = field.relative(x, c) - c.target;
+    fn take_best(&self, island: &mut IslandProblem, x: &mut [f64]) {
+        island.contacts.iter_mut().zip(&self.best).for_each(|(c, p)| c.impulse = *p);
+        self.settle(island, x);
+    }
+
+    /// One outer round: the minimum of the convex function, then new impulses. False if Newton's method did not get there.
+    fn round(&mut self, island: &mut IslandProblem, x: &mut [f64], tuning: &Tuning, trust: bool) -> bool {
+        for ((c, p), s) in island.contacts.iter().zip(&mut self.p).zip(&mut self.s) {
+            let u = c.relative_velocity(island.responses, x) - c.target;
             let across = u - c.normal.dot(&u) * c.normal;
             *s = c.friction * across.norm();
             *p = c.impulse;
         }
-        let mut last = self.merit(field, free, x, contacts);
-        // The first step trusts the impulses that are there to say which contacts stick, slip and part.
+        let mut last = self.merit(island, x);
+        // The first step trusts the impulses that are there to say which contacts stick, slip and separate.
         if trust {
-            self.assemble(field, free, x, contacts, true);
+            self.assemble(island, x, true);
         }
         if trust && self.factor() {
             self.solve();
             self.try_step(x, 1.0);
-            let now = self.merit(field, free, &self.trial, contacts);
+            let now = self.merit(island, &self.trial);
             if now < last {
                 self.take_trial(x);
                 last = now;
             }
         }
-        let scale = self.fastest(free).max(self.fastest(x));
+        let scale = self.fastest(island.free).max(self.fastest(x));
         let mut done = false;
-        for _ in 0..if trust { TRUSTED } else { NEWTON } {
-            self.assemble(field, free, x, contacts, false);
+        for _ in 0..if trust { tuning.trusted_steps } else { tuning.steps } {
+            self.assemble(island, x, false);
             if !self.factor() {
                 break;
             }
@@ -321,7 +281,7 @@ impl Direct {
             let (mut part, mut better) = (1.0, false);
             for _ in 0..20 {
                 self.try_step(x, part);
-                let now = self.merit(field, free, &self.trial, contacts);
+                let now = self.merit(island, &self.trial);
                 if now <= last + slack {
                     (last, better) = (now.min(last), true);
                     break;
@@ -333,14 +293,15 @@ impl Direct {
             }
             self.take_trial(x);
             let size = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
-            // What is left of a step this small is rounding.
-            if part == 1.0 && size < 1e-10 * scale {
+            if part == 1.0 && size < tuning.step_tolerance * scale {
                 done = true;
                 break;
             }
         }
-        for (k, c) in contacts.iter_mut().enumerate() {
-            c.impulse = nearest(&self.aim(k, field, x, c), &c.normal, c.friction);
+        for k in 0..island.contacts.len() {
+            let c = &island.contacts[k];
+            let impulse = cone::project(&self.argument(k, island, x), &c.normal, c.friction);
+            island.contacts[k].impulse = impulse;
         }
         done
     }
@@ -371,57 +332,59 @@ impl Direct {
 
     /// ρ of a contact.
     fn stiffness(&self, c: &Contact) -> f64 {
-        3.0 * self.stiff / c.W.trace()
+        3.0 * self.penalty.now / c.W.trace()
     }
 
     /// y of a contact.
-    fn aim(&self, k: usize, field: &Field, x: &[f64], c: &Contact) -> Vec3 {
-        let u = field.relative(x, c) - c.target + self.s[k] * c.normal;
+    fn argument(&self, k: usize, island: &IslandProblem, x: &[f64]) -> Vec3 {
+        let c = &island.contacts[k];
+        let u = c.relative_velocity(island.responses, x) - c.target + self.s[k] * c.normal;
         self.p[k] - self.stiffness(c) * u
     }
 
-    fn merit(&self, field: &Field, free: &[f64], x: &[f64], contacts: &[Contact]) -> f64 {
+    fn merit(&self, island: &IslandProblem, x: &[f64]) -> f64 {
         let mut sum = 0.0;
         for (b, (mass, inertia)) in self.bodies.iter().zip(&self.mass) {
             let b = 2 * *b as usize;
-            let (v, w) = (triple(x, b) - triple(free, b), triple(x, b + 1) - triple(free, b + 1));
+            let (v, w) =
+                (triple(x, b) - triple(island.free, b), triple(x, b + 1) - triple(island.free, b + 1));
             sum += 0.5 * mass * v.norm_squared() + 0.5 * w.dot(&(inertia * w));
         }
-        for (k, c) in contacts.iter().enumerate() {
-            let p = nearest(&self.aim(k, field, x, c), &c.normal, c.friction);
+        for (k, c) in island.contacts.iter().enumerate() {
+            let p = cone::project(&self.argument(k, island, x), &c.normal, c.friction);
             sum += 0.5 * p.norm_squared() / self.stiffness(c);
         }
         sum
     }
 
-    /// Slope into `step`, tangent into the envelope. With `trust` contacts stay on the piece of their law where the impulses
+    /// Gradient into `step`, Hessian into the envelope. With `trust` contacts stay on the piece of their law where the impulses
     /// of the outer round are.
-    fn assemble(&mut self, field: &Field, free: &[f64], x: &[f64], contacts: &[Contact], trust: bool) {
+    fn assemble(&mut self, island: &IslandProblem, x: &[f64], trust: bool) {
         self.values.fill(0.0);
         self.step.clear();
         self.step.resize(6 * self.bodies.len(), 0.0);
         for i in 0..self.bodies.len() {
             let (b, (mass, inertia)) = (2 * self.bodies[i] as usize, self.mass[i]);
-            let v = mass * (triple(x, b) - triple(free, b));
-            let w = inertia * (triple(x, b + 1) - triple(free, b + 1));
-            self.add_slope(i, &v, &w);
+            let v = mass * (triple(x, b) - triple(island.free, b));
+            let w = inertia * (triple(x, b + 1) - triple(island.free, b + 1));
+            self.add_gradient(i, &v, &w);
             self.add_block(i, 0, i, 0, &Mat3::from_diagonal_element(mass));
             self.add_block(i, 1, i, 1, &inertia);
         }
-        for (k, c) in contacts.iter().enumerate() {
-            let aim = self.aim(k, field, x, c);
-            let (p, slope) = if trust {
-                trusted(&self.p[k], &aim, &c.normal, c.friction)
+        for (k, c) in island.contacts.iter().enumerate() {
+            let y = self.argument(k, island, x);
+            let (p, jacobian) = if trust {
+                linearized(&self.p[k], &y, &c.normal, c.friction)
             } else {
-                project(&aim, &c.normal, c.friction)
+                cone::project_with_derivative(&y, &c.normal, c.friction)
             };
-            if p == Vec3::zeros() && slope == Mat3::zeros() {
-                // It parts, and nothing comes of it.
+            if p == Vec3::zeros() && jacobian == Mat3::zeros() {
+                // It separates, and nothing comes of it.
                 continue;
             }
-            let H = self.stiffness(c) * slope;
+            let H = self.stiffness(c) * jacobian;
             let place = |s: usize| match c.sides[s] {
-                Side::Loose(at) => Some(self.local[at as usize / 6] as usize),
+                Responder::Body(at) => Some(self.local[at as usize / 6] as usize),
                 _ => None,
             };
             let ends = [place(0), place(1)];
@@ -430,7 +393,7 @@ impl Direct {
             for s in 0..2 {
                 let Some(i) = ends[s] else { continue };
                 let sign = if s == 0 { 1.0 } else { -1.0 };
-                self.add_slope(i, &(-sign * p), &(-sign * c.arms[s].cross(&p)));
+                self.add_gradient(i, &(-sign * p), &(-sign * c.arms[s].cross(&p)));
                 for t in 0..2 {
                     let Some(j) = ends[t] else { continue };
                     if j > i {
@@ -448,7 +411,7 @@ impl Direct {
         }
     }
 
-    fn add_slope(&mut self, i: usize, v: &Vec3, w: &Vec3) {
+    fn add_gradient(&mut self, i: usize, v: &Vec3, w: &Vec3) {
         for k in 0..3 {
             self.step[6 * i + k] += v[k];
             self.step[6 * i + 3 + k] += w[k];
@@ -517,39 +480,13 @@ impl Direct {
     }
 
     /// x ← free velocities and what the impulses make of them.
-    fn settle(&self, field: &Field, free: &[f64], x: &mut [f64], contacts: &[Contact]) {
+    fn settle(&self, island: &IslandProblem, x: &mut [f64]) {
         for b in &self.bodies {
             let at = 6 * *b as usize;
-            x[at..at + 6].copy_from_slice(&free[at..at + 6]);
+            x[at..at + 6].copy_from_slice(&island.free[at..at + 6]);
         }
-        for c in contacts {
-            field.push(x, c, &c.impulse);
+        for c in &*island.contacts {
+            c.apply(island.responses, x, &c.impulse);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_slope_of_the_projection_is_that_of_its_values() {
-        let n = Vec3::new(0.3, -0.5, 0.8).normalize();
-        let mut kinds = [0; 3];
-        for k in 0..200 {
-            let t = k as f64;
-            let y = Vec3::new((1.3 * t).sin(), (2.1 * t).cos(), (0.7 * t).sin() - 0.2);
-            let mu = [0.0, 0.3, 1.2][k % 3];
-            let (p, D) = project(&y, &n, mu);
-            assert_eq!(nearest(&y, &n, mu), p);
-            kinds[k % 3] += usize::from(p != Vec3::zeros());
-            assert!((D - D.transpose()).norm() < 1e-14);
-            for i in 0..3 {
-                let e = 1e-6 * Vec3::ith(i, 1.0);
-                let (a, b) = (project(&(y + e), &n, mu).0, project(&(y - e), &n, mu).0);
-                assert!(((a - b) / 2e-6 - D.column(i)).norm() < 1e-6, "{k} {i}");
-            }
-        }
-        assert!(kinds.iter().all(|k| *k > 10), "{kinds:?}");
     }
 }

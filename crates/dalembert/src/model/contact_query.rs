@@ -3,7 +3,7 @@
 
 use super::Model;
 use crate::collide::rigid::{self, Distance};
-use crate::contact::Part;
+use crate::contact::ColliderOwner;
 use crate::math::{Pose, Vec3, triple};
 use crate::state::State;
 
@@ -21,26 +21,26 @@ pub struct RayHit<'a> {
 }
 
 impl Model {
-    /// Poses of everything that carries colliders, in the order of [`TouchModel::parts`](super::TouchModel::parts).
-    pub fn touch_poses(&self, state: &State) -> Vec<Pose> {
-        let Some(touch) = &self.touch else { return Vec::new() };
+    /// Poses of everything that carries colliders, in the order of [`RigidContactModel::owners`](super::RigidContactModel::owners).
+    pub fn collider_poses(&self, state: &State) -> Vec<Pose> {
+        let Some(touch) = &self.rigid_contact else { return Vec::new() };
         let mut robots: Vec<_> = self.robots.iter().map(|r| r.robot.work()).collect();
-        for (named, work) in self.robots.iter().zip(&mut robots) {
-            named.robot.tree.kinematics(named.q(state), &mut work.tree);
+        for (robot, work) in self.robots.iter().zip(&mut robots) {
+            robot.robot.tree.kinematics(robot.q(state), &mut work.tree);
         }
-        let pose = |part: &Part| match *part {
-            Part::Rigid(k) => self.rigid.pose(&state.q, k as usize),
-            Part::Particle(i) => Pose::at(triple(&state.q[self.layout.points_q()..], i as usize)),
-            Part::Link { robot, link } => {
+        let pose = |part: &ColliderOwner| match *part {
+            ColliderOwner::Rigid(k) => self.rigid.pose(&state.q, k as usize),
+            ColliderOwner::Particle(i) => Pose::at(triple(&state.q[self.layout.points_q()..], i as usize)),
+            ColliderOwner::Link { robot, link } => {
                 let tree = &self.robots[robot as usize].robot.tree;
                 tree.link_pose(link as usize, &robots[robot as usize].tree)
             }
         };
-        touch.parts.iter().map(pose).collect()
+        touch.owners.iter().map(pose).collect()
     }
 
     /// The first thing on the ray from `from` along `direction`, at most `most` directions away; only things whose names
-    /// `wanted` says yes to. `None` without contact, see [`Model::touch`].
+    /// `wanted` says yes to. `None` without contact, see [`Model::rigid_contact`].
     pub fn ray_cast(
         &self,
         state: &State,
@@ -49,11 +49,11 @@ impl Model {
         most: f64,
         wanted: impl Fn(&str) -> bool,
     ) -> Option<RayHit<'_>> {
-        let touch = self.touch.as_ref()?;
-        let poses = self.touch_poses(state);
+        let touch = self.rigid_contact.as_ref()?;
+        let poses = self.collider_poses(state);
         let wanted: Vec<bool> = touch.names.iter().map(|name| wanted(name)).collect();
         let mut best: Option<RayHit> = None;
-        for (c, owner) in touch.colliders.iter().zip(&touch.owner).filter(|(_, o)| wanted[**o as usize]) {
+        for (c, owner) in touch.colliders.iter().zip(&touch.name_of).filter(|(_, o)| wanted[**o as usize]) {
             let most = best.map_or(most, |b| b.t);
             let hit = rigid::ray_cast((&c.shape, &c.placed(&poses)), from, direction, most);
             if let Some(hit) = hit.filter(|h| best.is_none_or(|b| h.t < b.t)) {
@@ -68,11 +68,11 @@ impl Model {
     /// How far two things are apart by their names: the least over their colliders; the normal points from `b` to `a`.
     /// `None` if either has no collider.
     pub fn distance_between(&self, state: &State, a: &str, b: &str) -> Option<Distance> {
-        let touch = self.touch.as_ref()?;
-        let poses = self.touch_poses(state);
+        let touch = self.rigid_contact.as_ref()?;
+        let poses = self.collider_poses(state);
         let of = |name: &str| -> Vec<usize> {
             let number = touch.names.iter().position(|n| n == name).map(|n| n as u32);
-            (0..touch.colliders.len()).filter(|i| Some(touch.owner[*i]) == number).collect()
+            (0..touch.colliders.len()).filter(|i| Some(touch.name_of[*i]) == number).collect()
         };
         let place = |i: usize| (&touch.colliders[i].shape, touch.colliders[i].placed(&poses));
         let mut best: Option<Distance> = None;
@@ -123,14 +123,14 @@ impl Model {
 /// What begins and ends to touch: asked after steps, it compares with what it was told before.
 ///
 /// ```
-/// use dalembert::model::TouchEvents;
+/// use dalembert::model::ContactEvents;
 /// use dalembert::prelude::*;
 ///
 /// let mut scene = Scene { method: Method::Impulse(Impulse::default()), ..Scene::default() };
 /// scene.add(Ground::default());
 /// scene.add(RigidBody::new("ball", Shape::Sphere { radius: 0.1 }).at([0.0, 0.0, 0.11]).mass(1.0));
 /// let mut sim = scene.build()?;
-/// let mut events = TouchEvents::default();
+/// let mut events = ContactEvents::default();
 /// for _ in 0..100 {
 ///     sim.step()?;
 ///     events.update(&sim.model, &sim.state);
@@ -142,12 +142,12 @@ impl Model {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct TouchEvents {
+pub struct ContactEvents {
     now: Vec<[String; 2]>,
     before: Vec<[String; 2]>,
 }
 
-impl TouchEvents {
+impl ContactEvents {
     /// Takes note of who touches whom.
     pub fn update(&mut self, model: &Model, state: &State) {
         std::mem::swap(&mut self.now, &mut self.before);
