@@ -156,7 +156,7 @@ fn a_crowd_of_dolls() {
     same_on_any(|| dolls(160, 7, 1.0, Some(0.4)), 60, 1_000);
 }
 
-/// Fewer contacts than a heap has: dolls are solved one by one, to the tolerance.
+/// Fewer contacts than a large island has: dolls are solved one by one, to the tolerance.
 #[test]
 fn a_few_dolls_and_many_that_fly() {
     same_on_any(|| dolls(80, 3, 2.5, Some(0.4)), 40, 10);

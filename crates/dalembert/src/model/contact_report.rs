@@ -1,7 +1,7 @@
 //! Forces of contact, to be read after a step.
 //!
-//! `impulse` and `lagrange` keep them in the state. Under `ipc` they follow from it: normal forces are slopes of barriers (or
-//! multipliers) where the bodies are, friction that of their velocities. How they follow is known to the method alone, so
+//! `impulse` and `lagrange` keep them in the state. Under `ipc` they follow from it: normal forces are slopes of barriers
+//! where the bodies are, friction that of their velocities. How they follow is known to the method alone, so
 //! the model has a [`ContactReader`] that was made with it.
 
 use std::sync::{Arc, Mutex, PoisonError};

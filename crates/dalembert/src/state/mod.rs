@@ -4,13 +4,11 @@ mod contact_point;
 mod drive;
 mod ids;
 mod layout;
-mod multiplier;
 
 pub use contact_point::ContactPoint;
 pub use drive::Drive;
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
-pub use multiplier::Multiplier;
 
 use crate::math::{Vec3, add_triple, triple};
 use crate::solve::ode::Controller;
@@ -51,8 +49,6 @@ pub struct State {
     pub actuator_force: Vec<f64>,
     /// Points of contact of the last step of `impulse`, sorted by colliders.
     pub contacts: Vec<ContactPoint>,
-    /// Multipliers of contact of the last step of `ipc` with the augmented potential, sorted by bodies.
-    pub multipliers: Vec<Multiplier>,
     /// For how long each body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps. The bodies
     /// are those of the [`ContactModel`](crate::model::ContactModel); empty if none may sleep. Whoever moves a sleeping body by hand
     /// sets its number to 0.
@@ -99,7 +95,6 @@ impl State {
             robot_acceleration: vec![0.0; layout.robot_v],
             actuator_force: vec![0.0; layout.actuators],
             contacts: Vec::new(),
-            multipliers: Vec::new(),
             rest: Vec::new(),
             applied: Vec::new(),
             drives: Vec::new(),
@@ -127,7 +122,6 @@ impl State {
         self.robot_force.clone_from(&other.robot_force);
         self.robot_acceleration.clone_from(&other.robot_acceleration);
         self.actuator_force.clone_from(&other.actuator_force);
-        self.multipliers.clone_from(&other.multipliers);
         self.rest.clone_from(&other.rest);
         self.applied.clone_from(&other.applied);
         self.drives.clone_from(&other.drives);
@@ -197,7 +191,7 @@ impl State {
 
     /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, q and v (free, then of
     /// robots), λ, turns, broken joints; activation, control, forces from outside, accelerations and actuator forces of robots; the
-    /// step before if the layout looks back; multipliers of contact, times at rest and contacts if there are any.
+    /// step before if the layout looks back; times at rest and contacts if there are any.
     pub fn pack(&self, layout: &Layout, out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(&[
@@ -220,11 +214,6 @@ impl State {
         if layout.looks_back {
             out.extend_from_slice(&self.before);
             out.resize(Self::packed_len(layout), 0.0);
-        }
-        // A count below zero says that multipliers come first.
-        if !self.multipliers.is_empty() {
-            out.push(-(self.multipliers.len() as f64));
-            self.multipliers.iter().for_each(|m| m.pack(out));
         }
         if !self.contacts.is_empty() || !self.rest.is_empty() {
             out.push(self.rest.len() as f64);
@@ -265,20 +254,6 @@ impl State {
         if before.first().is_some_and(|h| *h > 0.0) {
             state.before.extend_from_slice(before);
         }
-        let contacts = match contacts.split_first() {
-            Some((&count, behind)) if count < 0.0 => {
-                let length = -count * Multiplier::NUMBERS as f64;
-                let length = if length <= behind.len() as f64 { length as usize } else { usize::MAX };
-                let (own, behind) = behind.split_at_checked(length).ok_or(mismatch.clone())?;
-                let (own, left) = own.as_chunks::<{ Multiplier::NUMBERS }>();
-                if !left.is_empty() {
-                    return Err(mismatch);
-                }
-                state.multipliers.extend(own.iter().map(Multiplier::unpack));
-                behind
-            }
-            _ => contacts,
-        };
         if let Some((&count, behind)) = contacts.split_first() {
             let fits = count >= 0.0
                 && count <= behind.len() as f64

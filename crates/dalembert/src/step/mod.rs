@@ -25,7 +25,7 @@ pub use explicit::Explicit;
 pub use implicit::{Implicit, Scheme};
 pub use impulse::{Impulse, RowSolver};
 pub use integrator::Integrator;
-pub use ipc::{ContactPotential, Ipc, Touching};
+pub use ipc::{Ipc, Touching};
 pub use lagrange::{Impacts, Lagrange, assemble};
 pub use robots::{ROBOT_INTEGRATORS, robot_scheme};
 pub use system::{RowCount, gaps, independent_rows, worst_gap};

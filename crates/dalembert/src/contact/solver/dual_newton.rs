@@ -26,6 +26,7 @@ use crate::contact::problem::{ConvexSet, IslandProblem};
 use crate::math::Vec3;
 use crate::math::simd::{axpy, dot_slices};
 use crate::solve::dense::{cholesky, solve_cholesky};
+use crate::solve::line_search::LineSearch;
 
 /// Settings.
 #[derive(Debug, Clone, Copy)]
@@ -249,22 +250,17 @@ impl Scratch {
     /// Halves the step until the merit is not more than the `last`, and takes it: the part of it, or none.
     fn line_search(&mut self, d: &mut DenseDelassus, island: &IslandProblem, last: &mut f64) -> Option<f64> {
         let slack = if last.is_finite() { 1e-12 * last.abs() } else { 0.0 };
-        let mut part = 1.0;
-        for _ in 0..20 {
+        let found = LineSearch::NO_RISE.search(*last, 0.0, slack, |part| {
             for i in 0..d.n {
                 self.trial[i] = d.p[i] + part * self.step[i];
             }
             d.velocities(&self.trial, &mut self.trial_u);
-            let now = self.merit(d, island, &self.trial, &self.trial_u);
-            if now <= *last + slack {
-                *last = now.min(*last);
-                std::mem::swap(&mut d.p, &mut self.trial);
-                std::mem::swap(&mut d.u, &mut self.trial_u);
-                return Some(part);
-            }
-            part *= 0.5;
-        }
-        None
+            self.merit(d, island, &self.trial, &self.trial_u)
+        })?;
+        *last = found.value.min(*last);
+        std::mem::swap(&mut d.p, &mut self.trial);
+        std::mem::swap(&mut d.u, &mut self.trial_u);
+        Some(found.part)
     }
 
     /// s, p_k and ρ of a round.
@@ -406,7 +402,8 @@ mod tests {
         // Three sets of three unknowns, one that sticks, one that slips, one row: (1 + D W) Δp = e.
         let (n, wide) = (7, 8);
         let root = |i: usize, m: usize| (1.7 * (i * n + m) as f64).sin();
-        let mut d = DenseDelassus { n, wide, W: vec![0.0; wide * wide], ..DenseDelassus::default() };
+        let mut d = DenseDelassus::default();
+        (d.n, d.wide, d.W) = (n, wide, vec![0.0; wide * wide]);
         let mut scratch = Scratch::default();
         for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
             d.W[i * wide + j] = (0..n).map(|m| root(i, m) * root(j, m)).sum();

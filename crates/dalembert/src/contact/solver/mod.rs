@@ -1,7 +1,7 @@
 //! Solvers of one island of contacts, and the cascade that says which is tried when.
 //!
 //! Each works on an [`IslandProblem`](super::problem::IslandProblem) and the velocities x, keeps the best impulses that it found,
-//! and says what is left.
+//! and says what is left. Large islands go to [`substepping`], whose [`Problem`](substepping::Problem) is laid out for it.
 
 pub(crate) mod contact_batch;
 pub(crate) mod gauss_seidel;
@@ -14,6 +14,8 @@ pub(crate) mod semismooth_newton;
 
 pub(crate) mod cascade;
 pub(crate) mod parallel;
+
+pub(crate) mod substepping;
 
 #[cfg(test)]
 mod tests;

@@ -26,6 +26,7 @@ use crate::contact::response::{NONE, Responder, Responses};
 use crate::math::rotation::skew;
 use crate::math::{Mat3, Vec3, dot, triple};
 use crate::solve::cone;
+use crate::solve::line_search::LineSearch;
 
 /// Settings.
 #[derive(Debug, Clone, Copy)]
@@ -278,22 +279,15 @@ impl Scratch {
             self.solve();
             // Rounding of the merit must not stop a step that is still news for the impulses.
             let slack = 1e-12 * last.abs();
-            let (mut part, mut better) = (1.0, false);
-            for _ in 0..20 {
+            let found = LineSearch::NO_RISE.search(last, 0.0, slack, |part| {
                 self.try_step(x, part);
-                let now = self.merit(island, &self.trial);
-                if now <= last + slack {
-                    (last, better) = (now.min(last), true);
-                    break;
-                }
-                part *= 0.5;
-            }
-            if !better {
-                break;
-            }
+                self.merit(island, &self.trial)
+            });
+            let Some(found) = found else { break };
+            last = found.value.min(last);
             self.take_trial(x);
             let size = self.step.iter().fold(0.0f64, |m, d| m.max(d.abs()));
-            if part == 1.0 && size < tuning.step_tolerance * scale {
+            if found.part == 1.0 && size < tuning.step_tolerance * scale {
                 done = true;
                 break;
             }

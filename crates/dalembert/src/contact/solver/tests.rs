@@ -93,7 +93,7 @@ fn chain(random: &mut Random, friction: f64, redundant: bool) -> ContactProblem 
     let D = (&A * &MA).cholesky().unwrap();
     let held = &M - &MA * D.solve(&MA.transpose());
     let x = DMatrix::from_column_slice(n, 1, &p.x);
-    let x = &x - &MA * D.solve(&(&A * x));
+    let x = &x - &MA * D.solve(&(&A * &x));
     p.x.copy_from_slice(x.as_slice());
     for k in 0..if redundant { 4 * count } else { 2 * count } {
         let body = k % count;
@@ -302,7 +302,7 @@ fn all_solvers_find_the_same_law_on_the_same_problems() {
             // Without friction the problem is convex: velocities are unique, impulses need not be.
             if case.problem.contacts[0].friction == 0.0 {
                 let first = unique.get_or_insert_with(|| x.clone());
-                let far = x.iter().zip(first).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                let far = x.iter().zip(first).map(|(a, b)| (*a - *b).abs()).fold(0.0, f64::max);
                 assert!(far < 1e-5 * case.scale, "{name} on {k}: {far:e}");
             }
         }

@@ -27,6 +27,7 @@ use crate::joints::Holder;
 use crate::math::{all_finite, norm};
 use crate::model::Model;
 use crate::robot::RobotScheme;
+use crate::solve::box_lcp::Active;
 use crate::state::State;
 
 /// How the rows are solved.
@@ -88,17 +89,6 @@ impl Default for Impulse {
     }
 }
 
-/// The bound that a row is at, an element of the active set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ActiveBound {
-    /// The row holds; its force is unknown.
-    Free,
-    /// The force is at its lower bound.
-    Low,
-    /// The force is at its upper bound.
-    High,
-}
-
 /// A row whose force has bounds.
 #[derive(Debug, Clone, Copy)]
 struct Bounded {
@@ -107,7 +97,6 @@ struct Bounded {
     high: f64,
     /// r of the row.
     regularization: f64,
-    active: ActiveBound,
 }
 
 /// Buffers of the method. Islands are solved one after the other with the same numbers.
@@ -117,6 +106,8 @@ pub(crate) struct ImpulseWork {
     islands: Vec<Island>,
     loose: Loose,
     bounded: Vec<Bounded>,
+    /// The active set among them.
+    active: Vec<Active>,
     /// Target rate of each row, if all is kept.
     target: Vec<[f64; 6]>,
     /// M v + h F of the nodes, if all is kept.

@@ -4,17 +4,16 @@
 use std::ops::Range;
 
 use super::rules::{Rule, row_rule};
-use super::{ActiveBound, Bounded, Impulse, ImpulseWork, RowSolver, Start};
+use super::{Bounded, Impulse, ImpulseWork, RowSolver, Start};
 use crate::joints::Ask;
 use crate::math::{Vec3, norm, set_triple, triple};
+use crate::solve::box_lcp::{Active, solve_active_set};
 use crate::solve::kkt::FactorReport;
 use crate::step::StepReport;
-use crate::step::system::{Island, Keep};
+use crate::step::system::{Island, Keep, System};
 
 /// More rounds than this mean that bounds and rows contradict each other.
 const MOST_ROUNDS: u32 = 60;
-/// Rounds that do not lower the number of wrong bounds before only one of them changes at a time.
-const PATIENCE: u32 = 4;
 /// Rounds with masses from forces found in the same step.
 pub(super) const STIFFER: u32 = 12;
 
@@ -28,6 +27,7 @@ impl ImpulseWork {
         report: &mut StepReport,
     ) {
         self.bounded.clear();
+        self.active.clear();
         self.kept.clear();
         self.pull = 0.0;
         if self.system.keep == Keep::All {
@@ -59,7 +59,7 @@ impl ImpulseWork {
             self.momentum[nodes.clone()].copy_from_slice(&self.system.x[nodes]);
             self.target.as_flattened_mut()[rows.clone()].copy_from_slice(&self.system.y[rows]);
         }
-        self.apply_active_set(first, start.h);
+        apply_active_set(&mut self.system, &self.bounded[first..], &self.active[first..], start.h);
     }
 
     /// M v + h F of some bodies.
@@ -103,15 +103,15 @@ impl ImpulseWork {
                 s.softness[c][row] = rule.regularization / h;
                 if rule.low > f64::NEG_INFINITY || rule.high < f64::INFINITY {
                     let last = last[0];
-                    let active = if last <= rule.low || rule.low == rule.high {
-                        ActiveBound::Low
+                    self.active.push(if last <= rule.low || rule.low == rule.high {
+                        Active::Low
                     } else if last >= rule.high {
-                        ActiveBound::High
+                        Active::High
                     } else {
-                        ActiveBound::Free
-                    };
+                        Active::Free
+                    });
                     let Rule { low, high, regularization, .. } = rule;
-                    self.bounded.push(Bounded { constraint: c, low, high, regularization, active });
+                    self.bounded.push(Bounded { constraint: c, low, high, regularization });
                 }
             }
         }
@@ -120,21 +120,7 @@ impl ImpulseWork {
         }
     }
 
-    /// A row at a bound, from number `first` on, becomes a known force.
-    fn apply_active_set(&mut self, first: usize, h: f64) {
-        let s = &mut self.system;
-        for b in self.bounded[first..].iter().filter(|b| b.active != ActiveBound::Free) {
-            let force = if b.active == ActiveBound::Low { b.low } else { b.high };
-            let mut x = std::mem::take(&mut s.x);
-            s.add_row_force(b.constraint, 0, h * force, &mut x);
-            s.x = x;
-            s.y[6 * b.constraint] = 0.0;
-            s.softness[b.constraint][0] = 1.0;
-            s.island.blocks(b.constraint).for_each(|k| s.jacobian[k] = [0.0; 36]);
-        }
-    }
-
-    /// Makes all bounded rows hold again, undoing [`apply_active_set`](Self::apply_active_set).
+    /// Makes all bounded rows hold again, undoing [`apply_active_set`].
     fn free_bounded(&mut self, h: f64) {
         let mut at = 0;
         for b in &self.bounded {
@@ -165,7 +151,9 @@ impl ImpulseWork {
                 break;
             }
             if self.system.keep == Keep::All {
-                report.weak_rows = self.solve_again(h);
+                let active = std::mem::take(&mut self.active);
+                report.weak_rows = self.solve_again(h, &active);
+                self.active = active;
                 self.solve_active_set(h, report);
             } else {
                 let found = std::mem::take(&mut self.found);
@@ -196,93 +184,56 @@ impl ImpulseWork {
     }
 
     /// The same with another active set or other masses.
-    fn solve_again(&mut self, h: f64) -> u32 {
+    fn solve_again(&mut self, h: f64, active: &[Active]) -> u32 {
         self.free_bounded(h);
         self.system.x.copy_from_slice(&self.momentum);
         self.system.y.copy_from_slice(self.target.as_flattened());
-        self.apply_active_set(0, h);
+        apply_active_set(&mut self.system, &self.bounded, active, h);
         self.system.factor_and_solve()
     }
 
     /// Active-set iteration over the bounded rows, each round a direct solve; the first is done.
     fn solve_active_set(&mut self, h: f64, report: &mut StepReport) {
-        let mut fewest = usize::MAX;
-        let mut patience = PATIENCE;
-        let mut round = 1;
-        loop {
-            self.free_bounded(h);
-            let wrong = self.wrong_bounds(h);
-            if wrong.0 == 0 || round >= MOST_ROUNDS {
-                report.iterations = round;
-                report.unfinished = wrong.0 > 0;
-                break;
-            }
-            // Flip all wrong ones while their number falls; otherwise only the last one, which always ends (Murty 1974).
-            let all = if wrong.0 < fewest {
-                (fewest, patience) = (wrong.0, PATIENCE);
-                true
-            } else {
-                patience -= 1;
-                patience > 0
-            };
-            self.flip(h, if all { None } else { Some(wrong.1) });
-            report.weak_rows = self.solve_again(h);
-            round += 1;
-        }
-        for b in self.bounded.iter().filter(|b| b.active != ActiveBound::Free) {
-            let force = if b.active == ActiveBound::Low { b.low } else { b.high };
+        let mut active = std::mem::take(&mut self.active);
+        self.free_bounded(h);
+        let better = |work: &Self, k: usize, now| work.better_bound(&work.bounded[k], now, h);
+        let done = solve_active_set(self, &mut active, MOST_ROUNDS, better, |work, active| {
+            report.weak_rows = work.solve_again(h, active);
+            work.free_bounded(h);
+        });
+        (report.iterations, report.unfinished) = (done.rounds, done.wrong > 0);
+        for (b, force) in at_bounds(&self.bounded, &active) {
             self.system.y[6 * b.constraint] = -h * force;
         }
+        self.active = active;
     }
 
-    /// Which bound a bounded row should be at, given the solution.
-    fn better_bound(&self, b: &Bounded, h: f64) -> ActiveBound {
+    /// Where a bounded row should be, given the solution.
+    fn better_bound(&self, b: &Bounded, now: Active, h: f64) -> Active {
         let c = b.constraint;
-        match b.active {
-            ActiveBound::Free => {
-                let force = -self.system.y[6 * c] / h;
-                let slack = 1e-12 * (1.0 + force.abs());
-                if force < b.low - slack {
-                    ActiveBound::Low
-                } else if force > b.high + slack {
-                    ActiveBound::High
-                } else {
-                    ActiveBound::Free
-                }
-            }
-            ActiveBound::Low | ActiveBound::High if b.low == b.high => b.active,
-            ActiveBound::Low | ActiveBound::High => {
-                let force = if b.active == ActiveBound::Low { b.low } else { b.high };
-                let rate = self.system.row_times(c, 0, &self.system.x);
-                // Positive: the row runs ahead of its target, so it asks for less force.
-                let ahead = rate + b.regularization * force - self.target[c][0];
-                let slack = 1e-11 * (1.0 + rate.abs() + self.target[c][0].abs());
-                match b.active {
-                    ActiveBound::Low if ahead < -slack => ActiveBound::Free,
-                    ActiveBound::High if ahead > slack => ActiveBound::Free,
-                    same => same,
-                }
-            }
+        if now == Active::Free {
+            let force = -self.system.y[6 * c] / h;
+            let slack = 1e-12 * (1.0 + force.abs());
+            return if force < b.low - slack {
+                Active::Low
+            } else if force > b.high + slack {
+                Active::High
+            } else {
+                Active::Free
+            };
         }
-    }
-
-    fn wrong_bounds(&self, h: f64) -> (usize, usize) {
-        let mut count = 0;
-        let mut last = 0;
-        for (k, b) in self.bounded.iter().enumerate() {
-            if self.better_bound(b, h) != b.active {
-                count += 1;
-                last = k;
-            }
+        if b.low == b.high {
+            return now;
         }
-        (count, last)
-    }
-
-    fn flip(&mut self, h: f64, only: Option<usize>) {
-        for k in 0..self.bounded.len() {
-            if only.is_none_or(|o| o == k) {
-                self.bounded[k].active = self.better_bound(&self.bounded[k], h);
-            }
+        let force = if now == Active::Low { b.low } else { b.high };
+        let rate = self.system.row_times(c, 0, &self.system.x);
+        // Positive: the row runs ahead of its target, so it asks for less force.
+        let ahead = rate + b.regularization * force - self.target[c][0];
+        let slack = 1e-11 * (1.0 + rate.abs() + self.target[c][0].abs());
+        match now {
+            Active::Low if ahead < -slack => Active::Free,
+            Active::High if ahead > slack => Active::Free,
+            same => same,
         }
     }
 
@@ -319,5 +270,26 @@ impl ImpulseWork {
         report.iterations = sweeps;
         report.residual = worst;
         report.unfinished = worst > 1e-6;
+    }
+}
+
+/// The rows at a bound, with the force there.
+fn at_bounds<'a>(bounded: &'a [Bounded], active: &'a [Active]) -> impl Iterator<Item = (&'a Bounded, f64)> {
+    bounded.iter().zip(active).filter_map(|(b, active)| match active {
+        Active::Free => None,
+        Active::Low => Some((b, b.low)),
+        Active::High => Some((b, b.high)),
+    })
+}
+
+/// A row at a bound becomes a known force.
+fn apply_active_set(s: &mut System, bounded: &[Bounded], active: &[Active], h: f64) {
+    for (b, force) in at_bounds(bounded, active) {
+        let mut x = std::mem::take(&mut s.x);
+        s.add_row_force(b.constraint, 0, h * force, &mut x);
+        s.x = x;
+        s.y[6 * b.constraint] = 0.0;
+        s.softness[b.constraint][0] = 1.0;
+        s.island.blocks(b.constraint).for_each(|k| s.jacobian[k] = [0.0; 36]);
     }
 }

@@ -27,7 +27,6 @@
 //! holds from outside keeps its momentum (`drift`). Where all that moves are nodes (`nodes`) each of them is stopped on its own
 //! if the energy then falls, and a last step well below the tolerance is found but not taken. Book: "Intersection-free contact".
 
-mod augmented;
 mod bend;
 mod bodies;
 mod change;
@@ -55,7 +54,6 @@ use crate::model::Model;
 use crate::solve::linear::LinearSolver;
 use crate::state::State;
 
-pub use augmented::ContactPotential;
 pub(crate) use newton::IpcWork;
 pub use report::Touching;
 
@@ -64,8 +62,6 @@ pub use report::Touching;
 pub struct Ipc {
     /// `Euler`, `Bdf2` or `Static`.
     pub scheme: Scheme,
-    /// What keeps things apart: a barrier, or multipliers.
-    pub potential: ContactPotential,
     /// Newton stops when no point would move faster than this \[m/s\], > 0, nor than a 64th of what the step changes the velocity
     /// of its island by; where there is friction, than a tenth of
     /// `friction_speed` if that is less.
@@ -97,7 +93,6 @@ impl Default for Ipc {
     fn default() -> Self {
         Self {
             scheme: Scheme::Euler,
-            potential: ContactPotential::default(),
             tolerance: 1e-3,
             most_newton: 200,
             solver: LinearSolver::Automatic { tolerance: 1e-4 },
@@ -209,7 +204,6 @@ impl Ipc {
         w.finish(model, next, self.scheme);
         w.finish_drives(model, h, next);
         w.fall_asleep(self, model, h, next);
-        w.save_rows(model, next);
         crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
         if !all_finite(&next.q) || !all_finite(&next.v) {
             return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));

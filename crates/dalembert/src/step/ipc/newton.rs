@@ -1,6 +1,7 @@
 //! The minimisation: projected Newton with steps that collisions and a line search limit.
 
 use super::super::{StepError, StepReport};
+use super::Ipc;
 use super::bodies::{Bodies, only_bodies};
 use super::change::Change;
 use super::drift::Drift;
@@ -13,7 +14,6 @@ use super::robots::{RobotDrivers, take_back};
 use super::search::{PART, Steps, crowded};
 use super::system::{Equations, ITERATE};
 use super::touch::{Sink, Touch};
-use super::{ContactPotential, Ipc};
 use crate::coupling::{CouplingWork, DriveError, Driver};
 use crate::math::{Mat3, set_triple, triple};
 use crate::model::{ContactModel, Model};
@@ -123,7 +123,6 @@ impl Ipc {
                 break;
             }
         }
-        w.keep_certified(model, state, report)?;
         report.unfinished |= w.stands_still(state);
         if model.contact.is_some() {
             report.contacts = w.touch.set.contacts.len() as u32;
@@ -202,7 +201,6 @@ impl Ipc {
                 w.note_wishes(&speeds);
             }
             went = true;
-            w.certify(model, state)?;
             if pending {
                 rounds += 1;
                 w.want(1.0 - w.left() / left, [gap, w.touch.smallest_gap()]);
@@ -216,7 +214,7 @@ impl Ipc {
             if w.rest(self, model, &speeds, report) {
                 return Ok(true);
             }
-            if report.iterations >= limit || w.touch.rows.stalled() {
+            if report.iterations >= limit {
                 report.unfinished = true;
                 return Ok(report.iterations < limit);
             }
@@ -300,10 +298,8 @@ impl IpcWork {
                 let u = islands.unit_of_body[b as usize];
                 u == NONE || asleep[u as usize]
             });
-            let augmented = settings.potential == ContactPotential::Augmented;
-            self.touch.release(contact, !self.told.is_empty(), augmented);
+            self.touch.release(contact, !self.told.is_empty());
             self.touch.stiffen(contact, settings.contact_stiffness, mass_factor, &diagonal);
-            self.begin_rows(settings, model, state, mass_factor, &diagonal);
             let energy = self.touch.energy(contact, false);
             if !energy.is_finite() {
                 return Err(StepError::Touching { time: state.time });
@@ -642,7 +638,7 @@ impl IpcWork {
         let rubs = contact.friction.iter().any(|mu| *mu != 0.0);
         let back = self.come_back(contact);
         let Self { islands, touch, .. } = self;
-        if back && (!rubs || touch.rows.on) {
+        if back && !rubs {
             touch.energy(contact, false);
         } else if back {
             touch.press(contact, false);
@@ -662,7 +658,7 @@ impl IpcWork {
     /// After the last pass nobody asks for friction, unless something else tells what it did: then it is not taken, and this is
     /// true. All that does not sleep has its contacts again.
     fn end_friction(&mut self, model: &Model) -> bool {
-        let Some(contact) = model.contact.as_ref().filter(|_| !self.touch.rows.on) else { return false };
+        let Some(contact) = model.contact.as_ref() else { return false };
         if !self.coupling.is_empty() {
             return false;
         }

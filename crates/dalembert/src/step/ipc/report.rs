@@ -22,7 +22,7 @@ pub struct Touching {
 
 impl Ipc {
     /// Contacts at a state, as the step saw them that led there; before the first one, as a step of h seconds sees them.
-    /// Normal forces are the slopes of the barriers where the bodies are, or the multipliers; friction is that of the
+    /// Normal forces are the slopes of the barriers where the bodies are; friction is that of the
     /// velocities there, $-\mu\lambda f_1(|u|)\hat u$ with the slip $u = d v$ across the
     /// normal. What sleeps is looked at as well: its friction is zero, since nothing moves.
     pub fn touching(&self, model: &Model, state: &State, h: f64) -> Result<Touching, StepError> {

@@ -157,7 +157,7 @@ impl IpcWork {
     fn settle(&mut self, model: &Model, state: &State, rest: f64) -> Result<(), StepError> {
         self.bend(model);
         let there = std::mem::take(&mut self.steps.there);
-        if model.contact.is_none() || std::mem::take(&mut self.steps.known) || self.touch.rows.on {
+        if model.contact.is_none() || std::mem::take(&mut self.steps.known) {
             // A way that is known is the one that was gone last.
             self.steps.there = there;
             return Ok(());
@@ -254,8 +254,7 @@ impl IpcWork {
     /// Where all that moves are nodes and something is in the way: every node goes as far along δ as it may. True if that
     /// was done; the way is then free.
     fn clip(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
-        let free = self.by_nodes && !self.touch.rows.on;
-        let Some(contact) = model.contact.as_ref().filter(|_| free) else { return Ok(false) };
+        let Some(contact) = model.contact.as_ref().filter(|_| self.by_nodes) else { return Ok(false) };
         self.way.clone_from(&self.delta);
         self.steps.there = false;
         let mut part = std::mem::take(&mut self.steps.of_vertex);
@@ -415,7 +414,7 @@ impl IpcWork {
 
     /// A first guess: if something is in the way, every unit goes as far as it may on its own. True if that was done.
     pub(super) fn guess(&mut self, model: &Model, state: &State) -> Result<bool, StepError> {
-        if !self.islands.several() || self.touch.rows.on {
+        if !self.islands.several() {
             return Ok(false);
         }
         self.islands.apart();
@@ -625,7 +624,7 @@ impl IpcWork {
     /// finding where to. Only where all that moves are nodes, or bodies without joints.
     pub(super) fn arrived(&mut self, settings: &Ipc, model: &Model, speeds: &[f64]) -> bool {
         let short = if self.by_nodes { SHORT } else { SHORT_OF_BODIES };
-        if !(self.by_nodes || self.alone) || self.touch.rows.on {
+        if !(self.by_nodes || self.alone) {
             return false;
         }
         let tolerance = self.tolerances(settings, model);
@@ -666,9 +665,8 @@ impl IpcWork {
         }
         for (u, &g) in islands.group_of_unit.iter().enumerate() {
             let g = g as usize;
-            let open = touch.rows.on && touch.rows.open[u];
             report.unfinished |= steps.stuck[g] && pushed[g] && !islands.done[u];
-            islands.done[u] |= (steps.floor[g] || speeds[g] <= tolerance[g] && keeps[g]) && !open;
+            islands.done[u] |= steps.floor[g] || speeds[g] <= tolerance[g] && keeps[g];
         }
         islands.done.iter().all(|d| *d)
     }

@@ -17,7 +17,6 @@
 //! $f_1'$ and $\theta f_1/|u|$ is taken, with a caution θ of each body that grows when a step had to be cut and shrinks
 //! when the energy fell by much more than the half of the slope that a right curvature promises.
 
-use super::augmented::Rows;
 use super::near::{Cover, Near, far2};
 use crate::collide::barrier::{FrictionLaw, LogBarrier, Mollifier, squared_cross};
 use crate::collide::ccd::CcdOptions;
@@ -90,9 +89,8 @@ pub(super) struct Touch {
     /// `set` holds the contacts at an x1 that differs from the present one in these bodies alone.
     ahead: bool,
     since: Vec<bool>,
-    /// Whether bodies that nothing moves are told where to go in this step, and whether all bodies may move in it.
+    /// Whether bodies that nothing moves are told where to go in this step.
     told: bool,
-    all: bool,
     /// The candidates that may come near from x to x1; to be chosen anew if worn.
     choice: Candidates,
     worn: bool,
@@ -110,8 +108,6 @@ pub(super) struct Touch {
     left_out: Vec<Contact>,
     full: bool,
     loads: Vec<f64>,
-    /// What presses in place of barriers, if it does.
-    pub(super) rows: Rows,
 }
 
 /// The gap of a contact of two that began too near \[m\].
@@ -215,7 +211,7 @@ impl Touch {
         contact.positions(start, &mut self.start);
         contact.positions(q, &mut self.x1);
         // Where the last step ended its contacts serve.
-        self.at_x &= self.x == self.x1 && self.gap == contact.gap && !self.rows.on;
+        self.at_x &= self.x == self.x1 && self.gap == contact.gap;
         self.full &= self.at_x;
         self.x.clone_from(&self.x1);
         self.near.begin(&self.x);
@@ -337,9 +333,9 @@ impl Touch {
         most.sqrt()
     }
 
-    /// True for a contact of `set` that has been left out since it was taken. Constraints stay until they are made anew.
+    /// True for a contact of `set` that has been left out since it was taken.
     fn leaves(&self, bodies: [u32; 2]) -> bool {
-        !self.rows.on && idle(&self.quiet, bodies)
+        idle(&self.quiet, bodies)
     }
 
     /// True if pairs are left out.
@@ -347,10 +343,9 @@ impl Touch {
         self.quiet.contains(&true)
     }
 
-    /// After the first look of a step: nothing moves but bodies that are free to, and, if `told`, those that are told to. With
-    /// multipliers in place of barriers pairs are followed from elsewhere than x, and `all` bodies move.
-    pub(super) fn release(&mut self, contact: &ContactModel, told: bool, all: bool) {
-        (self.told, self.all) = (told, all);
+    /// After the first look of a step: nothing moves but bodies that are free to, and, if `told`, those that are told to.
+    pub(super) fn release(&mut self, contact: &ContactModel, told: bool) {
+        self.told = told;
         self.find_moving(contact);
     }
 
@@ -371,7 +366,7 @@ impl Touch {
     /// True for a body that does not move.
     fn stays(&self, contact: &ContactModel, b: usize) -> bool {
         let prescribed = contact.surface.bodies[b].prescribed();
-        !self.all && (self.quiet.get(b) == Some(&true) || prescribed && !self.told)
+        self.quiet.get(b) == Some(&true) || prescribed && !self.told
     }
 
     /// Finds the bodies that may move; the others stay where they are.
@@ -471,7 +466,7 @@ impl Touch {
     /// however they move, since no vertex goes far.
     fn only_contacts(&self, contact: &ContactModel, rest: f64) -> bool {
         let most = 0.499 * (1.0 - rest) * contact.gap;
-        self.at_x && !self.rows.on && far2_of(&self.moving, &self.x, &self.x1) <= most * most
+        self.at_x && far2_of(&self.moving, &self.x, &self.x1) <= most * most
     }
 
     /// Follows the pairs from x to x1: `longest` says how far a pair of bodies is followed, `take` gets how far it may
@@ -573,9 +568,6 @@ impl Touch {
         if !self.active {
             return 0.0;
         }
-        if self.rows.on {
-            return self.rows_energy(contact, ahead);
-        }
         self.press(contact, ahead);
         self.sum(contact, ahead)
     }
@@ -617,17 +609,7 @@ impl Touch {
         }
         let x = if ahead { &self.x1 } else { &self.x };
         let law = FrictionLaw { slip_max: self.slip };
-        if self.rows.on {
-            self.pressing = 0.0;
-            self.share.fill(0.0);
-            for (k, c) in self.set.contacts.iter().enumerate() {
-                let energy = self.rows.energy(k, c, x);
-                divide(contact, c.bodies, energy, &mut self.share);
-                self.pressing += energy;
-            }
-        } else {
-            self.share.clone_from(&self.pressed);
-        }
+        self.share.clone_from(&self.pressed);
         self.rubbing = 0.0;
         for k in live(&self.rub, &self.quiet) {
             let c = &self.rub.contacts[k];
@@ -650,7 +632,7 @@ impl Touch {
         let law = FrictionLaw { slip_max: self.slip };
         let planes = contact.surface.bodies.len() as u32;
         for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
-            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * self.barrier[k][1] };
+            let normal = -kappa * self.barrier[k][1];
             let u = slip(&c.vertices, &c.weights, &c.normal, &self.x, &self.start);
             let ratio = law.at(u.norm())[2];
             let point = c.vertices.iter().zip(&c.weights).filter(|(_, w)| **w > 0.0);
@@ -675,14 +657,13 @@ impl Touch {
         let law = FrictionLaw { slip_max: self.slip };
         self.forces.clear();
         self.stiffnesses.clear();
-        self.rows.evaluate(&self.set.contacts, &self.x);
         for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
             if self.leaves(c.bodies) {
                 self.forces.push(Vec3::zeros());
                 self.stiffnesses.push([0.0; 6]);
                 continue;
             }
-            let [_, first, second] = if self.rows.on { self.rows.at(k) } else { self.barrier[k] };
+            let [_, first, second] = self.barrier[k];
             self.forces.push(-kappa * first * c.normal);
             let rounding = (kappa * first).abs() * self.x[c.vertices[0] as usize].amax();
             divide(contact, c.bodies, rounding, &mut self.rounding);
@@ -773,14 +754,9 @@ impl Touch {
         let mut loads = std::mem::take(&mut self.loads);
         loads.clear();
         for (k, (c, kappa)) in self.set.contacts.iter().zip(&self.kappa).enumerate() {
-            let normal = if self.rows.on { self.rows.lambda[k] } else { -kappa * self.barrier[k][1] };
-            loads.push(friction_of(contact, c) * normal);
+            loads.push(friction_of(contact, c) * (-kappa * self.barrier[k][1]));
         }
-        if self.rows.on {
-            self.compare_pairs(&loads);
-        } else {
-            self.compare(&loads);
-        }
+        self.compare(&loads);
         self.loads = std::mem::replace(&mut self.load, loads);
         if self.load.iter().all(|l| *l == 0.0) {
             self.rub.clear();
@@ -791,7 +767,7 @@ impl Touch {
         let firm = self.kappa.iter().zip(&self.barrier).map(|(kappa, b)| kappa * b[2]);
         self.firmness.clear();
         self.firmness.extend(firm);
-        self.at_start = !self.rows.on && self.rubs() && self.x == self.start;
+        self.at_start = self.rubs() && self.x == self.start;
     }
 
     /// Notes for each body how much the curvature of its contacts at x differs from that at the start, where slip counts from

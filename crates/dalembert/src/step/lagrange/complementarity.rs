@@ -1,4 +1,5 @@
-//! Forces of many contacts at once: normal forces that only push, with friction on a pyramid.
+//! Forces of many contacts at once as a linear complementarity problem with friction on a pyramid (Stewart and Trinkle 1996), or in
+//! round cones.
 //!
 //! With f the forces along the axes of the points, $u = A f + b$ is what they lead to: accelerations of points that rest,
 //! or velocities after an impact. Without friction

@@ -1,4 +1,4 @@
-//! A step with contact: from event to event.
+//! Event-driven step with contact: from impact to impact.
 //!
 //! Between events the equations of motion are smooth: points that rest get their forces ([`Resting`]), everything else
 //! flies. A step is tried as a whole; if at its end something has sunk in that was apart, or a point that slid has turned

@@ -1,4 +1,4 @@
-//! Resting contact: forces that keep points from sinking in, at every evaluation of the equations of motion.
+//! Resting contact by complementarity at the acceleration level (Baraff 1994), at every evaluation of the equations of motion.
 //!
 //! For each point that rests, with gap d and free accelerations a₀,
 //!

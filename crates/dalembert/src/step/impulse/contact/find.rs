@@ -1,6 +1,6 @@
 //! From manifolds to contacts: who touches whom by which law, which islands that makes, and what is known from the step before.
 
-use super::pile::NewPatch;
+use super::large_islands::NewManifold;
 use super::{ContactWork, StepInput};
 use crate::collide::rigid::{Manifold, Touch};
 use crate::contact::island::{Islands, PairCount};
@@ -22,8 +22,8 @@ impl ContactWork {
         p.info.clear();
         p.spins.clear();
         let nodes = p.slots() + p.robots.groups.len();
-        self.pile.begin(p.slots(), nodes);
-        self.trees.begin();
+        self.joint_trees.begin(self.large.groups_mut());
+        self.large.begin(p.slots(), nodes);
         let detector = std::mem::take(&mut self.detection.detector);
         let pairs = std::mem::take(&mut self.problem.pairs);
         let (mut before, mut place) = (Matcher::new(&state.contacts), 0);
@@ -114,14 +114,14 @@ impl ContactWork {
         (number, known, place): (u32, &[ContactPoint], u32),
         (root, contacts): (u32, u32),
     ) {
-        let heap = self.pile.heap_of(root, contacts);
+        let group = self.large.group_of(root, contacts);
         let bodies = bodies_of(given.contact, manifold);
         let centers = self.centers(given, state, bodies, number, &manifold.points()[0]);
         let ContactPair { nodes, ref law } = *pair;
-        self.take_trees(heap, &nodes);
+        self.take_trees(group, &nodes);
         let belt = relative_belt(given.contact, manifold);
-        let new = NewPatch { heap, nodes, centers, law, belt, manifold, number, known, place };
-        self.pile.add(&new, given.h);
+        let new = NewManifold { group, nodes, centers, law, belt, manifold, number, known, place };
+        self.large.add_manifold(&new, given.h);
     }
 
     /// The centres of two bodies when a manifold was found; of all but rigid bodies the `point` that touches.
@@ -182,7 +182,7 @@ impl ContactWork {
         let is_plain = |node: &u32| {
             let slot = *node as usize;
             let free = |slot: usize| p.coupled_of[slot] == NONE && self.place[slot] < rigid;
-            *node == NONE || slot < p.slots() && (free(slot) || self.trees.may_join(p.coupled_of[slot]))
+            *node == NONE || slot < p.slots() && (free(slot) || self.joint_trees.may_join(p.coupled_of[slot]))
         };
         for (manifold, pair) in self.detection.detector.manifolds().iter().zip(&p.pairs) {
             let (Some(node), law) = (pair.moving_node(), &pair.law) else { continue };

@@ -30,10 +30,9 @@ impl ContactWork {
         self.integrate_joint_islands(given, state, f, own, report);
         self.integrate_robots(model, state, h, report)?;
         self.integrate_bodies(model, state, h);
-        if !self.trees.is_empty() {
-            self.trees.store_forces(own, state, h);
-            self.trees.close(model, state, own, h, given.contact.length, report);
-        }
+        self.joint_trees.store_forces(self.large.groups(), own, state, h);
+        let length = given.contact.length;
+        self.joint_trees.close(self.large.groups_mut(), model, state, own, h, length, report);
         own.loose.step_others(model, state, f, h);
         self.correct_particles(model, state, h);
         Ok(())
@@ -49,7 +48,7 @@ impl ContactWork {
     ) {
         let StepInput { model, h, settings, .. } = *given;
         for i in 0..self.problem.joint_islands() {
-            if self.trees.has(i) {
+            if self.joint_trees.has(i) {
                 continue;
             }
             let coupled = self.problem.coupled[i];
@@ -101,7 +100,7 @@ impl ContactWork {
         for (k, &slot) in p.slot_of_rigid.iter().enumerate() {
             let slot = slot as usize;
             if self.sleepers.is_asleep(k)
-                || self.drift_piled(model, state, k, slot, h)
+                || self.drift_large(model, state, k, slot, h)
                 || p.coupled_of[slot] != NONE
             {
                 continue;

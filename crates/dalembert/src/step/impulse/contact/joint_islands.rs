@@ -10,9 +10,10 @@ use super::{ContactWork, StepInput};
 use crate::contact::response::{Columns, NONE, Responder};
 use crate::math::{Vec3, add_triple, set_triple};
 use crate::model::Model;
+use crate::solve::box_lcp::Active;
 use crate::state::State;
 use crate::step::StepReport;
-use crate::step::impulse::{ActiveBound, Impulse, ImpulseWork, RowSolver};
+use crate::step::impulse::{Impulse, ImpulseWork, RowSolver};
 use crate::step::system::Keep;
 
 impl ContactWork {
@@ -147,11 +148,9 @@ impl ImpulseWork {
     }
 
     /// Takes note of the active set of the island at hand; true if it has changed.
-    fn take_active_set(&self, last: &mut Vec<ActiveBound>) -> bool {
-        let now = self.bounded.iter().map(|b| b.active);
-        let same = now.clone().eq(last.iter().copied());
-        last.clear();
-        last.extend(now);
+    fn take_active_set(&self, last: &mut Vec<Active>) -> bool {
+        let same = self.active == *last;
+        last.clone_from(&self.active);
         !same
     }
 }

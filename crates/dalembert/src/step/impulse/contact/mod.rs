@@ -21,19 +21,14 @@ mod find;
 mod gather;
 mod integrate;
 mod joint_islands;
+mod joint_trees;
+mod large_islands;
 mod setup;
-
-mod faces;
-mod lanes;
-mod pile;
-mod ties;
-mod tree_lanes;
-mod trees;
 
 #[cfg(test)]
 mod tests;
 
-use super::{ActiveBound, Impulse, ImpulseWork, Start};
+use super::{Impulse, ImpulseWork, Start};
 use crate::contact::detection::Detection;
 use crate::contact::inactive::{self, InactiveContacts};
 use crate::contact::problem::ContactProblem;
@@ -46,6 +41,7 @@ use crate::contact::split_impulse::SplitImpulse;
 use crate::contact::{ContactLaw, RigidContactModel};
 use crate::math::Vec3;
 use crate::model::Model;
+use crate::solve::box_lcp::Active;
 use crate::state::{ContactPoint, State};
 use crate::step::{StepError, StepReport, Workspace};
 
@@ -86,12 +82,12 @@ pub(super) struct ContactWork {
     restitution: Restitution,
     split: SplitImpulse,
     /// Islands that are solved by substepping, and the trees of joints among them.
-    pile: pile::Pile,
-    trees: trees::Trees,
+    large: large_islands::LargeIslands,
+    joint_trees: joint_trees::JointTrees,
     /// Forces without contacts.
     f_free: Vec<f64>,
     /// Active sets of the islands of joints.
-    active_sets: Vec<Vec<ActiveBound>>,
+    active_sets: Vec<Vec<Active>>,
     /// Robots were solved under the impulses as they are.
     robots_solved: bool,
     /// Changes of the velocities of all slots, where contacts of the step before are counted.
@@ -181,7 +177,7 @@ impl ContactWork {
             }
         }
         self.sleepers.keep_contacts(given.contact, state);
-        self.trees.allowed = given.settings.projection && !state.broken.contains(&true);
+        self.joint_trees.allowed = given.settings.projection && !state.broken.contains(&true);
         self.f_free.clear();
         self.f_free.extend_from_slice(f);
         let now = Snapshot { model: given.contact, state, problem: &self.problem };
@@ -213,8 +209,8 @@ impl ContactWork {
         let Self { restitution, problem, solvers, .. } = self;
         self.robots_solved &= !restitution.bound_energy(problem, solvers, &accuracy, &mut solved);
         report.add_solved(&solved);
-        if !self.pile.is_empty() {
-            self.solve_pile(given, state, own, &mut report);
+        if !self.large.is_empty() {
+            self.solve_large_islands(given, state, own, &mut report);
         }
         Ok(report)
     }
@@ -265,10 +261,10 @@ impl ContactWork {
     /// [given back](Self::give_back). Returns the smallest gap \[m\].
     fn store_impulses(&mut self, given: &StepInput, state: &mut State) -> f64 {
         std::mem::swap(&mut self.before, &mut state.contacts);
-        let Self { problem, inactive, pile, .. } = self;
-        let count = problem.contacts.len() + inactive.contacts.len() + pile.len();
+        let Self { problem, inactive, large, .. } = self;
+        let count = problem.contacts.len() + inactive.contacts.len() + large.len();
         state.contacts.resize(count, ContactPoint::default());
-        let least = pile.remember(self.detection.detector.manifolds(), given.h, &mut state.contacts);
+        let least = large.store_contacts(self.detection.detector.manifolds(), given.h, &mut state.contacts);
         problem.store(0..problem.contacts.len(), &mut state.contacts);
         inactive.store(problem, &mut state.contacts);
         let infos = problem.info.iter().chain(inactive.contacts.iter().map(|(_, info)| info));

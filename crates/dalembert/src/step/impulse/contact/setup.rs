@@ -33,7 +33,7 @@ impl ContactWork {
         });
         self.ccd.smallest = self.detection.smallest();
         self.place_bodies(given, own);
-        self.trees.find(&own.islands, given.model);
+        self.joint_trees.find(&own.islands, given.model);
     }
 
     /// Slots: islands of joints first, each in one piece, then bodies by themselves, then robots.

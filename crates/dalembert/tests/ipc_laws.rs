@@ -1,13 +1,9 @@
-//! The method `ipc` with multipliers in place of barriers: the laws that barriers keep are kept.
+//! The method `ipc` on whole scenes: nothing intersects, forces carry weights, friction has its threshold.
 
 use dalembert::math::rotation::exp;
 use dalembert::mesh::Diagonals;
 use dalembert::prelude::*;
 use dalembert::scene::{Cloth, Sheet, SoftBody, Solid};
-
-fn augmented() -> Ipc {
-    Ipc { potential: ContactPotential::Augmented, ..Ipc::default() }
-}
 
 fn ipc(settings: Ipc) -> Scene {
     Scene { method: Method::Ipc(settings), dt: 0.01, ..Scene::default() }
@@ -45,7 +41,7 @@ fn random_pairs_of_bodies_never_intersect() {
     let mut touched = 0;
     for drop in 0..12 {
         let mut one = |low: f64, high: f64| random.between(low, high);
-        let mut scene = ipc(Ipc { friction: one(0.0, 1.0), ..augmented() });
+        let mut scene = ipc(Ipc { friction: one(0.0, 1.0), ..Ipc::default() });
         scene.add(Ground::default());
         for (k, name) in ["low", "high"].into_iter().enumerate() {
             let shape = match (drop + k) % 3 {
@@ -68,26 +64,8 @@ fn random_pairs_of_bodies_never_intersect() {
 }
 
 #[test]
-fn a_box_at_rest_is_carried_by_its_weight_and_stands_off_by_half_the_gap() {
-    let mut scene = ipc(Ipc { friction: 0.5, tolerance: 1e-6, gap: Some(1e-3), ..augmented() });
-    scene.add(Ground::default()).add(cube("box", 0.06));
-    let mut sim = scene.build().unwrap();
-    run(&mut sim, 60);
-    let contacts = sim.contacts().unwrap();
-    let force: Vec3 = contacts.iter().map(|c| c.force).sum();
-    assert!((force - Vec3::new(0.0, 0.0, 9.81)).norm() < 1e-3, "{force}");
-    let z = sim.state.q[2];
-    assert!((z - 0.0505).abs() < 1e-6, "{z}");
-    // Forces of the step that was taken last are those that the next one begins with.
-    let carried: f64 = sim.state.multipliers.iter().map(|m| m.lambda).sum();
-    assert!((carried - 9.81).abs() < 1e-3, "{carried}");
-    let report = sim.step().unwrap();
-    assert!(report.iterations <= 2 && report.contacts >= 4, "{report:?}");
-}
-
-#[test]
 fn a_stack_stands_and_each_box_carries_what_is_above_it() {
-    let mut scene = ipc(Ipc { friction: 0.5, tolerance: 1e-5, gap: Some(1e-3), ..augmented() });
+    let mut scene = ipc(Ipc { friction: 0.5, tolerance: 1e-5, gap: Some(1e-3), ..Ipc::default() });
     scene.add(Ground::default());
     for k in 0..5 {
         let z = 0.0508 + 0.1008 * f64::from(k);
@@ -113,60 +91,15 @@ fn a_stack_stands_and_each_box_carries_what_is_above_it() {
     }
 }
 
-#[test]
-fn warm_multipliers_save_iterations_and_a_saved_state_goes_on_with_the_same_bits() {
-    let scene = || {
-        let mut scene = ipc(Ipc { friction: 0.4, ..augmented() });
-        scene.add(Ground::default());
-        scene.add(cube("low", 0.06).velocity([0.3, 0.0, 0.0]));
-        scene.add(cube("high", 0.19).turned(exp(&Vec3::new(0.0, 0.2, 0.3))));
-        scene.build().unwrap()
-    };
-    let (mut warm, mut cold) = (scene(), scene());
-    let (mut saved, mut costs) = (Vec::new(), [0, 0]);
-    for k in 0..60 {
-        if k == 25 {
-            warm.state.pack(&warm.model.layout, &mut saved);
-        }
-        costs[0] += warm.step().unwrap().iterations;
-        cold.state.multipliers.clear();
-        costs[1] += cold.step().unwrap().iterations;
-    }
-    assert!(!warm.state.multipliers.is_empty());
-    assert!(costs[0] + 60 < costs[1], "{costs:?}");
-    let mut again = scene();
-    again.state = State::unpack(&again.model.layout, &saved).unwrap();
-    assert!(!again.state.multipliers.is_empty());
-    for _ in 25..60 {
-        again.step().unwrap();
-    }
-    assert_eq!(again.state, warm.state);
-    // A damaged count of multipliers is refused, not believed.
-    let at = State::packed_len(&again.model.layout);
-    assert!(saved[at] < 0.0);
-    for wrong in [-1e18, f64::NEG_INFINITY, saved[at] - 1e6] {
-        let mut bad = saved.clone();
-        bad[at] = wrong;
-        assert!(State::unpack(&again.model.layout, &bad).is_err());
-    }
-}
-
 /// Distance and speed down a slope of tan = 0.5 after a second from rest.
-fn slide(potential: ContactPotential, mu: f64, friction_speed: f64) -> (f64, f64) {
+fn slide(mu: f64, friction_speed: f64) -> (f64, f64) {
     let angle = 0.5f64.atan();
     let gap = 1e-3;
-    let mut scene = ipc(Ipc {
-        potential,
-        friction: mu,
-        tolerance: 1e-7,
-        friction_speed,
-        gap: Some(gap),
-        ..Ipc::default()
-    });
+    let mut scene =
+        ipc(Ipc { friction: mu, tolerance: 1e-7, friction_speed, gap: Some(gap), ..Ipc::default() });
     let turn = exp(&(Vec3::y() * angle));
     scene.add(Ground { normal: turn * Vec3::z(), ..Ground::default() });
-    let height = if potential == ContactPotential::Augmented { 0.5 * gap } else { 0.8 * gap };
-    let at = turn * Vec3::new(0.0, 0.0, 0.05 + height);
+    let at = turn * Vec3::new(0.0, 0.0, 0.05 + 0.8 * gap);
     let shape = Shape::Box { size: Vec3::new(0.4, 0.3, 0.1) };
     scene.add(RigidBody::new("block", shape).at(at.into()).turned(turn));
     let mut sim = scene.build().unwrap();
@@ -179,9 +112,9 @@ fn slide(potential: ContactPotential, mu: f64, friction_speed: f64) -> (f64, f64
 
 #[test]
 fn a_block_holds_and_slides_on_either_side_of_the_threshold() {
-    let (_, held) = slide(ContactPotential::Augmented, 0.51, 1e-3);
+    let (_, held) = slide(0.51, 1e-3);
     assert!(held.abs() < 1e-3, "{held}");
-    let (way, speed) = slide(ContactPotential::Augmented, 0.4, 1e-5);
+    let (way, speed) = slide(0.4, 1e-5);
     let angle = 0.5f64.atan();
     let a = 9.81 * (angle.sin() - 0.4 * angle.cos());
     assert!((speed / a - 1.0).abs() < 1e-2, "{speed} of {a}");
@@ -189,26 +122,8 @@ fn a_block_holds_and_slides_on_either_side_of_the_threshold() {
 }
 
 #[test]
-fn both_potentials_agree_as_the_gap_goes_to_zero() {
-    // A tilted box thrown to the ground: it lands on an edge, tips over and slides.
-    let end = |potential, gap: f64| {
-        let mut scene =
-            ipc(Ipc { potential, friction: 0.4, tolerance: 1e-5, gap: Some(gap), ..Ipc::default() });
-        scene.dt = 2e-3;
-        scene.add(Ground::default());
-        scene.add(cube("box", 0.08).turned(exp(&(Vec3::y() * 0.2))).velocity([0.8, 0.0, -0.5]));
-        let mut sim = scene.build().unwrap();
-        run(&mut sim, 150);
-        Vec3::new(sim.state.q[0], sim.state.q[1], sim.state.q[2])
-    };
-    let off = |gap: f64| (end(ContactPotential::Barrier, gap) - end(ContactPotential::Augmented, gap)).norm();
-    let [coarse, fine] = [off(2e-3), off(1e-4)];
-    assert!(coarse < 4e-3 && fine < 4e-4, "{coarse:e} {fine:e}");
-}
-
-#[test]
 fn a_press_without_room_is_an_error_that_leaves_the_state() {
-    let mut scene = ipc(Ipc { friction: 0.3, rigid_stiffness: 1e12, ..augmented() });
+    let mut scene = ipc(Ipc { friction: 0.3, rigid_stiffness: 1e12, ..Ipc::default() });
     scene.add(Ground::default());
     let shape = Shape::Box { size: Vec3::new(0.1, 0.1, 0.05) };
     scene.add(RigidBody::new("block", shape.clone()).at([0.0, 0.0, 0.027]));
@@ -230,24 +145,9 @@ fn a_press_without_room_is_an_error_that_leaves_the_state() {
 }
 
 #[test]
-fn a_pushed_block_moves_with_what_pushes_it() {
-    let mut scene = ipc(Ipc { friction: 0.2, ..augmented() });
-    scene.add(Ground::default());
-    scene.add(cube("block", 0.0508));
-    scene.add(cube("pusher", 0.06).at([-0.12, 0.0, 0.06]));
-    scene.add(MotionSet::new("pusher", Motion::Velocity(Vec3::new(0.5, 0.0, 0.0))));
-    let mut sim = scene.build().unwrap();
-    run(&mut sim, 50);
-    // The pusher's face ends at 0.18, and the block's begins there but for the standoff.
-    let x = sim.state.q[0];
-    assert!((x - 0.23).abs() < 2e-3, "{x}");
-    assert!((sim.state.v[0] - 0.5).abs() < 1e-2, "{}", sim.state.v[0]);
-}
-
-#[test]
 fn cloth_on_a_ball_and_a_soft_ball_stay_outside_and_threads_change_no_bit() {
     let run_on = |threads: usize| {
-        let mut scene = ipc(Ipc { friction: 0.3, ..augmented() });
+        let mut scene = ipc(Ipc { friction: 0.3, ..Ipc::default() });
         scene.dt = 5e-3;
         scene.add(RigidBody::new("ball", Shape::Sphere { radius: 0.15 }));
         scene.add(Fix::points("ball"));
@@ -273,7 +173,7 @@ fn cloth_on_a_ball_and_a_soft_ball_stay_outside_and_threads_change_no_bit() {
 #[test]
 fn what_does_not_end_says_so_and_does_not_intersect() {
     // A box at 20 m/s with two iterations a step.
-    let mut scene = ipc(Ipc { most_newton: 2, friction_passes: 1, ..augmented() });
+    let mut scene = ipc(Ipc { most_newton: 2, friction_passes: 1, ..Ipc::default() });
     scene.add(Ground::default());
     scene.add(cube("box", 0.3).turned(exp(&Vec3::new(0.3, 0.4, 0.1))).velocity([0.0, 0.0, -20.0]));
     let mut sim = scene.build().unwrap();
@@ -283,7 +183,7 @@ fn what_does_not_end_says_so_and_does_not_intersect() {
 
 #[test]
 fn a_hinge_holds_while_its_body_strikes_the_ground() {
-    let mut scene = ipc(Ipc { tolerance: 1e-6, ..augmented() });
+    let mut scene = ipc(Ipc { tolerance: 1e-6, ..Ipc::default() });
     scene.add(Ground { point: Vec3::new(0.0, 0.0, -0.3), ..Ground::default() });
     let rod = Shape::Box { size: Vec3::new(1.0, 0.05, 0.05) };
     scene.add(RigidBody::new("rod", rod).at([0.5, 0.0, 0.0]));
