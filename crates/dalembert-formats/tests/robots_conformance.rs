@@ -7,10 +7,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dalembert::bodies::articulated::description::RobotDescription;
 use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, matrix, quaternion};
 use dalembert::math::{Pose, Vec3};
-use dalembert::scene::robot::Robot;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ struct Column {
 }
 
 /// Poses of all bodies, the columns of all freedoms, and the freedoms before each body.
-fn kinematics(robot: &Robot, q: &[f64]) -> (Vec<Pose>, Vec<Column>, Vec<Vec<usize>>) {
+fn kinematics(robot: &RobotDescription, q: &[f64]) -> (Vec<Pose>, Vec<Column>, Vec<Vec<usize>>) {
     let (mut poses, mut columns, mut chains) = (Vec::new(), Vec::new(), Vec::new());
     let mut at = 0;
     for (i, body) in robot.bodies.iter().enumerate() {
@@ -74,7 +74,7 @@ fn kinematics(robot: &Robot, q: &[f64]) -> (Vec<Pose>, Vec<Column>, Vec<Vec<usiz
     (poses, columns, chains)
 }
 
-fn armature(robot: &Robot) -> Vec<f64> {
+fn armature(robot: &RobotDescription) -> Vec<f64> {
     robot.joints().flat_map(|(_, joint)| vec![joint.armature; joint.kind.velocity_count()]).collect()
 }
 
@@ -103,7 +103,7 @@ fn assert_names<'a>(names: impl Iterator<Item = &'a str>, wanted: &Value, what: 
     }
 }
 
-fn read(path: &Path) -> (Robot, usize) {
+fn read(path: &Path) -> (RobotDescription, usize) {
     let (robot, warnings) =
         read_robot(path, &ReadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     (robot, warnings.len())

@@ -89,6 +89,8 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
             }
             // The columns of a deformation are no places; its skin is a carried mesh.
             BlockKind::Affine => {}
+            // Drawn by its links.
+            BlockKind::Robot => {}
             BlockKind::Markers => {
                 let geometry = Geometry::Points { first, count, radius: 0.05 * radius };
                 drawing.add(&block.name, Group::Inside, colour, geometry);

@@ -4,24 +4,24 @@ mod replicas;
 
 use std::f64::consts::PI;
 
+use dalembert::bodies::articulated::description::{
+    ActuatorDynamics, ActuatorLaw, EqualityKind, GeomShape, PathPoint, RobotBodyId, RobotDescription,
+    RobotIntegrator, RobotJointId, SensorObject, TendonId, TendonPath, Transmission,
+};
 use dalembert::joints::JointKind;
 use dalembert::math::rotation::exp;
 use dalembert::math::{Mat3, Quat, Vec3};
-use dalembert::scene::robot::{
-    ActuatorDynamics, ActuatorLaw, EqualityKind, GeomShape, PathPoint, Robot, RobotBodyId, RobotIntegrator,
-    RobotJointId, SensorObject, TendonPath, Transmission,
-};
 use dalembert_formats::error::Diagnostic;
 use dalembert_formats::robot::{MeshPolicy, ReadOptions, read_robot, read_robot_text};
 use dalembert_formats::source::Includes;
 
-fn read(text: &str) -> (Robot, Vec<Diagnostic>) {
+fn read(text: &str) -> (RobotDescription, Vec<Diagnostic>) {
     read_robot_text("robot.xml", text, Includes::None, &ReadOptions::default())
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A model without warnings.
-fn clean(text: &str) -> Robot {
+fn clean(text: &str) -> RobotDescription {
     let (robot, warnings) = read(text);
     assert!(warnings.is_empty(), "{}", texts(&warnings));
     robot

@@ -1,6 +1,8 @@
 //! Replicas: what names a repeated part is repeated with it.
 
-use dalembert::scene::robot::{PathPoint, Robot, TendonId, TendonPath, Transmission};
+use dalembert::bodies::articulated::description::{
+    PathPoint, RobotDescription, TendonId, TendonPath, Transmission,
+};
 
 use super::{clean, refused, world};
 
@@ -10,7 +12,7 @@ const FINGERS: &str = r#"<site name="w"/><replicate count="3" offset="1 0 0" sep
     <body name="o"><joint name="q"/><geom size="1"/></body>"#;
 
 /// The sites of a tendon.
-fn sites_of(robot: &Robot, tendon: usize) -> Vec<&str> {
+fn sites_of(robot: &RobotDescription, tendon: usize) -> Vec<&str> {
     let names: Vec<&str> = robot.sites().map(|(_, site)| site.name.as_str()).collect();
     let TendonPath::Spatial(points) = &robot.tendons[tendon].path else { panic!("a path") };
     let site = |point: &PathPoint| match point {

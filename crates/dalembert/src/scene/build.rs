@@ -33,7 +33,7 @@ use crate::mapping::{GeneralizedPoints, Identity, Mapping, RigidPoints, Skinning
 use crate::math::rotation::set_quaternion;
 use crate::math::{Quat, Vec3, set_triple, triple};
 use crate::mesh::{Region, Weights};
-use crate::model::{Model, NamedForce, Quantity, Surface, split_index};
+use crate::model::{Model, NamedForce, NamedRobot, Quantity, RobotPlace, Surface, split_index};
 use crate::state::{Block, BlockKind, Layout, PointId, PointSet, State};
 use crate::step::{Integrator, Method, Simulation, StepReport, Workspace};
 
@@ -381,7 +381,9 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         points.masses[i] = 0.0;
     }
     robots.extend(build_robot::robots(&mut scene, &mut whole, &mut notes));
-    points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
+    for (named, _) in &mut robots {
+        named.place = RobotPlace::append(&named.robot, &mut points.layout);
+    }
     let touch = touching.and_then(|joined| {
         let parts: Vec<_> = robots.iter().map(|(part, _)| part).collect();
         let (blocks, shapes) = (&points.blocks, &points.bodies.shapes);
@@ -405,8 +407,10 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
 
     let Points { layout, blocks, masses, x, v, mappings, bodies, generalized, coordinates, .. } = points;
     let mut state = State::new(&layout);
-    state.robots.clear();
-    robots.iter().for_each(|(_, start)| start.pack(&mut state.robots));
+    for (named, start) in &robots {
+        named.store(start, &mut state);
+        named.control_mut(&mut state).copy_from_slice(&start.control);
+    }
     for (k, b) in bodies.start.iter().enumerate() {
         set_triple(&mut state.q[7 * k..], 0, &b.x);
         let turn = nalgebra::Rotation3::from_matrix_unchecked(b.R);
@@ -431,6 +435,9 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         _ => None,
     };
     let origins = expanded.rest.iter().filter_map(origin).collect();
+    let robots: Vec<NamedRobot> = robots.into_iter().map(|(named, _)| named).collect();
+    let mut blocks = blocks;
+    blocks.extend(robots.iter().map(|named| named.block(&layout)));
     let contact_reader = match method {
         Method::Ipc(settings) if ipc.as_ref().is_some_and(|m| m.geometry.can_touch()) => {
             Some(settings.reader(dt))
@@ -452,7 +459,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         filters,
         surfaces,
         obstacles,
-        robots: robots.iter().map(|(part, _)| part.clone()).collect(),
+        robots,
         start_places: start_places(&layout, &state.q, &places),
         size: 1.0,
         origins,
@@ -514,8 +521,8 @@ fn size(model: &Model, state: &State) -> f64 {
         let bounds = shape.bounds_at(&model.rigid.pose(&state.q, k));
         size = size.max(bounds.low.abs().sup(&bounds.high.abs()).norm());
     }
-    for robot in &model.robots {
-        let poses = robot.poses(state, &mut robot.machine.work());
+    for named in &model.robots {
+        let poses = named.poses(state, &mut named.robot.work());
         size = poses.iter().map(|pose| pose.position.norm()).fold(size, f64::max);
     }
     if size > 0.0 && size.is_finite() { size } else { 1.0 }

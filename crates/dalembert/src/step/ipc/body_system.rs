@@ -205,7 +205,7 @@ impl BodySystem {
         }
         self.stiff.clear();
         self.weight.clear();
-        self.weight.resize(model.layout.len_v(), 0.0);
+        self.weight.resize(model.layout.robots_v(), 0.0);
         let points = model.points(time, &state.q, &state.v);
         for batch in &model.forces {
             match batch.force.affine_bodies() {

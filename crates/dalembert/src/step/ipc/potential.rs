@@ -62,7 +62,7 @@ impl Potential {
         self.dissipates = model.forces.iter().any(|b| !b.force.is_conservative());
         self.here.load_inertia(model, &state.q);
         self.v.clear();
-        self.v.resize(model.layout.len_v(), 0.0);
+        self.v.resize(model.layout.robots_v(), 0.0);
     }
 
     /// Velocities of all points at q, for forces that ask for them.
@@ -80,9 +80,8 @@ impl Potential {
     pub(super) fn energy(&mut self, model: &Model, memory: &State, q: &[f64], from: &[f64]) -> (f64, f64) {
         let n = model.layout.nv;
         let mut W = model.potential_at(self.time, q, &self.v, memory);
-        if !memory.applied.is_empty() {
-            W -= dot(&memory.applied, q);
-        }
+        let pushes = memory.pushes(&model.layout);
+        W -= dot(pushes, &q[..pushes.len()]);
         let mut kinetic = 0.0;
         if self.inertia > 0.0 {
             self.off.clear();
@@ -98,7 +97,7 @@ impl Potential {
             self.off.extend(q.iter().zip(from).map(|(a, b)| a - b));
             lost = -dot(&self.drag, &self.off);
             self.product.clear();
-            self.product.resize(model.layout.len_v(), 0.0);
+            self.product.resize(model.layout.robots_v(), 0.0);
             let points = model.points(self.time, from, &self.v);
             for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {
                 batch.force.add_damping_times(&points, &self.off, &mut self.product);
@@ -151,9 +150,8 @@ impl Potential {
                 Sharing::Unit(_) => {}
             }
         }
-        if !memory.applied.is_empty() {
-            (0..memory.applied.len()).for_each(|k| add(k / 3, -memory.applied[k] * q[k]));
-        }
+        let pushes = memory.pushes(&model.layout).iter().zip(q).enumerate();
+        pushes.for_each(|(k, (f, q))| add(k / 3, -f * q));
         if self.inertia > 0.0 {
             self.off.clear();
             self.off.extend(q[..n].iter().zip(&self.target).map(|(z, s)| z - s));
@@ -166,7 +164,7 @@ impl Potential {
             self.off.clear();
             self.off.extend(q.iter().zip(from).map(|(a, b)| a - b));
             self.product.clear();
-            self.product.resize(model.layout.len_v(), 0.0);
+            self.product.resize(model.layout.robots_v(), 0.0);
             let points = model.points(self.time, from, &self.v);
             for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {
                 batch.force.add_damping_times(&points, &self.off, &mut self.product);
@@ -200,14 +198,14 @@ impl Potential {
     pub(super) fn gradient(&mut self, model: &Model, memory: &State, q: &[f64], b: &mut Vec<f64>) {
         if self.dissipates {
             self.drag.clear();
-            self.drag.resize(model.layout.len_v(), 0.0);
+            self.drag.resize(model.layout.robots_v(), 0.0);
             self.velocities(model, q);
             let points = model.points(self.time, q, &self.v);
             let still = vec![0.0; self.v.len()];
             let at_rest = model.points(self.time, q, &still);
             for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {
                 self.product.clear();
-                self.product.resize(model.layout.len_v(), 0.0);
+                self.product.resize(model.layout.robots_v(), 0.0);
                 batch.force.add_force(&at_rest, &mut self.product);
                 self.product.iter_mut().for_each(|f| *f = -*f);
                 batch.force.add_force(&points, &mut self.product);
@@ -246,9 +244,8 @@ impl Potential {
         b: &mut Vec<f64>,
     ) -> (f64, f64) {
         let mut W = self.here.evaluate_with_energy(model, self.time, q, &self.v, memory);
-        if !memory.applied.is_empty() {
-            W -= dot(&memory.applied, q);
-        }
+        let pushes = memory.pushes(&model.layout);
+        W -= dot(pushes, &q[..pushes.len()]);
         self.gather_gradient(model, q, b);
         let mut kinetic = 0.0;
         if self.inertia > 0.0 {

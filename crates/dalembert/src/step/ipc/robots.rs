@@ -2,10 +2,10 @@
 //! came out.
 
 use super::work::IpcWork;
-use crate::bodies::articulated::machine::{MachineState, MachineStepError, MachineWork};
 use crate::contact::potential::End;
 use crate::coupling::{Articulation, CouplingWork, DriveError, DriveReport, Driver, drive_of_robot};
-use crate::model::{Model, RobotPart};
+use crate::model::{Model, NamedRobot};
+use crate::robot::{RobotState, RobotStepError, RobotWork};
 use crate::state::{Drive, State};
 use crate::step::StepError;
 
@@ -13,8 +13,7 @@ use crate::step::StepError;
 #[derive(Debug, Default)]
 pub(super) struct RobotDrivers {
     /// State before, state ahead, buffers; by the number of the robot.
-    parts: Vec<(MachineState, MachineState, MachineWork)>,
-    packed: Vec<f64>,
+    parts: Vec<(RobotState, RobotState, RobotWork)>,
 }
 
 impl RobotDrivers {
@@ -27,15 +26,16 @@ impl RobotDrivers {
         state: &State,
         h: f64,
         drive: &mut Drive,
-    ) -> Result<(), MachineStepError> {
+    ) -> Result<(), RobotStepError> {
         if self.parts.len() != model.robots.len() {
-            let room = |r: &RobotPart| (r.machine.blank(), r.machine.blank(), r.machine.work());
+            let room = |r: &NamedRobot| (r.robot.blank(), r.robot.blank(), r.robot.work());
             self.parts = model.robots.iter().map(room).collect();
         }
-        let robot = &model.robots[k];
+        let named = &model.robots[k];
         let (before, ahead, work) = &mut self.parts[k];
-        before.unpack(state.time, &state.robots[robot.place.clone()]);
-        drive_of_robot(&robot.machine, a, before, h, ahead, work, drive)
+        named.load(state, before);
+        let done = drive_of_robot(&named.robot, a, before, h, ahead, work, drive);
+        done.map_err(|error| error.of(&named.name))
     }
 }
 
@@ -49,20 +49,18 @@ fn take_back(
     h: f64,
     next: &mut State,
 ) {
-    let RobotDrivers { parts, packed } = drivers;
+    let RobotDrivers { parts } = drivers;
     for ((a, drive), report) in articulations.iter().zip(drives).zip(reports) {
         let Driver::Robot(k) = a.driver else { continue };
-        let robot = &model.robots[k];
+        let named = &model.robots[k];
         let (before, ahead, _) = &mut parts[k];
         ahead.q.copy_from_slice(&before.q);
-        robot.machine.tree.integrate(&mut ahead.q, &report.delta, 1.0);
+        named.robot.tree.integrate(&mut ahead.q, &report.delta, 1.0);
         for d in 0..report.delta.len() {
             ahead.v[d] += (report.delta[d] - drive.delta[d]) / h;
             ahead.acceleration[d] = (ahead.v[d] - before.v[d]) / h;
         }
-        packed.clear();
-        ahead.pack(packed);
-        next.robots[robot.place.clone()].copy_from_slice(packed);
+        named.store(ahead, next);
     }
 }
 

@@ -51,7 +51,7 @@ impl VelocityChange {
         // Forces that balance each other, weight and a spring to the world, count both.
         let mut add = |of: &dyn Fn(&mut [f64])| {
             self.f.clear();
-            self.f.resize(model.layout.len_v(), 0.0);
+            self.f.resize(model.layout.robots_v(), 0.0);
             of(&mut self.f);
             gather_all(&model.mappings, &state.q, &mut self.f);
             for (size, f) in self.sizes.iter_mut().zip(self.f.chunks_exact(3)) {

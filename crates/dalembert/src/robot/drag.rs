@@ -13,29 +13,29 @@
 
 use std::f64::consts::PI;
 
-use super::{Machine, MachineWork, Spot};
-use crate::bodies::articulated::robot::Robot;
+use super::{LinkFrame, Robot, RobotWork};
+use crate::bodies::articulated::description::RobotDescription;
 use crate::math::rotation::from_matrix;
 use crate::math::{Pose, Vec3, symmetric_eigen};
 
 /// A link as the medium sees it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Hull {
+pub(super) struct DragBox {
     link: usize,
     /// Frame of the box.
-    frame: Spot,
+    frame: LinkFrame,
     /// Sides of the box \[m\].
     sides: Vec3,
 }
 
 /// Boxes of the bodies that a medium slows down; none if there is no medium.
-pub(super) fn hulls(robot: &Robot) -> Vec<Hull> {
-    let o = &robot.options;
+pub(super) fn drag_boxes(description: &RobotDescription) -> Vec<DragBox> {
+    let o = &description.options;
     if !(o.density > 0.0 || o.viscosity > 0.0) {
         return Vec::new();
     }
-    let bodies = robot.bodies.iter().enumerate().skip(1).filter(|(_, body)| body.inertial.mass > 0.0);
-    let hull = |(i, body): (usize, &crate::bodies::articulated::robot::RobotBody)| {
+    let bodies = description.bodies.iter().enumerate().skip(1).filter(|(_, body)| body.inertial.mass > 0.0);
+    let drag_box = |(i, body): (usize, &crate::bodies::articulated::description::RobotBody)| {
         let (moments, mut axes) = symmetric_eigen(&body.inertial.inertia);
         if axes.determinant() < 0.0 {
             axes.column_mut(2).neg_mut();
@@ -44,20 +44,20 @@ pub(super) fn hulls(robot: &Robot) -> Vec<Hull> {
             |k: usize| (6.0 * (moments.sum() - 2.0 * moments[k]).max(1e-15) / body.inertial.mass).sqrt();
         let pose = Pose::new(body.inertial.center, from_matrix(&axes));
         let sides = Vec3::new(side(0), side(1), side(2));
-        Hull { link: i - 1, frame: Spot { link: Some(i - 1), pose }, sides }
+        DragBox { link: i - 1, frame: LinkFrame { link: Some(i - 1), pose }, sides }
     };
-    bodies.map(hull).collect()
+    bodies.map(drag_box).collect()
 }
 
-impl Machine {
+impl Robot {
     /// τ += drag at velocities v. After kinematics; does velocities.
-    pub(super) fn add_drag(&self, v: &[f64], work: &mut MachineWork, tau: &mut [f64]) {
-        if self.hulls.is_empty() {
+    pub(super) fn add_drag(&self, v: &[f64], work: &mut RobotWork, tau: &mut [f64]) {
+        if self.drag_boxes.is_empty() {
             return;
         }
-        let (w, o) = (&mut work.tree, &self.robot.options);
+        let (w, o) = (&mut work.tree, &self.description.options);
         self.tree.velocities(v, w);
-        for Hull { link, frame, sides: b } in &self.hulls {
+        for DragBox { link, frame, sides: b } in &self.drag_boxes {
             let (x, R) = (self.position(frame, w), self.rotation(frame, w));
             let motion = self.tree.point_velocity(*link, &x, w);
             let (v, spin) = (R.tr_mul(&(motion.linear - o.wind)), R.tr_mul(&motion.angular));

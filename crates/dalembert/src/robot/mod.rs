@@ -1,7 +1,7 @@
 //! A robot that runs: its tree with actuators, tendons, loops, limits, dry friction and sensors.
 //!
-//! A [`Machine`] is built once from a [`Robot`] and is constant; a [`MachineState`] holds q, v, activations and controls
-//! as plain slices; [`MachineWork`] holds buffers. Forces are summed on the dofs, and what holds the robot beyond its
+//! A [`Robot`] is built once from a [`RobotDescription`] and is constant; a [`RobotState`] holds q, v, activations and controls
+//! as plain slices; [`RobotWork`] holds buffers. Forces are summed on the dofs, and what holds the robot beyond its
 //! tree are rows of
 //!
 //! $$ A v^+ + r\lambda = c, \qquad \text{low} \le \lambda \le \text{high}, \qquad
@@ -12,35 +12,43 @@
 //! positions are projected onto C = 0 after the step; limits push one way; dry friction is a box; a servo on a tendon
 //! is a row with r = 1/(h kp + kd) whose box is its force range. Book: "Robots".
 
+mod actuators;
 mod build;
 mod contact;
-mod contact_notes;
 mod control;
-mod drives;
-mod fluid;
+mod drag;
 mod forces;
+mod gyroscopic;
+mod limits;
+mod loops;
 mod rows;
 mod sensors;
-mod spin;
 mod step;
+mod tendons;
+mod unsupported_contact;
 
-pub use build::MachineError;
+pub use build::RobotError;
 pub(crate) use contact::BoundedRow;
-pub(crate) use contact_notes::contact_notes;
 pub use control::{Controller, Track};
 pub use sensors::sensor_length;
-pub use step::{MachineReport, MachineScheme, MachineStepError};
+pub use step::{RobotReport, RobotScheme, RobotStepError};
+pub(crate) use unsupported_contact::contact_notes;
 
-use super::robot::{ActuatorId, Keyframe, Robot, RobotBodyId, RobotIntegrator, RobotJointId, RobotSiteId};
-use super::{BranchSquare, JointPlace, Tree, TreeWork};
+use crate::bodies::articulated::description::{
+    ActuatorId, Keyframe, RobotBodyId, RobotDescription, RobotIntegrator, RobotJointId, RobotSiteId,
+};
+use crate::bodies::articulated::{JointPlace, Tree, TreeSquareMatrix, TreeWork};
 use crate::math::{Mat3, Pose, Vec3};
 use crate::solve::box_lcp::BoxLcpWork;
-use drives::{Cord, Drive};
-use rows::{Limit, Loop, RowSet};
+use actuators::Actuator;
+use limits::Limit;
+use loops::Loop;
+use rows::RowSet;
+use tendons::Tendon;
 
 /// A frame on a link, or in the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spot {
+pub struct LinkFrame {
     /// The link of the tree; none for the world.
     pub link: Option<usize>,
     /// The frame in the link's own (the world's).
@@ -49,22 +57,22 @@ pub struct Spot {
 
 /// A robot ready to run: everything that does not change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Machine {
+pub struct Robot {
     /// What it was built from: names, shapes, keyframes.
-    pub robot: Robot,
+    pub description: RobotDescription,
     /// Its tree, for kinematics and dynamics: body i of the robot is link i − 1.
     pub tree: Tree,
-    /// What drives the dofs besides the actuators, if anything.
+    /// What actuators the dofs besides the actuators, if anything.
     pub controller: Option<Controller>,
-    /// What an implicit step takes at its end ([`MachineScheme::Implicit`]); `Discrete` unless set, also for `Rk4`.
+    /// What an implicit step takes at its end ([`RobotScheme::Implicit`]); `Discrete` unless set, also for `Rk4`.
     pub integrator: RobotIntegrator,
-    /// What the description asks for and this machine does not do.
+    /// What the description asks for and this robot does not do.
     pub notes: Vec<String>,
     /// Where each joint of the robot has its numbers; none for fixed ones.
     places: Vec<Option<JointPlace>>,
-    sites: Vec<Spot>,
-    cords: Vec<Cord>,
-    drives: Vec<Drive>,
+    sites: Vec<LinkFrame>,
+    tendons: Vec<Tendon>,
+    actuators: Vec<Actuator>,
     activations: usize,
     loops: Vec<Loop>,
     limits: Vec<Limit>,
@@ -73,14 +81,14 @@ pub struct Machine {
     /// Dofs whose sum of actuator forces is bounded.
     efforts: Vec<(usize, [f64; 2])>,
     /// First dofs of bodies by themselves.
-    alone: Vec<usize>,
+    single_bodies: Vec<usize>,
     /// What the medium slows down.
-    hulls: Vec<fluid::Hull>,
+    drag_boxes: Vec<drag::DragBox>,
 }
 
-/// Everything of a machine that changes.
+/// Everything of a robot that changes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct MachineState {
+pub struct RobotState {
     /// Time \[s\].
     pub time: f64,
     /// Coordinates of the joints.
@@ -99,12 +107,7 @@ pub struct MachineState {
     pub force: Vec<f64>,
 }
 
-impl MachineState {
-    /// How many numbers [`pack`](Self::pack) writes.
-    pub fn packed_len(machine: &Machine) -> usize {
-        machine.lengths().iter().sum()
-    }
-
+impl RobotState {
     /// Becomes equal to another state without taking memory if it has enough.
     pub fn copy_from(&mut self, other: &Self) {
         self.time = other.time;
@@ -116,42 +119,11 @@ impl MachineState {
         self.acceleration.clone_from(&other.acceleration);
         self.force.clone_from(&other.force);
     }
-
-    /// Appends what must be saved to go on with the same bits.
-    pub fn pack(&self, out: &mut Vec<f64>) {
-        for part in
-            [&self.q, &self.v, &self.activation, &self.control, &self.tau, &self.acceleration, &self.force]
-        {
-            out.extend_from_slice(part);
-        }
-    }
-
-    /// Reads what [`pack`](Self::pack) wrote, as many numbers as this state has; false if there are fewer.
-    pub fn unpack(&mut self, time: f64, mut packed: &[f64]) -> bool {
-        self.time = time;
-        for part in [
-            &mut self.q,
-            &mut self.v,
-            &mut self.activation,
-            &mut self.control,
-            &mut self.tau,
-            &mut self.acceleration,
-            &mut self.force,
-        ] {
-            if packed.len() < part.len() {
-                return false;
-            }
-            let (now, later) = packed.split_at(part.len());
-            part.copy_from_slice(now);
-            packed = later;
-        }
-        true
-    }
 }
 
-/// Buffers of a machine. They may be dropped at any moment.
+/// Buffers of a robot. They may be dropped at any moment.
 #[derive(Debug, Clone)]
-pub struct MachineWork {
+pub struct RobotWork {
     /// Buffers of the tree, with the poses of the last call that made them.
     pub tree: TreeWork,
     tau: Vec<f64>,
@@ -165,24 +137,24 @@ pub struct MachineWork {
     dv_sum: Vec<f64>,
     dense: Vec<f64>,
     other: Vec<f64>,
-    stands: Vec<i8>,
+    saturation: Vec<i8>,
     rows: RowSet,
     Y: Vec<f64>,
     D: Vec<f64>,
     d: Vec<f64>,
     lambda: Vec<f64>,
     box_lcp: BoxLcpWork,
-    before: MachineState,
-    /// Slopes of the bias, for `Implicit`.
-    bend: Option<Box<(BranchSquare, BranchSquare)>>,
-    /// Of the midpoint rule, which needs a second set.
-    room: Option<Box<(MachineWork, MachineState)>>,
+    before: RobotState,
+    /// Derivatives of the bias, for `Implicit`.
+    bias_derivatives: Option<Box<(TreeSquareMatrix, TreeSquareMatrix)>>,
+    /// A second set for the midpoint rule.
+    midpoint: Option<Box<(RobotWork, RobotState)>>,
 }
 
-impl MachineWork {
+impl RobotWork {
     /// Room for one state.
-    pub fn new(machine: &Machine) -> Self {
-        let (tree, nv) = (&machine.tree, machine.tree.freedoms());
+    pub fn new(robot: &Robot) -> Self {
+        let (tree, nv) = (&robot.tree, robot.tree.freedoms());
         let o = || vec![0.0; nv];
         Self {
             tree: TreeWork::new(tree),
@@ -197,58 +169,62 @@ impl MachineWork {
             dv_sum: o(),
             dense: o(),
             other: o(),
-            stands: vec![0; machine.drives.len()],
+            saturation: vec![0; robot.actuators.len()],
             rows: RowSet::default(),
             Y: Vec::new(),
             D: Vec::new(),
             d: Vec::new(),
             lambda: Vec::new(),
             box_lcp: BoxLcpWork::default(),
-            before: MachineState::default(),
-            bend: None,
-            room: None,
+            before: RobotState::default(),
+            bias_derivatives: None,
+            midpoint: None,
         }
     }
 }
 
-impl Machine {
-    /// Lengths of the lists of a state: q, v, activation, control, tau, acceleration, force.
-    pub fn lengths(&self) -> [usize; 7] {
-        let (nq, nv, nu) = (self.tree.coordinates(), self.tree.freedoms(), self.drives.len());
-        [nq, nv, self.activations, nu, nv, nv, nu]
+impl Robot {
+    /// How many actuators it has.
+    pub fn actuator_count(&self) -> usize {
+        self.actuators.len()
+    }
+
+    /// How many of its actuators have an activation.
+    pub fn activation_count(&self) -> usize {
+        self.activations
     }
 
     /// The state of the first keyframe, or the reference configuration, at rest.
-    pub fn start(&self) -> MachineState {
+    pub fn start(&self) -> RobotState {
         let mut state = self.blank();
-        if let Some(key) = self.robot.keyframes.first() {
+        if let Some(key) = self.description.keyframes.first() {
             self.take_keyframe(&mut state, key);
         }
         state
     }
 
     /// The reference configuration at rest, controls zero.
-    pub fn blank(&self) -> MachineState {
+    pub fn blank(&self) -> RobotState {
         let nv = self.tree.freedoms();
-        MachineState {
+        RobotState {
             time: 0.0,
             q: self.tree.neutral().to_vec(),
             v: vec![0.0; nv],
             activation: vec![0.0; self.activations],
-            control: vec![0.0; self.drives.len()],
+            control: vec![0.0; self.actuators.len()],
             tau: vec![0.0; nv],
             acceleration: vec![0.0; nv],
-            force: vec![0.0; self.drives.len()],
+            force: vec![0.0; self.actuators.len()],
         }
     }
 
     /// The keyframe called `name`.
     pub fn keyframe(&self, name: &str) -> Option<&Keyframe> {
-        self.robot.keyframes.iter().find(|key| key.name == name)
+        self.description.keyframes.iter().find(|key| key.name == name)
     }
 
     /// Takes over the numbers of a keyframe; lists of another length than the robot's are left.
-    pub fn take_keyframe(&self, state: &mut MachineState, key: &Keyframe) {
+    pub fn take_keyframe(&self, state: &mut RobotState, key: &Keyframe) {
         let take = |to: &mut Vec<f64>, from: &[f64]| {
             if to.len() == from.len() {
                 to.copy_from_slice(from);
@@ -262,7 +238,7 @@ impl Machine {
 
     /// Where the numbers of a joint are, by its name; none for an unknown or fixed joint.
     pub fn joint(&self, name: &str) -> Option<&JointPlace> {
-        self.joint_place(self.robot.joint(name)?)
+        self.joint_place(self.description.joint(name)?)
     }
 
     /// Where the numbers of a joint are; none for a fixed one.
@@ -272,61 +248,62 @@ impl Machine {
 
     /// The link of the tree that a body is, by its name; none for the world and for unknown names.
     pub fn link(&self, name: &str) -> Option<usize> {
-        self.robot.body(name)?.0.checked_sub(1)
+        self.description.body(name)?.0.checked_sub(1)
     }
 
     /// The actuator called `name`: its place in the controls.
     pub fn actuator(&self, name: &str) -> Option<ActuatorId> {
-        self.robot.actuators.iter().position(|a| a.name == name).map(ActuatorId)
+        self.description.actuators.iter().position(|a| a.name == name).map(ActuatorId)
     }
 
     /// The site called `name`.
-    pub fn site(&self, name: &str) -> Option<Spot> {
-        let at = self.robot.sites().position(|(_, site)| site.name == name)?;
+    pub fn site(&self, name: &str) -> Option<LinkFrame> {
+        let at = self.description.sites().position(|(_, site)| site.name == name)?;
         Some(self.sites[at])
     }
 
     /// The frame of a site.
-    pub fn site_spot(&self, site: RobotSiteId) -> Spot {
+    pub fn site_frame(&self, site: RobotSiteId) -> LinkFrame {
         self.sites[site.0]
     }
 
     /// The frame of a body.
-    pub fn body_spot(&self, body: RobotBodyId) -> Spot {
-        Spot { link: body.0.checked_sub(1), pose: Pose::identity() }
+    pub fn body_frame(&self, body: RobotBodyId) -> LinkFrame {
+        LinkFrame { link: body.0.checked_sub(1), pose: Pose::identity() }
     }
 
-    /// Place of a spot in the world \[m\]. After [`Tree::kinematics`].
-    pub fn position(&self, spot: &Spot, work: &TreeWork) -> Vec3 {
-        match spot.link {
-            None => spot.pose.position,
+    /// Place of a frame in the world \[m\]. After [`Tree::kinematics`].
+    pub fn position(&self, frame: &LinkFrame, work: &TreeWork) -> Vec3 {
+        match frame.link {
+            None => frame.pose.position,
             Some(link) => {
-                self.tree.link_position(link, work) + self.tree.link_rotation(link, work) * spot.pose.position
+                self.tree.link_position(link, work)
+                    + self.tree.link_rotation(link, work) * frame.pose.position
             }
         }
     }
 
-    /// Axes of a spot in the world. After [`Tree::kinematics`].
-    pub fn rotation(&self, spot: &Spot, work: &TreeWork) -> Mat3 {
-        let own = crate::math::rotation::matrix(&spot.pose.rotation);
-        spot.link.map_or(own, |link| self.tree.link_rotation(link, work) * own)
+    /// Axes of a frame in the world. After [`Tree::kinematics`].
+    pub fn rotation(&self, frame: &LinkFrame, work: &TreeWork) -> Mat3 {
+        let own = crate::math::rotation::matrix(&frame.pose.rotation);
+        frame.link.map_or(own, |link| self.tree.link_rotation(link, work) * own)
     }
 
     /// Energy: kinetic, and potential of gravity and of the springs of joints and tendons \[J\].
-    pub fn energy(&self, state: &MachineState, work: &mut MachineWork) -> (f64, f64) {
+    pub fn energy(&self, state: &RobotState, work: &mut RobotWork) -> (f64, f64) {
         let kinetic = self.kinetic_energy(state, work);
         let (tree, w) = (&self.tree, &mut work.tree);
         let mut potential = tree.gravity_energy(w) + tree.spring_energy(&state.q);
-        for cord in self.cords.iter().filter(|cord| cord.stiffness != 0.0) {
+        for tendon in self.tendons.iter().filter(|tendon| tendon.stiffness != 0.0) {
             work.dense.fill(0.0);
-            let stretch = cord.stretch(self.measure_cord(cord, &state.q, &work.tree, &mut work.dense));
-            potential += 0.5 * cord.stiffness * stretch * stretch;
+            let stretch = tendon.stretch(self.measure_tendon(tendon, &state.q, &work.tree, &mut work.dense));
+            potential += 0.5 * tendon.stiffness * stretch * stretch;
         }
         (kinetic, potential)
     }
 
     /// Kinetic energy \[J\], without potential energy's cost.
-    pub(crate) fn kinetic_energy(&self, state: &MachineState, work: &mut MachineWork) -> f64 {
+    pub(crate) fn kinetic_energy(&self, state: &RobotState, work: &mut RobotWork) -> f64 {
         let (tree, w) = (&self.tree, &mut work.tree);
         tree.kinematics(&state.q, w);
         tree.velocities(&state.v, w);
@@ -334,7 +311,7 @@ impl Machine {
     }
 
     /// Momentum \[kg·m/s\] and angular momentum about the world's origin \[kg·m²/s\] of all links.
-    pub fn momentum(&self, state: &MachineState, work: &mut MachineWork) -> (Vec3, Vec3) {
+    pub fn momentum(&self, state: &RobotState, work: &mut RobotWork) -> (Vec3, Vec3) {
         let (tree, w) = (&self.tree, &mut work.tree);
         tree.kinematics(&state.q, w);
         tree.velocities(&state.v, w);
@@ -344,19 +321,12 @@ impl Machine {
 
     /// Forces on the dofs under which the robot at (q, v) accelerates by `dv`: inverse dynamics, springs and dampers of
     /// joints and tendons and the drag of the medium included \[N·m or N\].
-    pub fn inverse_dynamics(
-        &self,
-        q: &[f64],
-        v: &[f64],
-        dv: &[f64],
-        work: &mut MachineWork,
-        tau: &mut [f64],
-    ) {
+    pub fn inverse_dynamics(&self, q: &[f64], v: &[f64], dv: &[f64], work: &mut RobotWork, tau: &mut [f64]) {
         self.tree.kinematics(q, &mut work.tree);
         work.dv.fill(0.0);
         self.tree.add_passive_forces(q, v, &mut work.tree, &mut work.dv);
-        let MachineWork { tree: w, dense, dv: passive, .. } = work;
-        self.add_cord_forces(q, v, w, dense, passive);
+        let RobotWork { tree: w, dense, dv: passive, .. } = work;
+        self.add_tendon_forces(q, v, w, dense, passive);
         let mut passive = std::mem::take(&mut work.dv);
         self.add_drag(v, work, &mut passive);
         work.dv = passive;
@@ -366,23 +336,23 @@ impl Machine {
         }
     }
 
-    /// Jacobian of a spot at q: three rows of its velocity, three of its angular velocity, each as long as v.
+    /// Jacobian of a frame at q: three rows of its velocity, three of its angular velocity, each as long as v.
     pub fn jacobian(
         &self,
         q: &[f64],
-        spot: &Spot,
-        work: &mut MachineWork,
+        frame: &LinkFrame,
+        work: &mut RobotWork,
         linear: &mut [f64],
         angular: &mut [f64],
     ) {
         self.tree.kinematics(q, &mut work.tree);
-        match spot.link {
+        match frame.link {
             None => {
                 linear.fill(0.0);
                 angular.fill(0.0);
             }
             Some(link) => {
-                let x = self.position(spot, &work.tree);
+                let x = self.position(frame, &work.tree);
                 self.tree.point_jacobian(link, &x, &work.tree, linear, angular);
             }
         }

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::drives::{CordPath, Pull};
+use super::actuators::Transmission;
 use super::step::Level;
-use super::{Machine, MachineReport, MachineState, MachineStepError, MachineWork};
-use crate::bodies::articulated::Trees;
+use super::tendons::TendonPath;
+use super::{Robot, RobotReport, RobotState, RobotStepError, RobotWork};
+use crate::bodies::articulated::TreeRange;
 use crate::math::all_finite;
 
 /// What a row with bounds asks for: rate⁺ + r λ = target with low ≤ λ ≤ high.
@@ -23,34 +24,36 @@ fn has_bounds(b: &crate::solve::box_lcp::Bounds) -> bool {
     b.low > f64::NEG_INFINITY || b.high < f64::INFINITY
 }
 
-impl Machine {
+impl Robot {
     /// True if all rows that a step may have are bounded: no loops, and no springs, dampers or servos on tendons and sites.
     /// Then what contacts do to v⁺ is known from M alone.
     pub(crate) fn is_simple(&self) -> bool {
         let level = self.level();
-        let plain = |d: &super::drives::Drive| match d.pull {
-            Pull::Dof { .. } | Pull::Nothing => true,
+        let plain = |d: &super::actuators::Actuator| match d.transmission {
+            Transmission::Dof { .. } | Transmission::Nothing => true,
             _ => [d.gain[1], d.gain[2], d.bias[1], d.bias[2]] == [0.0; 4],
         };
-        self.loops.is_empty() && !self.cords.iter().any(|c| c.is_row(level)) && self.drives.iter().all(plain)
+        self.loops.is_empty()
+            && !self.tendons.iter().any(|c| c.is_row(level))
+            && self.actuators.iter().all(plain)
     }
 
     /// Trees that answer to contacts by themselves. One that is not simple answers as a whole.
-    pub(crate) fn groups(&self) -> Vec<Trees> {
+    pub(crate) fn groups(&self) -> Vec<TreeRange> {
         if !self.is_simple() {
-            return vec![Trees { nodes: 1..self.tree.node_count(), dofs: 0..self.tree.freedoms() }];
+            return vec![TreeRange { nodes: 1..self.tree.node_count(), dofs: 0..self.tree.freedoms() }];
         }
         let joined: Vec<Range<usize>> =
-            self.cords.iter().filter_map(|c| self.dofs_between(&c.path)).collect();
+            self.tendons.iter().filter_map(|c| self.dofs_between(&c.path)).collect();
         self.tree.trees(&joined)
     }
 
     /// From the lowest to the highest dof that a tendon may pull on.
-    fn dofs_between(&self, path: &CordPath) -> Option<Range<usize>> {
+    fn dofs_between(&self, path: &TendonPath) -> Option<Range<usize>> {
         let dofs: Vec<usize> = match path {
-            CordPath::Joints(list) => list.iter().map(|(_, v, _)| *v).collect(),
-            CordPath::Sites(list) => {
-                let links = list.iter().flat_map(|(spots, _)| spots).filter_map(|spot| spot.link);
+            TendonPath::Joints(list) => list.iter().map(|(_, v, _)| *v).collect(),
+            TendonPath::Sites(list) => {
+                let links = list.iter().flat_map(|(frames, _)| frames).filter_map(|frame| frame.link);
                 links.filter_map(|link| self.tree.dof_of_link(link)).collect()
             }
         };
@@ -58,19 +61,19 @@ impl Machine {
     }
 
     /// v* of an implicit step without any rows, into `work`, servos between the bounds of their forces. After kinematics;
-    /// positions stay. For simple machines, like the three that follow.
-    pub(crate) fn begin_trial(&self, state: &mut MachineState, h: f64, work: &mut MachineWork) {
+    /// positions stay. For simple robots, like the three that follow.
+    pub(crate) fn begin_trial(&self, state: &mut RobotState, h: f64, work: &mut RobotWork) {
         work.before.copy_from(state);
         self.fixed_forces(state, h, self.level(), work);
         work.lambda.clear();
         work.rows.clear();
-        work.stands.clear();
-        work.stands.resize(self.drives.len(), 0);
+        work.saturation.clear();
+        work.saturation.resize(self.actuators.len(), 0);
         self.free_velocity(state, h, self.level(), work);
     }
 
     /// Rows that velocities v would reach within h.
-    pub(crate) fn find_rows(&self, state: &MachineState, v: &[f64], h: f64, work: &mut MachineWork) {
+    pub(crate) fn find_rows(&self, state: &RobotState, v: &[f64], h: f64, work: &mut RobotWork) {
         work.rows.clear();
         self.add_friction_rows(&state.q, work);
         self.add_limit_rows(&state.q, v, h, work);
@@ -80,15 +83,15 @@ impl Machine {
 
     /// Looks whether servos reach the bounds of their forces at velocities v. If some stand otherwise now, v* and the factor
     /// of M are made anew.
-    pub(crate) fn move_servos(
+    pub(crate) fn update_servos(
         &self,
-        state: &mut MachineState,
+        state: &mut RobotState,
         v: &[f64],
         h: f64,
-        work: &mut MachineWork,
+        work: &mut RobotWork,
     ) -> bool {
         let level = self.level();
-        if level < Level::Springs || !self.move_stands(state, h, v, work) {
+        if level < Level::Springs || !self.update_saturation(state, h, v, work) {
             return false;
         }
         self.free_velocity(state, h, level, work);
@@ -96,12 +99,12 @@ impl Machine {
     }
 
     /// Takes v⁺ from outside.
-    pub(crate) fn set_tried(&self, v: &[f64], work: &mut MachineWork) {
+    pub(crate) fn set_velocity(&self, v: &[f64], work: &mut RobotWork) {
         work.v.copy_from_slice(v);
     }
 
     /// X ← M⁻¹X of some trees, with the factor at hand: `columns` numbers for each of their dofs.
-    pub(crate) fn respond_in(&self, trees: &Trees, columns: usize, X: &mut [f64], work: &mut MachineWork) {
+    pub(crate) fn respond_in(&self, trees: &TreeRange, columns: usize, X: &mut [f64], work: &mut RobotWork) {
         self.tree.solve_at_hand_in(trees, columns, &mut work.tree, X);
     }
 
@@ -109,31 +112,31 @@ impl Machine {
     /// other forces.
     pub(crate) fn trial(
         &self,
-        state: &mut MachineState,
+        state: &mut RobotState,
         extra: &[f64],
         h: f64,
-        work: &mut MachineWork,
-        report: &mut MachineReport,
+        work: &mut RobotWork,
+        report: &mut RobotReport,
     ) {
         work.before.copy_from(state);
         self.find_velocity(state, h, self.level(), extra, work, report);
     }
 
     /// The velocities that [`trial`](Self::trial) found.
-    pub(crate) fn tried<'a>(&self, work: &'a MachineWork) -> &'a [f64] {
+    pub(crate) fn velocity<'a>(&self, work: &'a RobotWork) -> &'a [f64] {
         &work.v
     }
 
     /// How servos stand: −1 and 1 at the bounds of their forces, 0 between.
-    pub(crate) fn stands(&self, work: &MachineWork, out: &mut Vec<i8>) {
+    pub(crate) fn saturation(&self, work: &RobotWork, out: &mut Vec<i8>) {
         out.clear();
-        out.extend_from_slice(&work.stands);
+        out.extend_from_slice(&work.saturation);
     }
 
     /// Every row with bounds of the last [`trial`](Self::trial), with its entries.
     pub(crate) fn bounded_rows(
         &self,
-        work: &MachineWork,
+        work: &RobotWork,
         mut each: impl FnMut(BoundedRow, &mut dyn Iterator<Item = (usize, f64)>),
     ) {
         let rows = &work.rows;
@@ -146,10 +149,10 @@ impl Machine {
 
     /// Y ← the change of v⁺ by impulses: from columns Jᵀ, one per impulse, each dof's numbers side by side. Rows without
     /// bounds go on holding: with D = h A M⁻¹Aᵀ + r over these, $Y = M^{-1}J^T - h M^{-1}A^T D^{-1} A M^{-1} J^T$.
-    pub(crate) fn respond(&self, h: f64, columns: usize, Y: &mut [f64], work: &mut MachineWork) {
+    pub(crate) fn respond(&self, h: f64, columns: usize, Y: &mut [f64], work: &mut RobotWork) {
         self.tree.solve_at_hand(columns, &mut work.tree, Y);
         let m = work.rows.len();
-        let MachineWork { rows, D, Y: own, .. } = work;
+        let RobotWork { rows, D, Y: own, .. } = work;
         let free: Vec<usize> = (0..m).filter(|&i| !has_bounds(&rows.bounds[i])).collect();
         if free.is_empty() {
             return;
@@ -179,14 +182,14 @@ impl Machine {
     }
 
     /// The second half: takes v⁺, moves along it and along `push`, closes loops.
-    pub(crate) fn conclude(
+    pub(crate) fn finish_step(
         &self,
-        state: &mut MachineState,
+        state: &mut RobotState,
         h: f64,
         push: &[f64],
-        work: &mut MachineWork,
-        report: &mut MachineReport,
-    ) -> Result<(), MachineStepError> {
+        work: &mut RobotWork,
+        report: &mut RobotReport,
+    ) -> Result<(), RobotStepError> {
         self.take_velocity(state, h, self.level(), work);
         self.tree.integrate(&mut state.q, &state.v, h);
         if push.iter().any(|p| *p != 0.0) {
@@ -197,20 +200,20 @@ impl Machine {
     }
 
     /// Activations h seconds on; filters exactly if asked.
-    pub(super) fn advance_activations(&self, state: &mut MachineState, h: f64, exact: bool) {
-        for (k, drive) in self.drives.iter().enumerate() {
-            drive.advance_activation(state, k, h, exact);
+    pub(super) fn advance_activations(&self, state: &mut RobotState, h: f64, exact: bool) {
+        for (k, actuator) in self.actuators.iter().enumerate() {
+            actuator.advance_activation(state, k, h, exact);
         }
     }
 
     /// Activations, mean accelerations, time; refuses what is not finite and puts the state back.
     pub(super) fn end_step(
         &self,
-        state: &mut MachineState,
+        state: &mut RobotState,
         h: f64,
         exact: bool,
-        work: &mut MachineWork,
-    ) -> Result<(), MachineStepError> {
+        work: &mut RobotWork,
+    ) -> Result<(), RobotStepError> {
         self.advance_activations(state, h, exact);
         for ((a, v), before) in state.acceleration.iter_mut().zip(&state.v).zip(&work.before.v) {
             *a = (v - before) / h;
@@ -221,6 +224,6 @@ impl Machine {
         }
         let dof = state.v.iter().position(|x| !x.is_finite()).unwrap_or(0);
         state.copy_from(&work.before);
-        Err(MachineStepError::NonFinite { robot: self.robot.name.clone(), dof, time: state.time, h })
+        Err(RobotStepError::NonFinite { robot: self.description.name.clone(), dof, time: state.time, h })
     }
 }

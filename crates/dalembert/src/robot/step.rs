@@ -1,9 +1,9 @@
-//! One step of a machine.
+//! One step of a robot.
 //!
 //! *Implicit* (the default): dampers, springs and servos are taken at the end of the step,
 //! $(M + hB + h^2K)\,\Delta v = h(\tau - b - hKv)$, rows are solved for at the velocity level, then q drifts with v⁺. A
 //! servo that would leave its force range pushes with the bound instead. What is implicit depends on
-//! [`Machine::integrator`], with the meanings of MuJoCo's integrators:
+//! [`Robot::integrator`], with the meanings of MuJoCo's integrators:
 //!
 //! | integrator | at the end of the step |
 //! |---|---|
@@ -17,14 +17,14 @@
 //! friction act as impulses at its end. *Midpoint* is the implicit rule of the tree with impulses at its end; with
 //! loops its order is 1. All of them end with q projected onto C = 0 by the smallest step in the metric of M.
 
-use super::{Machine, MachineState, MachineWork};
-use crate::bodies::articulated::robot::RobotIntegrator;
+use super::{Robot, RobotState, RobotWork};
+use crate::bodies::articulated::description::RobotIntegrator;
 use crate::bodies::articulated::{ForwardDynamics, Scheme};
 use crate::solve::box_lcp::BoxLcpReport;
 
-/// How a machine moves in time.
+/// How a robot moves in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MachineScheme {
+pub enum RobotScheme {
     /// Order 1; damping, springs and servos of single dofs implicit.
     #[default]
     Implicit,
@@ -51,7 +51,7 @@ pub(super) enum Level {
 
 /// What a step did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct MachineReport {
+pub struct RobotReport {
     /// Rows that were solved for: loops, limits, friction, servos on tendons.
     pub rows: u32,
     /// Rounds of the active set and of clamped servos, or Newton iterations of the midpoint rule.
@@ -70,7 +70,7 @@ pub struct MachineReport {
 
 /// Why a step failed. The state is as it was.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum MachineStepError {
+pub enum RobotStepError {
     /// Numbers overflowed.
     #[error(
         "robot `{robot}` stopped being finite at its dof {dof} in the step from t = {time} s with h = {h} s; a smaller dt would help"
@@ -97,6 +97,15 @@ pub enum MachineStepError {
     },
 }
 
+impl RobotStepError {
+    /// The same under the name that a scene gave the robot.
+    pub(crate) fn of(mut self, name: &str) -> Self {
+        let (Self::NonFinite { robot, .. } | Self::Mismatch { robot, .. }) = &mut self;
+        name.clone_into(robot);
+        self
+    }
+}
+
 /// Rounds in which servos find out whether they reach their force ranges.
 const SERVO_ROUNDS: u32 = 8;
 /// Newton steps of the projection.
@@ -104,25 +113,25 @@ const MOST_PROJECTIONS: u32 = 12;
 /// A loop counts as closed when it gapes by less than this \[m or rad\].
 const CLOSED: f64 = 1e-13;
 
-impl Machine {
+impl Robot {
     /// Advances a state by h seconds.
     pub fn step(
         &self,
-        scheme: MachineScheme,
-        state: &mut MachineState,
+        scheme: RobotScheme,
+        state: &mut RobotState,
         h: f64,
-        work: &mut MachineWork,
-    ) -> Result<MachineReport, MachineStepError> {
+        work: &mut RobotWork,
+    ) -> Result<RobotReport, RobotStepError> {
         self.check_state(state)?;
         work.before.copy_from(state);
-        let mut report = MachineReport::default();
+        let mut report = RobotReport::default();
         match scheme {
-            MachineScheme::Implicit => self.velocity_step(state, h, self.level(), work, &mut report),
-            MachineScheme::SemiImplicit => self.velocity_step(state, h, Level::Nothing, work, &mut report),
-            MachineScheme::RungeKutta4 => self.runge_kutta(state, h, work, &mut report),
-            MachineScheme::Midpoint => self.midpoint(state, h, work, &mut report),
+            RobotScheme::Implicit => self.velocity_step(state, h, self.level(), work, &mut report),
+            RobotScheme::SemiImplicit => self.velocity_step(state, h, Level::Nothing, work, &mut report),
+            RobotScheme::RungeKutta4 => self.runge_kutta(state, h, work, &mut report),
+            RobotScheme::Midpoint => self.midpoint(state, h, work, &mut report),
         }
-        self.end_step(state, h, scheme == MachineScheme::RungeKutta4, work)?;
+        self.end_step(state, h, scheme == RobotScheme::RungeKutta4, work)?;
         Ok(report)
     }
 
@@ -135,9 +144,9 @@ impl Machine {
         }
     }
 
-    fn check_state(&self, state: &MachineState) -> Result<(), MachineStepError> {
-        let (nq, nv, nu) = (self.tree.coordinates(), self.tree.freedoms(), self.drives.len());
-        let MachineState { q, v, activation, control, tau, acceleration, force, .. } = state;
+    fn check_state(&self, state: &RobotState) -> Result<(), RobotStepError> {
+        let (nq, nv, nu) = (self.tree.coordinates(), self.tree.freedoms(), self.actuators.len());
+        let RobotState { q, v, activation, control, tau, acceleration, force, .. } = state;
         for (list, needed) in [
             (q, nq),
             (v, nv),
@@ -148,8 +157,8 @@ impl Machine {
             (activation, self.activations),
         ] {
             if list.len() != needed {
-                let robot = self.robot.name.clone();
-                return Err(MachineStepError::Mismatch { robot, found: list.len(), needed });
+                let robot = self.description.name.clone();
+                return Err(RobotStepError::Mismatch { robot, found: list.len(), needed });
             }
         }
         Ok(())
@@ -158,11 +167,11 @@ impl Machine {
     /// v⁺ by rows at the velocity level, then drift and projection.
     fn velocity_step(
         &self,
-        state: &mut MachineState,
+        state: &mut RobotState,
         h: f64,
         level: Level,
-        work: &mut MachineWork,
-        report: &mut MachineReport,
+        work: &mut RobotWork,
+        report: &mut RobotReport,
     ) {
         self.find_velocity(state, h, level, &[], work, report);
         self.take_velocity(state, h, level, work);
@@ -173,19 +182,19 @@ impl Machine {
     /// v⁺ by rows at the velocity level, into `work`; `extra` are more forces on the dofs, or none.
     pub(super) fn find_velocity(
         &self,
-        state: &mut MachineState,
+        state: &mut RobotState,
         h: f64,
         level: Level,
         extra: &[f64],
-        work: &mut MachineWork,
-        report: &mut MachineReport,
+        work: &mut RobotWork,
+        report: &mut RobotReport,
     ) {
         self.tree.kinematics(&state.q, &mut work.tree);
         self.fixed_forces(state, h, level, work);
         work.fixed_tau.iter_mut().zip(extra).for_each(|(t, e)| *t += e);
         work.lambda.clear();
-        work.stands.clear();
-        work.stands.resize(self.drives.len(), 0);
+        work.saturation.clear();
+        work.saturation.resize(self.actuators.len(), 0);
         let mut built = false;
         for round in 1..=SERVO_ROUNDS {
             report.iterations = round;
@@ -196,7 +205,7 @@ impl Machine {
                 work.rows.clear();
                 self.add_loop_rows(&state.q, None, work);
                 self.add_servo_rows(state, h, level, work);
-                self.add_cord_rows(state, h, level, work);
+                self.add_tendon_rows(state, h, level, work);
                 self.add_friction_rows(&state.q, work);
                 self.add_limit_rows(&state.q, &after, h, work);
                 work.v = after;
@@ -206,7 +215,7 @@ impl Machine {
                 self.note(&solved, work, report);
             }
             let after = std::mem::take(&mut work.v);
-            let again = level >= Level::Springs && self.move_stands(state, h, &after, work);
+            let again = level >= Level::Springs && self.update_saturation(state, h, &after, work);
             work.v = after;
             if !again {
                 break;
@@ -216,20 +225,14 @@ impl Machine {
     }
 
     /// v* without rows into `work`, servos as they stand. After kinematics and fixed forces.
-    pub(super) fn free_velocity(
-        &self,
-        state: &mut MachineState,
-        h: f64,
-        level: Level,
-        work: &mut MachineWork,
-    ) {
-        self.add_drives(state, h, level, work);
+    pub(super) fn free_velocity(&self, state: &mut RobotState, h: f64, level: Level, work: &mut RobotWork) {
+        self.add_actuator_forces(state, h, level, work);
         let diagonal = if level > Level::Nothing { &work.u[..] } else { &[] };
         self.tree.accelerate_by_choice(&state.v, &work.tau, &[], diagonal, &mut work.tree, &mut work.dv);
         if level == Level::Rates && self.integrator == RobotIntegrator::Implicit {
-            self.turn_all(&state.v, h, work);
+            self.implicit_gyroscopic_all(&state.v, h, work);
         } else if level >= Level::Rates {
-            self.turn_alone(&state.v, h, work);
+            self.implicit_gyroscopic_single(&state.v, h, work);
         }
         for d in 0..work.v.len() {
             work.v[d] = state.v[d] + h * work.dv[d];
@@ -237,14 +240,8 @@ impl Machine {
     }
 
     /// The state takes v⁺ and the forces that go with it.
-    pub(super) fn take_velocity(
-        &self,
-        state: &mut MachineState,
-        h: f64,
-        level: Level,
-        work: &mut MachineWork,
-    ) {
-        for (i, k) in work.rows.drive.iter().enumerate() {
+    pub(super) fn take_velocity(&self, state: &mut RobotState, h: f64, level: Level, work: &mut RobotWork) {
+        for (i, k) in work.rows.servo.iter().enumerate() {
             if let Some(k) = k {
                 state.force[*k] = work.lambda[i];
             }
@@ -254,7 +251,7 @@ impl Machine {
     }
 
     /// work.v ← v⁺ from v*, by the rows.
-    fn solve_velocity(&self, h: f64, work: &mut MachineWork) -> BoxLcpReport {
+    fn solve_velocity(&self, h: f64, work: &mut RobotWork) -> BoxLcpReport {
         self.assemble_rows(h, work);
         work.d.clear();
         for i in 0..work.rows.len() {
@@ -265,7 +262,7 @@ impl Machine {
         solved
     }
 
-    fn note(&self, solved: &BoxLcpReport, work: &MachineWork, report: &mut MachineReport) {
+    fn note(&self, solved: &BoxLcpReport, work: &RobotWork, report: &mut RobotReport) {
         report.rows = report.rows.max(work.rows.len() as u32);
         report.iterations = report.iterations.max(solved.rounds);
         report.residual = report.residual.max(solved.residual);
@@ -274,10 +271,10 @@ impl Machine {
     }
 
     /// dv/dt at (q, v) with loops held at the acceleration level; into `work.dv`.
-    fn acceleration(&self, state: &mut MachineState, work: &mut MachineWork, report: &mut MachineReport) {
+    fn acceleration(&self, state: &mut RobotState, work: &mut RobotWork, report: &mut RobotReport) {
         self.tree.kinematics(&state.q, &mut work.tree);
         self.fixed_forces(state, 0.0, Level::Nothing, work);
-        self.add_drives(state, 0.0, Level::Nothing, work);
+        self.add_actuator_forces(state, 0.0, Level::Nothing, work);
         self.tree.accelerate_by_choice(&state.v, &work.tau, &[], &[], &mut work.tree, &mut work.dv);
         if self.loops.is_empty() {
             return;
@@ -295,13 +292,7 @@ impl Machine {
         self.add_response(1.0, &work.Y, &work.lambda, &mut work.dv);
     }
 
-    fn runge_kutta(
-        &self,
-        state: &mut MachineState,
-        h: f64,
-        work: &mut MachineWork,
-        report: &mut MachineReport,
-    ) {
+    fn runge_kutta(&self, state: &mut RobotState, h: f64, work: &mut RobotWork, report: &mut RobotReport) {
         let start = std::mem::take(&mut work.before);
         let mut u = std::mem::take(&mut work.q);
         // `u` holds the rate of the local coordinates of a stage; before it is evaluated, these coordinates themselves.
@@ -340,8 +331,9 @@ impl Machine {
         self.finish(state, h, work, report);
     }
 
-    fn midpoint(&self, state: &mut MachineState, h: f64, work: &mut MachineWork, report: &mut MachineReport) {
-        let mut room = work.room.take().unwrap_or_else(|| Box::new((MachineWork::new(self), state.clone())));
+    fn midpoint(&self, state: &mut RobotState, h: f64, work: &mut RobotWork, report: &mut RobotReport) {
+        let mut room =
+            work.midpoint.take().unwrap_or_else(|| Box::new((RobotWork::new(self), state.clone())));
         let (other, stage) = &mut *room;
         stage.copy_from(state);
         stage.time += 0.5 * h;
@@ -352,7 +344,7 @@ impl Machine {
             stage.v.copy_from_slice(v);
             self.tree.kinematics(q, &mut other.tree);
             self.fixed_forces(stage, 0.0, Level::Nothing, other);
-            self.add_drives(stage, 0.0, Level::Nothing, other);
+            self.add_actuator_forces(stage, 0.0, Level::Nothing, other);
             other.dv.fill(0.0);
             self.tree.add_passive_forces(q, v, &mut other.tree, &mut other.dv);
             for d in 0..tau.len() {
@@ -360,14 +352,14 @@ impl Machine {
             }
         });
         state.force.copy_from_slice(&stage.force);
-        work.room = Some(room);
+        work.midpoint = Some(room);
         report.iterations = done.iterations;
         report.unfinished |= !done.converged;
         self.finish(state, h, work, report);
     }
 
     /// Limits and friction as impulses on v; loops projected, positions and velocities.
-    fn finish(&self, state: &mut MachineState, h: f64, work: &mut MachineWork, report: &mut MachineReport) {
+    fn finish(&self, state: &mut RobotState, h: f64, work: &mut RobotWork, report: &mut RobotReport) {
         let inequalities = !self.limits.is_empty() || !self.dry.is_empty();
         if self.loops.is_empty() && !inequalities {
             return;
@@ -389,8 +381,8 @@ impl Machine {
         }
     }
 
-    /// M⁻¹ at hand where kinematics stands.
-    fn factor_at(&self, work: &mut MachineWork) {
+    /// M⁻¹ at hand where kinematics saturation.
+    fn factor_at(&self, work: &mut RobotWork) {
         match self.tree.forward {
             ForwardDynamics::Articulated => self.tree.articulate(&[], &mut work.tree),
             ForwardDynamics::Factored => {
@@ -403,10 +395,10 @@ impl Machine {
     /// q onto C = 0, and v onto A v = 0 if asked, by the smallest steps in the metric of M.
     pub(super) fn project(
         &self,
-        state: &mut MachineState,
+        state: &mut RobotState,
         velocities: bool,
-        work: &mut MachineWork,
-        report: &mut MachineReport,
+        work: &mut RobotWork,
+        report: &mut RobotReport,
     ) {
         if self.loops.is_empty() {
             return;
@@ -446,7 +438,7 @@ impl Machine {
     }
 
     /// Worst violation of a loop or coupling at q \[m or rad\].
-    pub fn worst_gap(&self, q: &[f64], work: &mut MachineWork) -> f64 {
+    pub fn worst_gap(&self, q: &[f64], work: &mut RobotWork) -> f64 {
         self.tree.kinematics(q, &mut work.tree);
         work.rows.clear();
         self.add_loop_rows(q, None, work);
@@ -454,8 +446,8 @@ impl Machine {
     }
 
     /// Closes the loops of a state set by hand: positions, then velocities. Returns the gap that is left \[m or rad\].
-    pub fn assemble(&self, state: &mut MachineState, work: &mut MachineWork) -> f64 {
-        let mut report = MachineReport::default();
+    pub fn assemble(&self, state: &mut RobotState, work: &mut RobotWork) -> f64 {
+        let mut report = RobotReport::default();
         for _ in 0..20 {
             self.project(state, true, work, &mut report);
             if report.gap < 1e-11 || report.gap.is_nan() {

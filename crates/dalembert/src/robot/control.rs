@@ -6,7 +6,7 @@
 
 use std::f64::consts::TAU;
 
-use super::{Machine, MachineState};
+use super::{Robot, RobotState};
 use crate::bodies::articulated::TreeWork;
 use crate::joints::JointKind;
 
@@ -64,11 +64,11 @@ pub enum Controller {
     },
 }
 
-impl Machine {
+impl Robot {
     /// Adds the controller's forces to τ; PD gains go to `damping` and `stiffness` of the dofs too. After kinematics.
     pub(super) fn add_controller(
         &self,
-        state: &MachineState,
+        state: &RobotState,
         work: &mut TreeWork,
         scratch: &mut [f64],
         wanted: &mut [f64],

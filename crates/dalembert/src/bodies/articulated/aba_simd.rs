@@ -9,15 +9,15 @@ use std::ops::Range;
 use crate::math::simd::Lanes;
 use nalgebra::{Matrix3, Vector3};
 
-use super::groups::Trees;
-use super::small::{Sym3, dot, plus, plus_cross, sum};
+use super::fixed_size::{Sym3, dot, plus, plus_cross, sum};
+use super::groups::TreeRange;
 use super::tree::{Node, Tree};
 use super::work::{Articulated, Composite, Frame, Motion, Pivot, TreeWork, Wrench};
 
 /// Four trees of one shape.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Four {
-    trees: [Trees; 4],
+pub(super) struct FourTrees {
+    trees: [TreeRange; 4],
     bodies: Vec<Body>,
 }
 
@@ -74,9 +74,9 @@ fn rows(v: &Vector3<Lanes>) -> [Vector3<f64>; 4] {
     })
 }
 
-impl Four {
-    /// Fours of neighbours among the trees, and the nodes of all that are in none.
-    pub(super) fn find(nodes: &[Node], trees: &[Trees]) -> (Vec<Self>, Vec<Range<usize>>) {
+impl FourTrees {
+    /// Groups of four neighbours among the trees, and the nodes of all that are in none.
+    pub(super) fn find(nodes: &[Node], trees: &[TreeRange]) -> (Vec<Self>, Vec<Range<usize>>) {
         let (mut fours, mut rest) = (Vec::new(), Vec::new());
         for run in trees.chunk_by(|a, b| alike(nodes, a, b)) {
             let (whole, left) = run.as_chunks::<4>();
@@ -86,7 +86,7 @@ impl Four {
         (fours, rest)
     }
 
-    fn new(nodes: &[Node], trees: [Trees; 4]) -> Self {
+    fn new(nodes: &[Node], trees: [TreeRange; 4]) -> Self {
         let bodies = (0..trees[0].nodes.len())
             .map(|i| {
                 let four = [0, 1, 2, 3].map(|k| &nodes[trees[k].nodes.start + i]);
@@ -119,7 +119,7 @@ impl Four {
         &self,
         tree: &'a Tree,
     ) -> impl DoubleEndedIterator<Item = (usize, &'a Node, Option<usize>)> + use<'a> {
-        let Trees { nodes, .. } = &self.trees[0];
+        let TreeRange { nodes, .. } = &self.trees[0];
         let first = nodes.start;
         let place = move |n: &Node| (n.parent != 0).then(|| n.parent as usize - first);
         tree.nodes[nodes.clone()].iter().enumerate().map(move |(i, n)| (i, n, place(n)))
@@ -167,7 +167,7 @@ impl Four {
                 let Body { mass, moment, inertia } = &self.bodies[i];
                 let body = Composite {
                     mass: *mass,
-                    moment: super::small::turn(&frame.R, moment),
+                    moment: super::fixed_size::turn(&frame.R, moment),
                     inertia: inertia.turned(&frame.R),
                 };
                 (body.inertial_wrench(&motion), Articulated::rigid(&body))
@@ -254,14 +254,14 @@ impl Four {
 }
 
 /// True if two trees have the same joints in the same order.
-fn alike(nodes: &[Node], a: &Trees, b: &Trees) -> bool {
-    let place = |node: &Node, trees: &Trees| {
+fn alike(nodes: &[Node], a: &TreeRange, b: &TreeRange) -> bool {
+    let place = |node: &Node, trees: &TreeRange| {
         let above = (node.parent != 0).then(|| node.parent as usize - trees.nodes.start);
         (above, node.v as usize - trees.dofs.start)
     };
     let same =
         |(m, n): (&Node, &Node)| m.kind == n.kind && m.massless == n.massless && place(m, a) == place(n, b);
-    let of = |trees: &Trees| &nodes[trees.nodes.clone()];
+    let of = |trees: &TreeRange| &nodes[trees.nodes.clone()];
     of(a).len() == of(b).len() && of(a).iter().zip(of(b)).all(same)
 }
 
@@ -292,7 +292,7 @@ mod tests {
         for seed in 0..30 {
             let links = nine_times(&random_links(seed, 2 + seed as usize % 7));
             let tree = Tree::new(&links, Vec3::new(0.3, -1.0, -9.0)).unwrap();
-            found += usize::from(!tree.fours.is_empty());
+            found += usize::from(!tree.four_trees.is_empty());
             let (q, v, tau) = random_state(&tree, seed);
             let diagonal: Vec<f64> = v.iter().map(|v| v * v).collect();
             // Wrenches, if only of zeros, are for the sweeps over all nodes.
@@ -307,6 +307,6 @@ mod tests {
             };
             assert!(run(&[]) == run(&zeros), "seed {seed}");
         }
-        assert!(found > 15, "{found} forests have fours");
+        assert!(found > 15, "{found} forests have four trees of one shape");
     }
 }

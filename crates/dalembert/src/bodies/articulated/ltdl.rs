@@ -1,19 +1,19 @@
-//! Matrices with the pattern of a tree: $A_{ij} \ne 0$ only if one of the dofs i, j lies on the way of the other to the
+//! Matrices with the pattern of a tree: $A_{ij} \ne 0$ only if one of the dofs i, j lies on the path of the other to the
 //! world. $M = L^T D L$ fills nothing in.
 //!
-//! Row i keeps the entries of i with the dofs on its way, from the root to itself, one after the other: the way of an
-//! ancestor is a beginning of the own way, so the update of a row of the factor by another is one loop over memory
+//! Row i keeps the entries of i with the dofs on its path, from the root to itself, one after the other: the path of an
+//! ancestor is a beginning of the own path, so the update of a row of the factor by another is one loop over memory
 //! without gaps. Dofs are eliminated from the leaves to the root (Featherstone 2005, "Efficient factorization of the
 //! joint-space inertia matrix for branched kinematic trees").
 
 use std::ops::Range;
 
-use super::small::fma;
+use super::fixed_size::fma;
 use super::tree::Tree;
 
 /// The lower half of a symmetric matrix with the pattern of a tree, or its factor. Methods take the tree it belongs to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct BranchMatrix {
+pub struct TreeMatrix {
     pub(super) entries: Vec<f64>,
 }
 
@@ -36,7 +36,7 @@ fn subtract_four(y: &mut [f64], c: [f64; 4], x: [&[f64]; 4]) {
     }
 }
 
-impl BranchMatrix {
+impl TreeMatrix {
     /// Makes it as large as the tree asks for.
     pub(super) fn fit(&mut self, tree: &Tree) {
         self.entries.resize(tree.row[tree.freedoms()], 0.0);
@@ -189,7 +189,7 @@ impl BranchMatrix {
     }
 
     /// x ← L⁻¹ D^{-1/2} x for the dofs of whole trees, which alone `x` has: the second half of a solve.
-    pub(super) fn solve_second_half(&self, tree: &Tree, dofs: Range<usize>, x: &mut [f64]) {
+    pub(super) fn second_half_solve(&self, tree: &Tree, dofs: Range<usize>, x: &mut [f64]) {
         let first = dofs.start;
         for i in dofs {
             let row = &self.entries[tree.row[i]..tree.row[i + 1]];
@@ -228,17 +228,17 @@ impl BranchMatrix {
     }
 }
 
-/// Any square matrix with the pattern of a tree, or its factor: rows as in [`BranchMatrix`], and for the other half
+/// Any square matrix with the pattern of a tree, or its factor: rows as in [`TreeMatrix`], and for the other half
 /// columns in the same way. Methods take the tree it belongs to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct BranchSquare {
-    /// Entries (i, j) for j on the way of i, i included.
+pub struct TreeSquareMatrix {
+    /// Entries (i, j) for j on the path of i, i included.
     pub(super) lower: Vec<f64>,
-    /// Entries (j, i) for j on the way of i; the place of (i, i) is not used.
+    /// Entries (j, i) for j on the path of i; the place of (i, i) is not used.
     pub(super) upper: Vec<f64>,
 }
 
-impl BranchSquare {
+impl TreeSquareMatrix {
     /// Makes it as large as the tree asks for.
     pub(super) fn fit(&mut self, tree: &Tree) {
         self.lower.resize(tree.row[tree.freedoms()], 0.0);
@@ -246,14 +246,14 @@ impl BranchSquare {
     }
 
     /// A ← h A + S.
-    pub(super) fn scale_and_add(&mut self, h: f64, symmetric: &BranchMatrix) {
+    pub(crate) fn scale_and_add(&mut self, h: f64, symmetric: &TreeMatrix) {
         for half in [&mut self.lower, &mut self.upper] {
             half.iter_mut().zip(&symmetric.entries).for_each(|(a, s)| *a = fma(h, *a, *s));
         }
     }
 
     /// Adds to the diagonal.
-    pub(super) fn add_diagonal(&mut self, tree: &Tree, i: usize, value: f64) {
+    pub(crate) fn add_diagonal(&mut self, tree: &Tree, i: usize, value: f64) {
         self.lower[tree.row[i + 1] - 1] += value;
     }
 
@@ -283,7 +283,7 @@ impl BranchSquare {
             let (low, high) = (&mut low[..=count], &mut high[..count]);
             low[count] = inv_d;
             high.iter_mut().for_each(|x| *x *= inv_d);
-            // A_jl −= A_ji A_il / A_ii for j, l on the way of i.
+            // A_jl −= A_ji A_il / A_ii for j, l on the path of i.
             let mut j = tree.dof_parent[i];
             for k in (1..=count).rev() {
                 let at = tree.row[j as usize];

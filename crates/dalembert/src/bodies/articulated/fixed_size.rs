@@ -2,7 +2,7 @@
 //!
 //! These run a few hundred times per joint and step, so every one is written out, with fused multiply-add where the
 //! processor has it. A [`Number`] is one number, or four side by side: what trees of one shape share (see
-//! [`fours`](super::fours)) is written once.
+//! [`fours`](super::aba_simd)) is written once.
 
 use nalgebra::{Matrix3, Vector3};
 

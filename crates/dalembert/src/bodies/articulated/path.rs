@@ -1,25 +1,25 @@
-//! Half of the answer of a tree to impulses at a point: $W = J M^{-1}J^T$ from the ways of points to the world alone.
+//! Half of the answer of a tree to impulses at a point: $W = J M^{-1}J^T$ from the paths of points to the root alone.
 //!
 //! With $M = L^T D L$ the answers between two points are $W_{ab} = Z_a^T Z_b$, $Z = D^{-1/2} L^{-T} J^T$. Row d of Z is zero
-//! unless dof d lies on the way of the point to the world, so Z takes one walk from the link to its root, and of two points
-//! only the dofs that both ways share count. By articulated bodies the walk carries the wrench (N, F) that an impulse makes at
-//! each node when the joints behind it give way: $u = s\cdot(N, F)$ of each dof, then $(N, F) \leftarrow (N, F) - U u/D$, and
-//! $z = u/\sqrt D$. By a factor it is the back substitution on the way.
+//! unless dof d lies on the path of the point to the root, so Z takes one walk from the link to its root, and of two points
+//! only the dofs that both paths share count. By articulated bodies the walk carries the wrench (N, F) that an impulse makes at
+//! each node when the joints behind it give path: $u = s\cdot(N, F)$ of each dof, then $(N, F) \leftarrow (N, F) - U u/D$, and
+//! $z = u/\sqrt D$. By a factor it is the back substitution on the path.
 //!
-//! All ways of a tree end with the same dofs, its stem: the six of a body that floats, say. What arrives there is one wrench,
-//! and z of the stem is linear in it. So where several points touch, the six unit wrenches are walked down the stem once, and
+//! All paths of a tree end with the same dofs, the common ancestors: the six of a body that floats, say. What arrives there is one wrench,
+//! and z of the common ancestors is linear in it. So where several points touch, the six unit wrenches are walked down them once, and
 //! each point takes its z there as six products.
 
 use super::ForwardDynamics;
-use super::groups::Trees;
-use super::small::{dot, fma, plus, plus_cross};
+use super::fixed_size::{dot, fma, plus, plus_cross};
+use super::groups::TreeRange;
 use super::tree::{NONE, Tree};
 use super::work::TreeWork;
 use crate::math::Vec3;
 use crate::math::simd::Lanes;
 
 /// Three numbers for the axes of the world, and one that is zero.
-pub(crate) type Half = [f64; 4];
+pub(crate) type HalfRow = [f64; 4];
 
 /// y + a x.
 #[inline(always)]
@@ -27,9 +27,9 @@ fn add(y: Lanes, a: f64, x: Lanes) -> Lanes {
     Lanes::splat(a).mul_add(x, y)
 }
 
-/// A dof on the ways of points: what a walk reads of it.
+/// A dof on the paths of points: what a walk reads of it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hop {
+pub(crate) struct PathDof {
     /// Turn and shift of the dof per unit of its velocity; true if it shifts.
     turn: [f64; 3],
     shift: [f64; 3],
@@ -43,12 +43,12 @@ pub(crate) struct Hop {
     r: Option<[f64; 3]>,
     /// The next dof.
     above: u32,
-    /// z of the unit wrenches, torques first, at the top of the stem; true if this is the top.
-    stem: [f64; 6],
+    /// z of the unit wrenches, torques first, at the last of the common ancestors; true if this is the top.
+    common: [f64; 6],
     top: bool,
 }
 
-impl Hop {
+impl PathDof {
     /// z of the dof for wrenches, torques first, and the wrenches that go on to the next dof.
     #[inline(always)]
     fn pass(&self, wrench: &mut [Lanes; 6]) -> Lanes {
@@ -76,45 +76,45 @@ impl Hop {
 }
 
 impl Tree {
-    /// Adds z of every dof on the way of the point x of a link to the world, from the link on; of turning if `turn`. Returns the
-    /// first of these dofs. After forward dynamics, whose factor counts, and [`hops`](Self::hops).
-    pub(crate) fn half_answer(
+    /// Adds z of every dof on the path of the point x of a link to the root, from the link on; of turning if `turn`. Returns the
+    /// first of these dofs. After forward dynamics, whose factor counts, and [`path_dofs`](Self::path_dofs).
+    pub(crate) fn half_solve(
         &self,
         link: usize,
         x: &Vec3,
         turn: bool,
         work: &TreeWork,
-        hops: &[Hop],
-        out: &mut Vec<Half>,
+        path_dofs: &[PathDof],
+        out: &mut Vec<HalfRow>,
     ) -> u32 {
         let last = self.last_dof(self.links[link].node);
         match self.forward {
             ForwardDynamics::Articulated => {
                 let r = x - work.frames[self.links[link].node as usize].p;
                 let start = out.len();
-                out.resize(start + self.way_len(last), [0.0; 4]);
-                walk_articulated(last, &r, turn, hops, &mut out[start..]);
+                out.resize(start + self.path_len(last), [0.0; 4]);
+                walk_articulated(last, &r, turn, path_dofs, &mut out[start..]);
             }
-            ForwardDynamics::Factored => self.walk_factored(last, x, turn, work, hops, out),
+            ForwardDynamics::Factored => self.walk_factored(last, x, turn, work, path_dofs, out),
         }
         last
     }
 
     /// What walks read of the dofs of whole trees, in their places among all dofs.
-    pub(crate) fn hops(&self, trees: &Trees, work: &TreeWork, hops: &mut Vec<Hop>) {
-        hops.resize(self.freedoms(), Hop::default());
+    pub(crate) fn path_dofs(&self, trees: &TreeRange, work: &TreeWork, path_dofs: &mut Vec<PathDof>) {
+        path_dofs.resize(self.freedoms(), PathDof::default());
         for d in trees.dofs.clone() {
             let above = self.dof_parent[d];
             if self.forward == ForwardDynamics::Factored {
                 let root = work.factor.entries[self.row[d + 1] - 1].sqrt();
-                hops[d] = Hop { root, above, ..Hop::default() };
+                path_dofs[d] = PathDof { root, above, ..PathDof::default() };
                 continue;
             }
             let i = self.dof_node[d] as usize;
             let (node, frame, pivot) = (&self.nodes[i], &work.frames[i], &work.pivots[d]);
             let k = d - node.v as usize;
             let (turn, shift) = node.axis(&frame.R, k);
-            hops[d] = Hop {
+            path_dofs[d] = PathDof {
                 turn: turn.into(),
                 shift: shift.into(),
                 shifts: node.kind.shifts(),
@@ -123,23 +123,23 @@ impl Tree {
                 root: pivot.inv_d.sqrt(),
                 r: (k == 0).then(|| frame.r.into()),
                 above,
-                ..Hop::default()
+                ..PathDof::default()
             };
         }
     }
 
-    /// Walks unit wrenches down the stems of whole trees, for ways that are walked next. After [`hops`](Self::hops).
-    pub(crate) fn walk_stems(&self, trees: &Trees, hops: &mut [Hop]) {
+    /// Walks unit wrenches down the common ancestors of whole trees, for paths that are walked next. After [`path_dofs`](Self::path_dofs).
+    pub(crate) fn walk_common_ancestors(&self, trees: &TreeRange, path_dofs: &mut [PathDof]) {
         if self.forward == ForwardDynamics::Factored {
             return;
         }
-        for &top in self.stems.iter().filter(|top| trees.dofs.contains(&(**top as usize))) {
-            walk_stem(top, hops);
+        for &top in self.common_ancestors.iter().filter(|top| trees.dofs.contains(&(**top as usize))) {
+            walk_common_path(top, path_dofs);
         }
     }
 
-    /// The last dof of each stem: of the dofs that all others of a tree stand on, if there are three or more.
-    pub(super) fn find_stems(&self) -> Vec<u32> {
+    /// The last dof of the common ancestors of each tree: of the dofs that all others of a tree stand on, if there are three or more.
+    pub(super) fn find_common_ancestors(&self) -> Vec<u32> {
         let mut next = vec![Vec::new(); self.freedoms()];
         for (d, above) in self.dof_parent.iter().enumerate().filter(|(_, above)| **above != NONE) {
             next[*above as usize].push(d);
@@ -151,7 +151,7 @@ impl Tree {
             }
             d as u32
         });
-        tops.filter(|top| self.way_len(*top) >= 3).collect()
+        tops.filter(|top| self.path_len(*top) >= 3).collect()
     }
 
     fn walk_factored(
@@ -160,8 +160,8 @@ impl Tree {
         x: &Vec3,
         turn: bool,
         work: &TreeWork,
-        hops: &[Hop],
-        out: &mut Vec<Half>,
+        path_dofs: &[PathDof],
+        out: &mut Vec<HalfRow>,
     ) {
         let start = out.len();
         let mut d = last;
@@ -171,50 +171,56 @@ impl Tree {
             out.push([j.x, j.y, j.z, 0.0]);
             d = self.dof_parent[d as usize];
         }
-        let way = &mut out[start..];
+        let path = &mut out[start..];
         d = last;
-        for k in 0..way.len() {
+        for k in 0..path.len() {
             // The row runs from the root to d itself.
             let row = &work.factor.entries[self.row[d as usize]..self.row[d as usize + 1]];
-            let own = Lanes::from(way[k]);
-            for (l, above) in row.iter().rev().skip(1).zip(&mut way[k + 1..]) {
+            let own = Lanes::from(path[k]);
+            for (l, above) in row.iter().rev().skip(1).zip(&mut path[k + 1..]) {
                 *above = add(Lanes::from(*above), -l, own).to_array();
             }
-            way[k] = (Lanes::splat(hops[d as usize].root) * own).to_array();
+            path[k] = (Lanes::splat(path_dofs[d as usize].root) * own).to_array();
             d = self.dof_parent[d as usize];
         }
     }
 
-    /// z of a unit force on dof d, for every dof on its way to the world, from d on. After [`hops`](Self::hops).
-    pub(crate) fn half_of_dof(&self, d: usize, work: &TreeWork, hops: &[Hop], out: &mut Vec<f64>) {
+    /// z of a unit force on dof d, for every dof on its path to the root, from d on. After [`path_dofs`](Self::path_dofs).
+    pub(crate) fn half_solve_of_dof(
+        &self,
+        d: usize,
+        work: &TreeWork,
+        path_dofs: &[PathDof],
+        out: &mut Vec<f64>,
+    ) {
         if self.forward == ForwardDynamics::Articulated {
-            return walk_from(d as u32, hops, out);
+            return walk_from(d as u32, path_dofs, out);
         }
         // Back substitution: −L of d reaches every dof above it, and so on.
         let start = out.len();
         let len = self.row[d + 1] - self.row[d];
         out.push(1.0);
         out.resize(start + len, 0.0);
-        let (way, mut d) = (&mut out[start..], d);
+        let (path, mut d) = (&mut out[start..], d);
         for k in 0..len {
             let row = &work.factor.entries[self.row[d]..self.row[d + 1]];
-            let own = way[k];
-            for (l, above) in row.iter().rev().skip(1).zip(&mut way[k + 1..]) {
+            let own = path[k];
+            for (l, above) in row.iter().rev().skip(1).zip(&mut path[k + 1..]) {
                 *above = fma(-l, own, *above);
             }
-            way[k] = hops[d].root * own;
-            d = hops[d].above as usize;
+            path[k] = path_dofs[d].root * own;
+            d = path_dofs[d].above as usize;
         }
     }
 
-    /// The dof before this one on the way to the world; a number beyond all dofs if there is none.
+    /// The dof before this one on the path to the root; a number beyond all dofs if there is none.
     #[inline(always)]
     pub(crate) fn above(&self, d: usize) -> usize {
         self.dof_parent[d] as usize
     }
 
-    /// How many dofs the ways of two dofs to the world share.
-    pub(crate) fn shared_way(&self, mut a: u32, mut b: u32) -> usize {
+    /// How many dofs the paths of two dofs to the root share.
+    pub(crate) fn shared_path(&self, mut a: u32, mut b: u32) -> usize {
         while a != b {
             // Parents have smaller numbers; `NONE` is the largest.
             if b == NONE || (a != NONE && a > b) {
@@ -226,21 +232,21 @@ impl Tree {
                 return 0;
             }
         }
-        self.way_len(a)
+        self.path_len(a)
     }
 
-    /// How many dofs the way of a dof to the world has.
-    fn way_len(&self, d: u32) -> usize {
+    /// How many dofs the path of a dof to the root has.
+    fn path_len(&self, d: u32) -> usize {
         if d == NONE { 0 } else { self.row[d as usize + 1] - self.row[d as usize] }
     }
 
-    /// t += Z p of the point whose way, as [`half_answer`](Self::half_answer) gave it, begins with a dof; `t` begins with
+    /// t += Z p of the point whose path, as [`half_solve`](Self::half_solve) gave it, begins with a dof; `t` begins with
     /// dof `first`.
     #[inline(always)]
-    pub(crate) fn add_half(&self, dof: u32, way: &[Half], p: &[f64; 3], first: usize, t: &mut [f64]) {
+    pub(crate) fn add_half(&self, dof: u32, path: &[HalfRow], p: &[f64; 3], first: usize, t: &mut [f64]) {
         let (parents, [x, y, z]) = (&self.dof_parent[first..], *p);
         let mut d = (dof as usize).wrapping_sub(first);
-        for [a, b, c, _] in way {
+        for [a, b, c, _] in path {
             let (Some(t), Some(parent)) = (t.get_mut(d), parents.get(d)) else { break };
             *t = fma(*c, z, fma(*b, y, fma(*a, x, *t)));
             d = (*parent as usize).wrapping_sub(first);
@@ -248,50 +254,50 @@ impl Tree {
     }
 
     /// x ← M⁻¹Jᵀp of whole trees from the sum of all Z p: $M^{-1} = L^{-1}D^{-1/2}\,(L^{-1}D^{-1/2})^T$. After
-    /// [`hops`](Self::hops); `pulls` is room.
-    pub(crate) fn second_half(
+    /// [`path_dofs`](Self::path_dofs); `pulls` is room.
+    pub(crate) fn second_half_solve(
         &self,
-        trees: &Trees,
+        trees: &TreeRange,
         work: &mut TreeWork,
-        hops: &[Hop],
-        pulls: &mut Vec<Pull>,
+        path_dofs: &[PathDof],
+        pulls: &mut Vec<Acceleration>,
         x: &mut [f64],
     ) {
         match self.forward {
             ForwardDynamics::Articulated => {
-                sweep_outwards(&hops[trees.dofs.clone()], trees.dofs.start, pulls, x)
+                sweep_outwards(&path_dofs[trees.dofs.clone()], trees.dofs.start, pulls, x)
             }
-            ForwardDynamics::Factored => work.factor.solve_second_half(self, trees.dofs.clone(), x),
+            ForwardDynamics::Factored => work.factor.second_half_solve(self, trees.dofs.clone(), x),
         }
     }
 }
 
 /// Accelerations behind a dof: of its turn and of the origin of its node.
-pub(crate) type Pull = [Vec3; 2];
+pub(crate) type Acceleration = [Vec3; 2];
 
 /// The second sweep: x ← D^{-1/2} x − U·a/D, dof by dof.
-fn sweep_outwards(hops: &[Hop], first: usize, pulls: &mut Vec<Pull>, x: &mut [f64]) {
+fn sweep_outwards(path_dofs: &[PathDof], first: usize, pulls: &mut Vec<Acceleration>, x: &mut [f64]) {
     pulls.clear();
-    for (hop, x) in hops.iter().zip(x) {
-        let [mut dw, mut a] = match hop.above {
+    for (dof, x) in path_dofs.iter().zip(x) {
+        let [mut dw, mut a] = match dof.above {
             NONE => [Vec3::zeros(); 2],
             above => pulls[above as usize - first],
         };
-        if let Some(r) = hop.r {
+        if let Some(r) = dof.r {
             a = plus_cross(&a, &dw, &Vec3::from(r));
         }
-        let [turn, shift, torque, force] = [hop.turn, hop.shift, hop.torque, hop.force].map(Vec3::from);
-        let y = fma(hop.root, *x, dot(&torque, &dw) + dot(&force, &a));
+        let [turn, shift, torque, force] = [dof.turn, dof.shift, dof.torque, dof.force].map(Vec3::from);
+        let y = fma(dof.root, *x, dot(&torque, &dw) + dot(&force, &a));
         *x = y;
         dw = plus(&dw, y, &turn);
-        if hop.shifts {
+        if dof.shifts {
             a = plus(&a, y, &shift);
         }
         pulls.push([dw, a]);
     }
 }
 
-fn walk_articulated(last: u32, r: &Vec3, turn: bool, hops: &[Hop], out: &mut [Half]) {
+fn walk_articulated(last: u32, r: &Vec3, turn: bool, path_dofs: &[PathDof], out: &mut [HalfRow]) {
     let one = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]];
     // Rows are components, lanes the axes of the impulse.
     let n = if turn { one } else { [[0.0, -r.z, r.y, 0.0], [r.z, 0.0, -r.x, 0.0], [-r.y, r.x, 0.0, 0.0]] };
@@ -300,25 +306,25 @@ fn walk_articulated(last: u32, r: &Vec3, turn: bool, hops: &[Hop], out: &mut [Ha
     let mut wrench = [n_x, n_y, n_z, f_x, f_y, f_z];
     let mut d = last;
     for k in 0..out.len() {
-        let hop = &hops[d as usize];
-        if hop.top {
-            return end_on_stem(d, wrench, hops, &mut out[k..]);
+        let dof = &path_dofs[d as usize];
+        if dof.top {
+            return end_on_common_ancestors(d, wrench, path_dofs, &mut out[k..]);
         }
-        out[k] = hop.pass(&mut wrench).to_array();
-        d = hop.above;
+        out[k] = dof.pass(&mut wrench).to_array();
+        d = dof.above;
     }
 }
 
-/// z of the stem for wrenches at its top.
+/// z of the common ancestors for wrenches at its top.
 #[inline(always)]
-fn end_on_stem(mut d: u32, wrench: [Lanes; 6], hops: &[Hop], out: &mut [Half]) {
+fn end_on_common_ancestors(mut d: u32, wrench: [Lanes; 6], path_dofs: &[PathDof], out: &mut [HalfRow]) {
     for z in out {
-        let Hop { stem, above, .. } = &hops[d as usize];
+        let PathDof { common, above, .. } = &path_dofs[d as usize];
         // Two sums side by side.
         let half = |k: usize| {
             add(
-                add(Lanes::splat(stem[k]) * wrench[k], stem[k + 1], wrench[k + 1]),
-                stem[k + 2],
+                add(Lanes::splat(common[k]) * wrench[k], common[k + 1], wrench[k + 1]),
+                common[k + 2],
                 wrench[k + 2],
             )
         };
@@ -327,8 +333,8 @@ fn end_on_stem(mut d: u32, wrench: [Lanes; 6], hops: &[Hop], out: &mut [Half]) {
     }
 }
 
-/// The six unit wrenches down a stem.
-fn walk_stem(top: u32, hops: &mut [Hop]) {
+/// The six unit wrenches down the common ancestors.
+fn walk_common_path(top: u32, path_dofs: &mut [PathDof]) {
     let lane = |k: usize| [0, 1, 2, 3].map(|i| if i == k { 1.0 } else { 0.0 });
     let unit = |k: usize| Lanes::from(lane(k));
     let z = Lanes::ZERO;
@@ -336,47 +342,47 @@ fn walk_stem(top: u32, hops: &mut [Hop]) {
     let mut forces = [z, z, z, unit(0), unit(1), unit(2)];
     let mut d = top;
     while d != NONE {
-        let hop = &mut hops[d as usize];
-        let [a, b] = [&mut torques, &mut forces].map(|w| hop.pass(w).to_array());
-        hop.stem = [a[0], a[1], a[2], b[0], b[1], b[2]];
-        d = hop.above;
+        let dof = &mut path_dofs[d as usize];
+        let [a, b] = [&mut torques, &mut forces].map(|w| dof.pass(w).to_array());
+        dof.common = [a[0], a[1], a[2], b[0], b[1], b[2]];
+        d = dof.above;
     }
-    hops[top as usize].top = true;
+    path_dofs[top as usize].top = true;
 }
 
 /// The same for a unit force on a dof.
-fn walk_from(mut d: u32, hops: &[Hop], out: &mut Vec<f64>) {
+fn walk_from(mut d: u32, path_dofs: &[PathDof], out: &mut Vec<f64>) {
     let (mut n, mut f) = (Vec3::zeros(), Vec3::zeros());
     let mut u = 1.0;
     while d != NONE {
-        let hop = &hops[d as usize];
-        if hop.top && u == 0.0 {
+        let dof = &path_dofs[d as usize];
+        if dof.top && u == 0.0 {
             while d != NONE {
-                let Hop { stem, above, .. } = &hops[d as usize];
+                let PathDof { common, above, .. } = &path_dofs[d as usize];
                 let [torque, force] =
-                    [[stem[0], stem[1], stem[2]], [stem[3], stem[4], stem[5]]].map(Vec3::from);
+                    [[common[0], common[1], common[2]], [common[3], common[4], common[5]]].map(Vec3::from);
                 out.push(dot(&torque, &n) + dot(&force, &f));
                 d = *above;
             }
             return;
         }
-        let [turn, shift, torque, force] = [hop.turn, hop.shift, hop.torque, hop.force].map(Vec3::from);
+        let [turn, shift, torque, force] = [dof.turn, dof.shift, dof.torque, dof.force].map(Vec3::from);
         u += dot(&turn, &n);
-        if hop.shifts {
+        if dof.shifts {
             u += dot(&shift, &f);
         }
         (n, f) = (plus(&n, u, &torque), plus(&f, u, &force));
-        out.push(hop.root * u);
-        if let Some(r) = hop.r {
+        out.push(dof.root * u);
+        if let Some(r) = dof.r {
             n = plus_cross(&n, &Vec3::from(r), &f);
         }
-        (u, d) = (0.0, hop.above);
+        (u, d) = (0.0, dof.above);
     }
 }
 
-/// Σ z_a z_bᵀ over the dofs that two ways share, `shared` of them at their ends: rows for a, lanes for b.
+/// Σ z_a z_bᵀ over the dofs that two paths share, `shared` of them at their ends: rows for a, lanes for b.
 #[inline(always)]
-pub(crate) fn half_product(a: &[Half], b: &[Half], shared: usize) -> [Half; 3] {
+pub(crate) fn half_product(a: &[HalfRow], b: &[HalfRow], shared: usize) -> [HalfRow; 3] {
     let [mut x, mut y, mut z] = [Lanes::ZERO; 3];
     for (a, b) in a[a.len() - shared..].iter().zip(&b[b.len() - shared..]) {
         let b = Lanes::from(*b);
@@ -402,7 +408,7 @@ mod tests {
 
     #[test]
     fn halves_make_the_answers_between_any_two_points() {
-        let mut stems = 0;
+        let mut common_ancestors = 0;
         for (name, mut tree) in trees() {
             let n = tree.freedoms();
             for forward in [ForwardDynamics::Articulated, ForwardDynamics::Factored] {
@@ -412,21 +418,21 @@ mod tests {
                 let diagonal: Vec<f64> = (0..n).map(|d| 0.1 * (d % 3) as f64).collect();
                 tree.kinematics(&q, &mut work);
                 tree.accelerate_by_choice(&v, &vec![0.0; n], &[], &diagonal, &mut work, &mut dv);
-                let mut hops = Vec::new();
-                let all = Trees { nodes: 1..tree.nodes.len(), dofs: 0..n };
-                tree.hops(&all, &work, &mut hops);
-                let plain = hops.clone();
-                tree.walk_stems(&all, &mut hops);
-                stems += hops.iter().filter(|hop| hop.top).count();
+                let mut path_dofs = Vec::new();
+                let all = TreeRange { nodes: 1..tree.nodes.len(), dofs: 0..n };
+                tree.path_dofs(&all, &work, &mut path_dofs);
+                let plain = path_dofs.clone();
+                tree.walk_common_ancestors(&all, &mut path_dofs);
+                common_ancestors += path_dofs.iter().filter(|dof| dof.top).count();
                 let point = |link: usize| tree.link_position(link, &work) + Vec3::new(0.1, -0.2, 0.3);
                 for a in 0..tree.link_count() {
                     for b in 0..tree.link_count() {
                         let turn = (a + b) % 2 == 1;
                         let (mut za, mut zb) = (Vec::new(), Vec::new());
-                        // One of the ways ends on its stem, the other goes through it.
-                        let da = tree.half_answer(a, &point(a), false, &work, &plain, &mut za);
-                        let db = tree.half_answer(b, &point(b), turn, &work, &hops, &mut zb);
-                        let block = half_product(&za, &zb, tree.shared_way(da, db));
+                        // One of the paths ends on the common ancestors, the other goes through it.
+                        let da = tree.half_solve(a, &point(a), false, &work, &plain, &mut za);
+                        let db = tree.half_solve(b, &point(b), turn, &work, &path_dofs, &mut zb);
+                        let block = half_product(&za, &zb, tree.shared_path(da, db));
                         let (Ja, Jb) = (
                             jacobian(&tree, a, &point(a), false, &work),
                             jacobian(&tree, b, &point(b), turn, &work),
@@ -439,7 +445,13 @@ mod tests {
                             let (mut half, mut p) = (vec![0.0; n], [0.0; 3]);
                             p[k] = 1.0;
                             tree.add_half(db, &zb, &p, 0, &mut half);
-                            tree.second_half(&all, &mut scratch, &hops, &mut Vec::new(), &mut half);
+                            tree.second_half_solve(
+                                &all,
+                                &mut scratch,
+                                &path_dofs,
+                                &mut Vec::new(),
+                                &mut half,
+                            );
                             let off = y.iter().zip(&half).fold(0.0f64, |m, (y, h)| m.max((y - h).abs()));
                             assert!(off < 1e-10 * size, "{name} {b}: {off:e}");
                             for i in 0..3 {
@@ -452,7 +464,7 @@ mod tests {
                 }
             }
         }
-        assert!(stems > 5, "{stems}");
+        assert!(common_ancestors > 5, "{common_ancestors}");
     }
 
     #[test]
@@ -465,18 +477,18 @@ mod tests {
                 let (q, v, mut dv) = random_state(&tree, 7);
                 tree.kinematics(&q, &mut work);
                 tree.accelerate_by_choice(&v, &vec![0.0; n], &[], &vec![0.0; n], &mut work, &mut dv);
-                let all = Trees { nodes: 1..tree.nodes.len(), dofs: 0..n };
-                let mut hops = Vec::new();
-                tree.hops(&all, &work, &mut hops);
-                let plain = hops.clone();
-                tree.walk_stems(&all, &mut hops);
+                let all = TreeRange { nodes: 1..tree.nodes.len(), dofs: 0..n };
+                let mut path_dofs = Vec::new();
+                tree.path_dofs(&all, &work, &mut path_dofs);
+                let plain = path_dofs.clone();
+                tree.walk_common_ancestors(&all, &mut path_dofs);
                 let halves: Vec<Vec<f64>> = (0..n)
                     .map(|d| {
-                        let (mut way, mut z, mut at) = (Vec::new(), vec![0.0; n], d as u32);
-                        // Some end on the stem, others go through it.
-                        let hops = if d % 2 == 0 { &plain } else { &hops };
-                        tree.half_of_dof(d, &work, hops, &mut way);
-                        for x in way {
+                        let (mut path, mut z, mut at) = (Vec::new(), vec![0.0; n], d as u32);
+                        // Some end on the common ancestors, others go through it.
+                        let path_dofs = if d % 2 == 0 { &plain } else { &path_dofs };
+                        tree.half_solve_of_dof(d, &work, path_dofs, &mut path);
+                        for x in path {
                             z[at as usize] = x;
                             at = tree.dof_parent[at as usize];
                         }

@@ -1,6 +1,6 @@
 //! What a description says about contact that the method `impulse` does otherwise, in words.
 
-use crate::bodies::articulated::robot::{ContactPair, ContactSoftness, Robot, RobotGeom};
+use crate::bodies::articulated::description::{ContactPair, ContactSoftness, RobotDescription, RobotGeom};
 
 /// Options that steer the contacts of another engine, and what is done instead.
 const OPTIONS: [(&str, &str); 6] = [
@@ -13,18 +13,18 @@ const OPTIONS: [(&str, &str); 6] = [
 ];
 
 /// Geoms that may touch something.
-fn touching(robot: &Robot) -> impl Iterator<Item = &RobotGeom> {
-    robot.geoms().map(|(_, geom)| geom).filter(|geom| !geom.is_visual())
+fn touching(description: &RobotDescription) -> impl Iterator<Item = &RobotGeom> {
+    description.geoms().map(|(_, geom)| geom).filter(|geom| !geom.is_visual())
 }
 
 /// A note for everything of that kind that the robot has.
-pub(crate) fn contact_notes(robot: &Robot) -> Vec<String> {
+pub(crate) fn contact_notes(description: &RobotDescription) -> Vec<String> {
     let mut notes = Vec::new();
-    let touches = touching(robot).next().is_some() || !robot.contact_pairs.is_empty();
-    if robot.options.disables("contact") || !touches {
+    let touches = touching(description).next().is_some() || !description.contact_pairs.is_empty();
+    if description.options.disables("contact") || !touches {
         return notes;
     }
-    let options = &robot.options;
+    let options = &description.options;
     if options.impedance_ratio != 1.0 {
         notes.push(format!(
             "`impratio` is {}: not used, friction is exact at any ratio",
@@ -40,17 +40,17 @@ pub(crate) fn contact_notes(robot: &Robot) -> Vec<String> {
             notes.push(why.into());
         }
     }
-    let pairs = &robot.contact_pairs;
+    let pairs = &description.contact_pairs;
     let early = |margin: f64, gap: f64| margin - gap > 0.0;
     let pair_early = |p: &ContactPair| early(p.margin.unwrap_or(0.0), p.gap.unwrap_or(0.0));
     let over = options.contact_override.is_some_and(|(margin, _)| margin > 0.0);
-    if over || touching(robot).any(|g| early(g.margin, g.gap)) || pairs.iter().any(pair_early) {
+    if over || touching(description).any(|g| early(g.margin, g.gap)) || pairs.iter().any(pair_early) {
         notes.push(
             "contacts push from a gap of 0 on: `margin` and `gap` only say how early they are seen".into(),
         );
     }
     let usual = ContactSoftness::default();
-    let soft = touching(robot).any(|g| g.softness != usual)
+    let soft = touching(description).any(|g| g.softness != usual)
         || pairs.iter().any(|p| p.solref.is_some() || p.solimp.is_some());
     if soft {
         let why = "soft contact is a spring and damper: of `solimp` only the second number counts, the impedance at full width";

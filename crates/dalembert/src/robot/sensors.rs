@@ -5,10 +5,10 @@
 //! everything behind it of $m(a - g)$ and of its torque, in the axes of the site. Contact and ranges are not measured
 //! and read 0; what touches is known to the whole model: [`Model::touch_sensor`](crate::model::Model::touch_sensor).
 
-use super::super::robot::{RobotJointId, SensorObject};
-use super::drives::Pull;
-use super::{Machine, MachineState, MachineWork, Spot};
+use super::actuators::Transmission;
+use super::{LinkFrame, Robot, RobotState, RobotWork};
 use crate::bodies::articulated::Wrench;
+use crate::bodies::articulated::description::{RobotJointId, SensorObject};
 use crate::math::rotation::{from_matrix, renormalise};
 use crate::math::{Mat3, Vec3};
 
@@ -36,11 +36,11 @@ struct Moving {
     dw: Vec3,
 }
 
-impl Machine {
+impl Robot {
     /// Where sensor k has its numbers in the list of [`read_sensors`](Self::read_sensors), by its name.
     pub fn sensor(&self, name: &str) -> Option<std::ops::Range<usize>> {
         let mut at = 0;
-        for sensor in &self.robot.sensors {
+        for sensor in &self.description.sensors {
             let end = at + sensor_length(&sensor.kind);
             if sensor.name == name {
                 return Some(at..end);
@@ -51,12 +51,12 @@ impl Machine {
     }
 
     /// Readings of all sensors, one after the other, without noise.
-    pub fn read_sensors(&self, state: &MachineState, work: &mut MachineWork, out: &mut Vec<f64>) {
+    pub fn read_sensors(&self, state: &RobotState, work: &mut RobotWork, out: &mut Vec<f64>) {
         out.clear();
         let tree = &self.tree;
         tree.kinematics(&state.q, &mut work.tree);
         tree.velocities(&state.v, &mut work.tree);
-        for sensor in &self.robot.sensors {
+        for sensor in &self.description.sensors {
             let at = out.len();
             out.resize(at + sensor_length(&sensor.kind), 0.0);
             self.read_sensor(&sensor.kind, sensor.object, sensor.reference, state, work, &mut out[at..]);
@@ -71,8 +71,8 @@ impl Machine {
         kind: &str,
         object: SensorObject,
         reference: Option<SensorObject>,
-        state: &MachineState,
-        work: &mut MachineWork,
+        state: &RobotState,
+        work: &mut RobotWork,
         out: &mut [f64],
     ) {
         let put = |out: &mut [f64], x: Vec3| out[..3].copy_from_slice(x.as_slice());
@@ -91,7 +91,8 @@ impl Machine {
             "tendonpos" | "tendonvel" => {
                 if let SensorObject::Tendon(k) = object {
                     work.dense.fill(0.0);
-                    let length = self.measure_cord(&self.cords[k.0], &state.q, &work.tree, &mut work.dense);
+                    let length =
+                        self.measure_tendon(&self.tendons[k.0], &state.q, &work.tree, &mut work.dense);
                     let rate = crate::math::dot(&work.dense, &state.v);
                     work.dense.fill(0.0);
                     out[0] = if kind == "tendonpos" { length } else { rate };
@@ -99,14 +100,19 @@ impl Machine {
             }
             "tendonactuatorfrc" => {
                 if let SensorObject::Tendon(k) = object {
-                    let on = self.drives.iter().zip(&state.force).filter(|(d, _)| d.pull == Pull::Cord(k.0));
+                    let on = self
+                        .actuators
+                        .iter()
+                        .zip(&state.force)
+                        .filter(|(d, _)| d.transmission == Transmission::Tendon(k.0));
                     out[0] = on.map(|(d, f)| d.gear[0] * f).sum();
                 }
             }
             "actuatorpos" | "actuatorvel" | "actuatorfrc" => {
                 if let SensorObject::Actuator(k) = object {
                     work.dense.fill(0.0);
-                    let length = self.measure_drive(&self.drives[k.0], &state.q, &work.tree, &mut work.dense);
+                    let length =
+                        self.measure_actuator(&self.actuators[k.0], &state.q, &work.tree, &mut work.dense);
                     let rate = crate::math::dot(&work.dense, &state.v);
                     work.dense.fill(0.0);
                     out[0] = match kind {
@@ -122,49 +128,64 @@ impl Machine {
                 }
             }
             "force" | "torque" => {
-                if let Some(spot) = self.spot_of(object) {
-                    let wrench = self.carried(&spot, state, work);
-                    let (x, R) = (self.position(&spot, &work.tree), self.rotation(&spot, &work.tree));
+                if let Some(frame) = self.frame_of(object) {
+                    let wrench = self.carried(&frame, state, work);
+                    let (x, R) = (self.position(&frame, &work.tree), self.rotation(&frame, &work.tree));
                     let own =
                         if kind == "force" { wrench.force } else { wrench.torque - x.cross(&wrench.force) };
                     put(out, R.transpose() * own);
                 }
             }
             _ => {
-                let Some(spot) = self.spot_of(object) else { return };
-                let me = self.moving(&spot, state, work);
-                let other =
-                    reference.and_then(|r| self.spot_of(r)).map(|spot| self.moving(&spot, state, work));
-                let into = |x: Vec3| other.as_ref().map_or(x, |o| o.R.transpose() * x);
-                match kind {
-                    "gyro" => put(out, me.R.transpose() * me.w),
-                    "velocimeter" => put(out, me.R.transpose() * me.v),
-                    "accelerometer" => put(out, me.R.transpose() * (me.a - self.tree.gravity)),
-                    "magnetometer" => put(out, me.R.transpose() * self.robot.options.magnetic),
-                    "framepos" => put(out, into(me.x - other.as_ref().map_or(Vec3::zeros(), |o| o.x))),
-                    "framexaxis" => put(out, into(me.R.column(0).into_owned())),
-                    "frameyaxis" => put(out, into(me.R.column(1).into_owned())),
-                    "framezaxis" => put(out, into(me.R.column(2).into_owned())),
-                    "framequat" => {
-                        let R = other.as_ref().map_or(me.R, |o| o.R.transpose() * me.R);
-                        let q = renormalise(&from_matrix(&R));
-                        out[..4].copy_from_slice(&[q.w, q.i, q.j, q.k]);
-                    }
-                    "framelinvel" => {
-                        // Seen from a frame that turns itself.
-                        let seen = other.as_ref().map_or(me.v, |o| me.v - o.v - o.w.cross(&(me.x - o.x)));
-                        put(out, into(seen));
-                    }
-                    "frameangvel" => put(out, into(me.w - other.as_ref().map_or(Vec3::zeros(), |o| o.w))),
-                    "framelinacc" => put(out, me.a - self.tree.gravity),
-                    "frameangacc" => put(out, me.dw),
-                    _ => {}
+                if let Some(frame) = self.frame_of(object) {
+                    let other = reference.and_then(|r| self.frame_of(r));
+                    self.read_frame(kind, &frame, other.as_ref(), state, work, out);
                 }
             }
         }
     }
 
-    fn read_joint(&self, kind: &str, joint: RobotJointId, state: &MachineState, out: &mut [f64]) {
+    /// What is measured of the motion of a frame, seen from another one if there is one.
+    fn read_frame(
+        &self,
+        kind: &str,
+        frame: &LinkFrame,
+        reference: Option<&LinkFrame>,
+        state: &RobotState,
+        work: &RobotWork,
+        out: &mut [f64],
+    ) {
+        let put = |out: &mut [f64], x: Vec3| out[..3].copy_from_slice(x.as_slice());
+        let me = self.moving(frame, state, work);
+        let other = reference.map(|frame| self.moving(frame, state, work));
+        let into = |x: Vec3| other.as_ref().map_or(x, |o| o.R.transpose() * x);
+        match kind {
+            "gyro" => put(out, me.R.transpose() * me.w),
+            "velocimeter" => put(out, me.R.transpose() * me.v),
+            "accelerometer" => put(out, me.R.transpose() * (me.a - self.tree.gravity)),
+            "magnetometer" => put(out, me.R.transpose() * self.description.options.magnetic),
+            "framepos" => put(out, into(me.x - other.as_ref().map_or(Vec3::zeros(), |o| o.x))),
+            "framexaxis" => put(out, into(me.R.column(0).into_owned())),
+            "frameyaxis" => put(out, into(me.R.column(1).into_owned())),
+            "framezaxis" => put(out, into(me.R.column(2).into_owned())),
+            "framequat" => {
+                let R = other.as_ref().map_or(me.R, |o| o.R.transpose() * me.R);
+                let q = renormalise(&from_matrix(&R));
+                out[..4].copy_from_slice(&[q.w, q.i, q.j, q.k]);
+            }
+            "framelinvel" => {
+                // Seen from a frame that turns itself.
+                let seen = other.as_ref().map_or(me.v, |o| me.v - o.v - o.w.cross(&(me.x - o.x)));
+                put(out, into(seen));
+            }
+            "frameangvel" => put(out, into(me.w - other.as_ref().map_or(Vec3::zeros(), |o| o.w))),
+            "framelinacc" => put(out, me.a - self.tree.gravity),
+            "frameangacc" => put(out, me.dw),
+            _ => {}
+        }
+    }
+
+    fn read_joint(&self, kind: &str, joint: RobotJointId, state: &RobotState, out: &mut [f64]) {
         let Some(place) = self.joint_place(joint) else { return };
         let (q, v) = (place.q.start, place.v.start);
         match kind {
@@ -173,9 +194,9 @@ impl Machine {
             "jointpos" => out[0] = state.q[q],
             "jointvel" => out[0] = state.v[v],
             "jointactuatorfrc" => {
-                let on = self.drives.iter().zip(&state.force);
+                let on = self.actuators.iter().zip(&state.force);
                 out[0] = on
-                    .filter(|(d, _)| matches!(d.pull, Pull::Dof { v: d, .. } if d == v))
+                    .filter(|(d, _)| matches!(d.transmission, Transmission::Dof { v: d, .. } if d == v))
                     .map(|(d, f)| d.gear[0] * f)
                     .sum();
             }
@@ -191,29 +212,29 @@ impl Machine {
         }
     }
 
-    fn spot_of(&self, object: SensorObject) -> Option<Spot> {
+    fn frame_of(&self, object: SensorObject) -> Option<LinkFrame> {
         match object {
-            SensorObject::Body(body) => Some(self.body_spot(body)),
+            SensorObject::Body(body) => Some(self.body_frame(body)),
             SensorObject::BodyInertial(body) => {
-                let mut spot = self.body_spot(body);
-                spot.pose.position = self.robot.bodies[body.0].inertial.center;
-                Some(spot)
+                let mut frame = self.body_frame(body);
+                frame.pose.position = self.description.bodies[body.0].inertial.center;
+                Some(frame)
             }
             SensorObject::Site(site) => Some(self.sites[site.0]),
             SensorObject::Geom(geom) => {
-                let (body, geom) = self.robot.geoms().nth(geom.0)?;
-                Some(Spot { link: body.0.checked_sub(1), pose: geom.pose })
+                let (body, geom) = self.description.geoms().nth(geom.0)?;
+                Some(LinkFrame { link: body.0.checked_sub(1), pose: geom.pose })
             }
             _ => None,
         }
     }
 
     /// After kinematics and velocities.
-    fn moving(&self, spot: &Spot, state: &MachineState, work: &MachineWork) -> Moving {
-        let (x, R) = (self.position(spot, &work.tree), self.rotation(spot, &work.tree));
+    fn moving(&self, frame: &LinkFrame, state: &RobotState, work: &RobotWork) -> Moving {
+        let (x, R) = (self.position(frame, &work.tree), self.rotation(frame, &work.tree));
         let o = Vec3::zeros();
         let mut moving = Moving { x, R, v: o, w: o, a: o, dw: o };
-        if let Some(link) = spot.link {
+        if let Some(link) = frame.link {
             let now = self.tree.point_velocity(link, &x, &work.tree);
             let bias = self.tree.point_bias_acceleration(link, &x, &work.tree);
             (moving.v, moving.w, moving.a, moving.dw) = (now.linear, now.angular, bias.linear, bias.angular);
@@ -228,19 +249,19 @@ impl Machine {
     /// True if `body` is `ancestor` or behind it.
     fn behind(&self, mut body: usize, ancestor: usize) -> bool {
         while body != ancestor && body != 0 {
-            body = self.robot.bodies[body].parent.0;
+            body = self.description.bodies[body].parent.0;
         }
         body == ancestor
     }
 
-    /// Force, and torque about the world's origin, that everything behind a spot's body takes from the parent.
-    fn carried(&self, spot: &Spot, state: &MachineState, work: &MachineWork) -> Wrench {
+    /// Force, and torque about the world's origin, that everything behind a frame's body takes from the parent.
+    fn carried(&self, frame: &LinkFrame, state: &RobotState, work: &RobotWork) -> Wrench {
         let mut sum = Wrench::default();
-        let ancestor = spot.link.map_or(0, |link| link + 1);
+        let ancestor = frame.link.map_or(0, |link| link + 1);
         for (i, body) in
-            self.robot.bodies.iter().enumerate().skip(1).filter(|(i, _)| self.behind(*i, ancestor))
+            self.description.bodies.iter().enumerate().skip(1).filter(|(i, _)| self.behind(*i, ancestor))
         {
-            let at = Spot { link: Some(i - 1), pose: crate::math::Pose::at(body.inertial.center) };
+            let at = LinkFrame { link: Some(i - 1), pose: crate::math::Pose::at(body.inertial.center) };
             let m = self.moving(&at, state, work);
             let force = body.inertial.mass * (m.a - self.tree.gravity);
             let I = m.R * body.inertial.inertia * m.R.transpose();
@@ -250,10 +271,10 @@ impl Machine {
         sum
     }
 
-    fn read_subtree(&self, kind: &str, ancestor: usize, work: &MachineWork) -> Vec3 {
+    fn read_subtree(&self, kind: &str, ancestor: usize, work: &RobotWork) -> Vec3 {
         let (mut mass, mut center, mut P, mut L) = (0.0, Vec3::zeros(), Vec3::zeros(), Vec3::zeros());
         for (i, body) in
-            self.robot.bodies.iter().enumerate().skip(1).filter(|(i, _)| self.behind(*i, ancestor))
+            self.description.bodies.iter().enumerate().skip(1).filter(|(i, _)| self.behind(*i, ancestor))
         {
             let m = body.inertial.mass;
             let x = self.tree.link_center(i - 1, &work.tree);

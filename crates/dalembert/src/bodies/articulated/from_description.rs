@@ -1,10 +1,10 @@
 //! From the description of a robot to its tree: the same bodies, joints and numbers, body i + 1 as link i.
 //!
 //! Bodies without joints are lumped into what carries them (the tree does that); the world's own mass does not move
-//! and is left out. Coordinates of the tree are those of [`Robot::joints`], number by number: for that the bodies must
+//! and is left out. Coordinates of the tree are those of [`RobotDescription::joints`], number by number: for that the bodies must
 //! stand depth first, as readers leave them.
 
-use super::robot::{Robot, RobotBody, RobotJoint};
+use super::description::{RobotBody, RobotDescription, RobotJoint};
 use super::{Joint, Link, Tree, TreeError};
 use crate::math::Vec3;
 
@@ -26,7 +26,7 @@ pub enum RobotTreeError {
     },
 }
 
-impl Robot {
+impl RobotDescription {
     /// The tree of this robot, with its own gravity. Body i is link i − 1 of the tree.
     pub fn tree(&self) -> Result<Tree, RobotTreeError> {
         let off = |flag: &str| self.options.disables(flag);
@@ -86,7 +86,7 @@ fn joint(joint: &RobotJoint) -> Joint {
 #[cfg(test)]
 mod tests {
     use super::super::TreeWork;
-    use super::super::robot::{Inertial, RobotBodyId};
+    use super::super::description::{Inertial, RobotBodyId};
     use super::*;
     use crate::joints::JointKind;
     use crate::math::{Mat3, Pose};
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_joint_stands_as_described_in_the_reference_configuration() {
-        let mut robot = Robot::new("r");
+        let mut robot = RobotDescription::new("r");
         robot.bodies.push(body("free", 0, JointKind::Free));
         for (i, kind) in [
             JointKind::Ball,
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn bodies_out_of_order_are_refused() {
-        let mut robot = Robot::new("r");
+        let mut robot = RobotDescription::new("r");
         robot.bodies.push(body("a", 0, JointKind::Hinge));
         robot.bodies.push(body("b", 0, JointKind::Hinge));
         robot.bodies.push(body("child of a", 1, JointKind::Hinge));

@@ -1,6 +1,6 @@
 //! Gyroscopic forces at the end of the step.
 //!
-//! The bias b(q, v) is taken with its slope C = ∂b/∂v: instead of $(M + D)\,\dot v_0 = \tau - b$ a step solves
+//! The bias b(q, v) is taken with its Jacobian C = ∂b/∂v: instead of $(M + D)\,\dot v_0 = \tau - b$ a step solves
 //!
 //! $$ (M + D + hC)\,\dot v = \tau - b = (M + D)\,\dot v_0. $$
 //!
@@ -16,13 +16,13 @@
 
 use nalgebra::Matrix6;
 
-use super::{Machine, MachineWork};
+use super::{Robot, RobotWork};
 use crate::bodies::articulated::Tree;
 use crate::joints::JointKind;
 use crate::math::{Mat3, Vec3, skew};
 
 /// First dofs of the free joints that carry one body and nothing else.
-pub(super) fn bodies_alone(tree: &Tree) -> Vec<usize> {
+pub(super) fn single_bodies(tree: &Tree) -> Vec<usize> {
     let free = tree.joints().iter().filter(|joint| joint.kind == JointKind::Free);
     let alone = free.filter(|joint| {
         let carried = (joint.v.end..tree.freedoms()).filter_map(|d| tree.parent_dof(d));
@@ -31,10 +31,10 @@ pub(super) fn bodies_alone(tree: &Tree) -> Vec<usize> {
     alone.map(|joint| joint.v.start).collect()
 }
 
-impl Machine {
-    /// dv ← the acceleration with the slope of gyroscopic forces of bodies by themselves. After kinematics.
-    pub(super) fn turn_alone(&self, v: &[f64], h: f64, work: &mut MachineWork) {
-        for &d in &self.alone {
+impl Robot {
+    /// dv ← the acceleration with the Jacobian of the gyroscopic forces of bodies by themselves. After kinematics.
+    pub(super) fn implicit_gyroscopic_single(&self, v: &[f64], h: f64, work: &mut RobotWork) {
+        for &d in &self.single_bodies {
             let (R, mass, k, I) = self.tree.node_inertia(d + 3, &work.tree);
             let w = R * Vec3::new(v[d + 3], v[d + 4], v[d + 5]);
             let lower = skew(&w) * I - skew(&(I * w));
@@ -68,10 +68,10 @@ impl Machine {
         }
     }
 
-    /// dv ← the acceleration with the slope of the whole bias. After kinematics.
-    pub(super) fn turn_all(&self, v: &[f64], h: f64, work: &mut MachineWork) {
-        let MachineWork { tree: w, dv, other, u, bend, .. } = work;
-        let (by_q, by_v) = &mut **bend.get_or_insert_default();
+    /// dv ← the acceleration with the Jacobian of the whole bias. After kinematics.
+    pub(super) fn implicit_gyroscopic_all(&self, v: &[f64], h: f64, work: &mut RobotWork) {
+        let RobotWork { tree: w, dv, other, u, bias_derivatives, .. } = work;
+        let (by_q, by_v) = &mut **bias_derivatives.get_or_insert_default();
         self.tree.inverse_dynamics_derivatives(v, dv, w, by_q, by_v);
         let mass = self.tree.mass_matrix(w);
         mass.times(&self.tree, dv, other);
