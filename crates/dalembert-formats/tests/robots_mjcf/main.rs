@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 
 use dalembert::bodies::articulated::description::{
     ActuatorDynamics, ActuatorLaw, EqualityKind, GeomShape, PathPoint, RobotBodyId, RobotDescription,
-    RobotIntegrator, RobotJointId, SensorObject, TendonId, TendonPath, Transmission,
+    RobotIntegrator, RobotJointId, SensorObject, TendonPath, Transmission,
 };
 use dalembert::joints::JointKind;
 use dalembert::math::rotation::exp;
