@@ -24,15 +24,15 @@ impl Model {
     /// Poses of everything that carries colliders, in the order of [`RigidContactModel::owners`](super::RigidContactModel::owners).
     pub fn collider_poses(&self, state: &State) -> Vec<Pose> {
         let Some(shapes) = &self.rigid_contact else { return Vec::new() };
-        let mut robots: Vec<_> = self.robots.iter().map(|r| r.machine.work()).collect();
+        let mut robots: Vec<_> = self.robots.iter().map(|r| r.robot.work()).collect();
         for (robot, work) in self.robots.iter().zip(&mut robots) {
-            robot.machine.tree.kinematics(robot.q(state), &mut work.tree);
+            robot.robot.tree.kinematics(robot.q(state), &mut work.tree);
         }
         let pose = |part: &ColliderOwner| match *part {
             ColliderOwner::Rigid(k) => self.rigid.pose(&state.q, k as usize),
             ColliderOwner::Particle(i) => Pose::at(triple(&state.q[self.layout.points_q()..], i as usize)),
             ColliderOwner::Link { robot, link } => {
-                let tree = &self.robots[robot as usize].machine.tree;
+                let tree = &self.robots[robot as usize].robot.tree;
                 tree.link_pose(link as usize, &robots[robot as usize].tree)
             }
         };
