@@ -28,7 +28,7 @@ fn run(sim: &mut Simulation, seconds: f64, watch: f64) -> (f64, f64, f64) {
     let weight = 9.81 * sim.model.mass();
     let model = sim.model.clone();
     let touch = model.rigid_contact.as_ref().expect("contact");
-    let tree = &model.robots[0].machine.tree;
+    let tree = &model.robots[0].robot.tree;
     let mut work = TreeWork::new(tree);
     let mut seen: Vec<([u32; 2], Vec3)> = Vec::new();
     let mut deepest = 0.0f64;

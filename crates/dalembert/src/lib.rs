@@ -68,6 +68,8 @@ pub mod mapping;
 
 pub mod forces;
 
+pub mod robot;
+
 pub mod coupling;
 
 pub mod contact;

@@ -205,7 +205,7 @@ fn softer(a: &Material, b: &Material) -> Option<Compliance> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::articulated::robot::ContactSoftness;
+    use crate::bodies::articulated::description::ContactSoftness;
 
     fn soft(solref: [f64; 2], d: f64, weight: f64) -> GeomSoftness {
         GeomSoftness::new(ContactSoftness { solref, solimp: [0.9, d, 0.001, 0.5, 2.0] }, weight)

@@ -11,7 +11,7 @@ use super::build_told::Told;
 use super::mechanism::Stiffness;
 use super::{ContactRule, Scene};
 use crate::bodies::Shape;
-use crate::bodies::articulated::robot::{GeomShape, RobotGeom};
+use crate::bodies::articulated::description::{GeomShape, RobotGeom};
 use crate::collide::rigid::{Collider, Geometry, WORLD};
 use crate::contact::{Collide, Filled};
 use crate::contact::{ColliderOwner, Compliance, Material, PairRule, RigidContactModel};
@@ -19,7 +19,7 @@ use crate::filters::Filters;
 use crate::joints::JointKind;
 use crate::math::rotation::exp;
 use crate::math::{Pose, Quat, Vec3};
-use crate::model::RobotPart;
+use crate::model::NamedRobot;
 use crate::state::{Block, BlockKind};
 use crate::step::Method;
 
@@ -236,7 +236,7 @@ pub(super) fn touch_model(
     blocks: &[Block],
     shapes: &[Shape],
     filters: &Filters,
-    robots: &[&RobotPart],
+    robots: &[&NamedRobot],
     notes: &mut Notes,
 ) -> Option<RigidContactModel> {
     let settings = match &scene.method {
@@ -406,14 +406,14 @@ fn note_bounces(scene: &Scene, restitution: f64, notes: &mut Notes) {
     }
 }
 
-fn check(scene: &Scene, blocks: &[Block], robots: &[&RobotPart], notes: &mut Notes) {
+fn check(scene: &Scene, blocks: &[Block], robots: &[&NamedRobot], notes: &mut Notes) {
     let names = |out: &mut Vec<String>| {
         out.extend(blocks.iter().filter(|b| b.kind != BlockKind::Mapped).map(|b| b.name.clone()));
         out.extend(scene.ground.iter().map(|g| g.name.clone()));
-        for robot in robots {
-            out.push(robot.name.clone());
-            let bodies = &robot.machine.robot.bodies;
-            out.extend(bodies.iter().map(|b| format!("{}/{}", robot.name, b.name)));
+        for named in robots {
+            out.push(named.name.clone());
+            let bodies = &named.robot.description.bodies;
+            out.extend(bodies.iter().map(|b| format!("{}/{}", named.name, b.name)));
         }
     };
     let mut known = Vec::new();

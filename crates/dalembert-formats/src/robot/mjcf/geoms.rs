@@ -1,8 +1,8 @@
 //! `geom` and `site`.
 
+use dalembert::bodies::articulated::description::{GeomShape, Inertial, RobotGeom, RobotSite};
 use dalembert::math::rotation::matrix;
 use dalembert::math::{Mat3, Pose, Vec3};
-use dalembert::scene::robot::{GeomShape, Inertial, RobotGeom, RobotSite};
 
 use super::super::solid::{self, MeshInertia};
 use super::super::weigh::{self, Extent};

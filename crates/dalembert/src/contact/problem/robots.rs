@@ -102,7 +102,7 @@ impl ContactProblem {
     /// What linear robots do without impulses of contacts and rows; their velocities have those of the step before in them.
     pub(super) fn take_free_robots(&mut self) {
         for robot in self.robots.robots.iter().filter(|robot| robot.linear) {
-            self.free[robot.range()].copy_from_slice(robot.machine.tried(&robot.work));
+            self.free[robot.range()].copy_from_slice(robot.robot.velocity(&robot.work));
         }
     }
 
@@ -138,7 +138,7 @@ impl ContactProblem {
                 if !robot.linear {
                     let (sign, spinning) = (if shared { -1.0 } else { 1.0 }, c.spin != NONE);
                     let numbers = &mut self.responses.numbers.list;
-                    let (tree, link) = (&robot.machine.tree, info.links[s] as usize);
+                    let (tree, link) = (&robot.robot.tree, info.links[s] as usize);
                     tree.each_column(link, &info.point, &robot.work.tree, |d, v, w| {
                         let at = group.J + (d - first) * m + column;
                         (0..3).for_each(|k| numbers[at + k] += sign * v[k]);
@@ -218,17 +218,17 @@ impl ContactProblem {
     fn respond_linear(&mut self, k: usize, round: u32) -> bool {
         let h = self.h;
         if round == 0 {
-            let RobotResponder { machine, state, work, .. } = &mut self.robots.robots[k];
-            machine.begin_trial(state, h, work);
+            let RobotResponder { robot, state, work, .. } = &mut self.robots.robots[k];
+            robot.begin_trial(state, h, work);
             self.respond_groups(k, true);
         }
         let rounds = if round == 0 { SERVO_ROUNDS } else { 1 };
         let mut moved = false;
         for again in 1..=rounds {
             let all = self.robots.robots[k].range();
-            let RobotResponder { machine, state, work, report, .. } = &mut self.robots.robots[k];
+            let RobotResponder { robot, state, work, report, .. } = &mut self.robots.robots[k];
             report.iterations = report.iterations.max(again);
-            if !machine.move_servos(state, &self.x[all], h, work) {
+            if !robot.update_servos(state, &self.x[all], h, work) {
                 break;
             }
             moved = true;
@@ -243,7 +243,7 @@ impl ContactProblem {
     fn respond_groups(&mut self, k: usize, first: bool) {
         let robot = &self.robots.robots[k];
         let (groups, all) = (robot.groups.clone(), robot.range());
-        self.x[all.clone()].copy_from_slice(robot.machine.tried(&robot.work));
+        self.x[all.clone()].copy_from_slice(robot.robot.velocity(&robot.work));
         for g in groups.clone() {
             if self.coupled_group(g).touched {
                 self.half_solve(g);
@@ -251,8 +251,8 @@ impl ContactProblem {
             }
         }
         if first {
-            let RobotResponder { machine, state, work, .. } = &mut self.robots.robots[k];
-            machine.find_rows(state, &self.x[all], self.h, work);
+            let RobotResponder { robot, state, work, .. } = &mut self.robots.robots[k];
+            robot.find_rows(state, &self.x[all], self.h, work);
             self.load_rows(k);
         }
         let islands = self.joint_islands();
@@ -307,7 +307,7 @@ impl ContactProblem {
         self.signed = signed;
     }
 
-    /// Rows with bounds of robot k as its machine has them, by groups, with their responses.
+    /// Rows with bounds of robot k as its robot has them, by groups, with their responses.
     fn load_rows(&mut self, k: usize) {
         let (islands, robot) = (self.joint_islands(), &self.robots.robots[k]);
         let begin = self.rows.len();
@@ -315,7 +315,7 @@ impl ContactProblem {
         let first = robot.groups.start;
         let groups = &self.robots.groups[robot.groups.clone()];
         order.clear();
-        robot.machine.bounded_rows(&robot.work, |r, entries| {
+        robot.robot.bounded_rows(&robot.work, |r, entries| {
             let mut at = 0;
             let mut own = None;
             let (mut last, mut count) = (None, 0);
@@ -338,7 +338,7 @@ impl ContactProblem {
             }
             rows.push(row);
         });
-        // By groups, otherwise in the order of the machine.
+        // By groups, otherwise in the order of the robot.
         order.sort_unstable();
         let made = rows.len();
         for (_, i) in &*order {
@@ -369,10 +369,10 @@ impl ContactProblem {
         let h = self.h;
         let robot = &mut self.robots.robots[k];
         let (g, range) = (robot.groups.start, robot.range());
-        let RobotResponder { machine, state, work, forces, bounds, last_bounds, report, .. } = robot;
-        machine.trial(state, forces, h, work, report);
-        self.x[range].copy_from_slice(machine.tried(work));
-        machine.stands(work, bounds);
+        let RobotResponder { robot, state, work, forces, bounds, last_bounds, report, .. } = robot;
+        robot.trial(state, forces, h, work, report);
+        self.x[range].copy_from_slice(robot.velocity(work));
+        robot.saturation(work, bounds);
         let changed = round == 0 || bounds != last_bounds;
         std::mem::swap(bounds, last_bounds);
         let touched = self.coupled_group(g).touched;
@@ -423,12 +423,12 @@ impl ContactProblem {
                     robots.solve_rows(g, responses, rows, x);
                 }
             }
-            let RobotResponder { machine, work, .. } = &mut self.robots.robots[k];
-            machine.set_tried(&self.x[range], work);
+            let RobotResponder { robot, work, .. } = &mut self.robots.robots[k];
+            robot.set_velocity(&self.x[range], work);
         } else if self.coupled_group(groups.start).touched && !solved {
             self.load_robot_forces(k);
-            let RobotResponder { machine, state, work, forces, report, .. } = &mut self.robots.robots[k];
-            machine.trial(state, forces, self.h, work, report);
+            let RobotResponder { robot, state, work, forces, report, .. } = &mut self.robots.robots[k];
+            robot.trial(state, forces, self.h, work, report);
         }
     }
 }

@@ -6,9 +6,9 @@
 //! have no bounds.
 
 use super::{Columns, CoupledBodies, NONE, Responses, TINY};
-use crate::bodies::articulated::machine;
 use crate::math::simd::Lanes;
 use crate::math::{Vec3, triple};
+use crate::robot;
 
 /// A part of W that is added to the diagonal: a row may depend on others.
 const FLOOR: f64 = 1e-11;
@@ -46,7 +46,7 @@ pub(crate) struct BoundedRow {
 
 impl BoundedRow {
     /// A row over the velocities of coupled bodies, whose numbers begin at `at`.
-    pub(crate) fn new(r: &machine::BoundedRow, coupled: &CoupledBodies, at: u32, h: f64) -> Self {
+    pub(crate) fn new(r: &robot::BoundedRow, coupled: &CoupledBodies, at: u32, h: f64) -> Self {
         Self {
             first: coupled.first,
             len: coupled.len,
@@ -69,7 +69,7 @@ impl BoundedRow {
     /// A row that holds its rate at zero within ± `bound`, on the first `len` velocities; its numbers begin at `at`.
     #[cfg(test)]
     pub(crate) fn hold(len: u32, at: u32, bound: f64) -> Self {
-        let row = machine::BoundedRow { low: -bound, high: bound, target: 0.0, softness: 0.0, force: 0.0 };
+        let row = robot::BoundedRow { low: -bound, high: bound, target: 0.0, softness: 0.0, force: 0.0 };
         Self::new(&row, &CoupledBodies { len, ..CoupledBodies::default() }, at, 1.0)
     }
 

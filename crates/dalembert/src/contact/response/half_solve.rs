@@ -21,7 +21,7 @@ use std::ops::Range;
 use super::bounded_row::BoundedRow;
 use super::robot::{RobotResponder, RobotResponders};
 use super::{CoupledBodies, NONE, Responses};
-use crate::bodies::articulated::{Half, Pull, Tree, half_product};
+use crate::bodies::articulated::{Acceleration, HalfRow, Tree, half_product};
 use crate::math::simd::Lanes;
 use crate::math::{Vec3, dot};
 
@@ -68,10 +68,10 @@ struct Path {
 /// Half solves of all points of links.
 #[derive(Debug, Default)]
 pub(crate) struct HalfSolves {
-    z: Vec<Half>,
+    z: Vec<HalfRow>,
     paths: Vec<Path>,
     t: Vec<f64>,
-    pulls: Vec<Pull>,
+    pulls: Vec<Acceleration>,
     /// Z of a group, dof by dof, eight columns at a time; where the dofs of all paths begin in it.
     spread: Vec<[f64; 8]>,
     places: Vec<usize>,
@@ -87,7 +87,7 @@ impl HalfSolves {
     }
 
     #[inline(always)]
-    fn product(&self, a: &Path, b: &Path, shared: usize) -> [Half; 3] {
+    fn product(&self, a: &Path, b: &Path, shared: usize) -> [HalfRow; 3] {
         half_product(&self.z[a.from..a.to], &self.z[b.from..b.to], shared)
     }
 
@@ -178,7 +178,7 @@ type Eight = [Lanes; 2];
 /// Sums over the dofs of a path of its three rows, for N eights of columns of a spread Z.
 #[inline(always)]
 fn sums<const N: usize>(
-    path: &[Half],
+    path: &[HalfRow],
     places: &[usize],
     spread: &[[f64; 8]],
     eight: usize,
@@ -241,11 +241,11 @@ impl RobotResponders {
         let (group, half) = (&mut self.groups[g], &mut self.half);
         group.known = Known::Diagonal;
         group.paths.start = half.paths.len();
-        let RobotResponder { machine, work, hops, .. } = &mut self.robots[group.robot];
-        let (tree, work) = (&machine.tree, &work.tree);
-        tree.hops(&group.trees, work, hops);
+        let RobotResponder { robot, work, path_dofs, .. } = &mut self.robots[group.robot];
+        let (tree, work) = (&robot.tree, &work.tree);
+        tree.path_dofs(&group.trees, work, path_dofs);
         if contacts >= SHARED_PATH {
-            tree.walk_stems(&group.trees, hops);
+            tree.walk_common_ancestors(&group.trees, path_dofs);
         }
         let m = group.columns;
         let W = &mut responses.numbers.list[group.W..group.W + m * m];
@@ -253,7 +253,8 @@ impl RobotResponders {
             let first = half.paths.len();
             for at in own {
                 let from = half.z.len();
-                let dof = tree.half_answer(at.link as usize, &at.point, at.angular, work, hops, &mut half.z);
+                let dof =
+                    tree.half_solve(at.link as usize, &at.point, at.angular, work, path_dofs, &mut half.z);
                 half.paths.push(Path { at: *at, from, to: half.z.len(), dof });
             }
             let own = &half.paths[first..];
@@ -261,7 +262,7 @@ impl RobotResponders {
             let mut block = half.product(one, one, one.to - one.from);
             if let Some(two) = own.get(1) {
                 let both = half.product(two, two, two.to - two.from);
-                let cross = half.product(one, two, tree.shared_way(one.dof, two.dof));
+                let cross = half.product(one, two, tree.shared_path(one.dof, two.dof));
                 for i in 0..3 {
                     (0..3).for_each(|j| block[i][j] += both[i][j] - cross[i][j] - cross[j][i]);
                 }
@@ -290,7 +291,7 @@ impl RobotResponders {
     fn delassus(&mut self, g: usize, responses: &mut Responses, rows: &mut [BoundedRow]) {
         let group = &mut self.groups[g];
         group.known = Known::Delassus;
-        let tree = &self.robots[group.robot].machine.tree;
+        let tree = &self.robots[group.robot].robot.tree;
         let (m, dofs, half) = (group.columns, &group.trees.dofs, &mut self.half);
         let wide = m / 8;
         half.spread(group.paths.clone(), tree, dofs, wide);
@@ -308,12 +309,12 @@ impl RobotResponders {
     fn jacobian(&mut self, g: usize, responses: &mut Responses) {
         let group = &mut self.groups[g];
         group.known = Known::Jacobian;
-        let RobotResponder { machine, work, .. } = &self.robots[group.robot];
+        let RobotResponder { robot, work, .. } = &self.robots[group.robot];
         let (n, m, first) = (group.trees.dofs.len(), group.columns, group.trees.dofs.start);
         let J = &mut responses.numbers.list[group.J..group.J + n * m];
         J.fill(0.0);
         for Path { at, .. } in &self.half.paths[group.paths.clone()] {
-            machine.tree.each_column(at.link as usize, &at.point, &work.tree, |d, v, w| {
+            robot.tree.each_column(at.link as usize, &at.point, &work.tree, |d, v, w| {
                 let j = if at.angular { w } else { v };
                 let row = &mut J[(d - first) * m + at.column..][..3];
                 (0..3).for_each(|k| row[k] += at.sign * j[k]);
@@ -328,13 +329,19 @@ impl RobotResponders {
         let (n, m) = (group.trees.dofs.len(), group.columns);
         let numbers = &mut responses.numbers.list[group.J..group.Y + n * m];
         numbers.copy_within(..n * m, n * m);
-        let RobotResponder { machine, work, hops, .. } = &mut self.robots[group.robot];
-        machine.respond_in(&group.trees, m, &mut numbers[n * m..], work);
+        let RobotResponder { robot, work, path_dofs, .. } = &mut self.robots[group.robot];
+        robot.respond_in(&group.trees, m, &mut numbers[n * m..], work);
         for row in &rows[group.rows.clone()] {
             let (half, at) = (row.half as usize, (row.at + row.len) as usize);
             responses.numbers.list.copy_within(half..half + n, at);
             let columns = &mut responses.numbers.list[at..at + n];
-            machine.tree.second_half(&group.trees, &mut work.tree, hops, &mut self.half.pulls, columns);
+            robot.tree.second_half_solve(
+                &group.trees,
+                &mut work.tree,
+                path_dofs,
+                &mut self.half.pulls,
+                columns,
+            );
         }
     }
 
@@ -347,10 +354,10 @@ impl RobotResponders {
         rows: &mut [BoundedRow],
     ) {
         let group = &self.groups[g];
-        let RobotResponder { machine, work, hops, .. } = &mut self.robots[group.robot];
-        let (tree, dofs) = (&machine.tree, &group.trees.dofs);
+        let RobotResponder { robot, work, path_dofs, .. } = &mut self.robots[group.robot];
+        let (tree, dofs) = (&robot.tree, &group.trees.dofs);
         if !coupled.touched && !group.rows.is_empty() {
-            tree.hops(&group.trees, &work.tree, hops);
+            tree.path_dofs(&group.trees, &work.tree, path_dofs);
         }
         let path = &mut self.half.row;
         let (numbers, m) = (&mut responses.numbers, group.rows.len());
@@ -365,7 +372,7 @@ impl RobotResponders {
             z.fill(0.0);
             let mut add = |d: usize, a: f64| {
                 path.clear();
-                tree.half_of_dof(d, &work.tree, hops, path);
+                tree.half_solve_of_dof(d, &work.tree, path_dofs, path);
                 let mut at = d;
                 for w in &*path {
                     z[at - dofs.start] += a * w;
@@ -411,8 +418,8 @@ impl RobotResponders {
         for row in &rows[group.rows.clone()] {
             add_half(row, impulse(row), responses, t);
         }
-        let RobotResponder { machine, work, hops, .. } = &mut self.robots[group.robot];
-        machine.tree.second_half(&group.trees, &mut work.tree, hops, pulls, &mut t[..n]);
+        let RobotResponder { robot, work, path_dofs, .. } = &mut self.robots[group.robot];
+        robot.tree.second_half_solve(&group.trees, &mut work.tree, path_dofs, pulls, &mut t[..n]);
         x[group.velocities()].iter_mut().zip(t).for_each(|(x, t)| *x += *t);
     }
 
@@ -439,16 +446,16 @@ impl RobotResponders {
             x[group.velocities()].iter_mut().zip(Y.chunks_exact(m)).for_each(|(x, Y)| *x += dot(Y, signed));
             return;
         }
-        let RobotResponder { machine, work, hops, .. } = &mut self.robots[group.robot];
+        let RobotResponder { robot, work, path_dofs, .. } = &mut self.robots[group.robot];
         let HalfSolves { z, paths, t, pulls, .. } = &mut self.half;
         t.clear();
         t.resize(n.next_multiple_of(4), 0.0);
         own.for_each(|(k, p)| add_half(&rows[k], *p, responses, t));
         for Path { at, from, to, dof } in &paths[group.paths.clone()] {
             let p = [0, 1, 2].map(|k| at.sign * signed[at.column + k]);
-            machine.tree.add_half(*dof, &z[*from..*to], &p, group.trees.dofs.start, t);
+            robot.tree.add_half(*dof, &z[*from..*to], &p, group.trees.dofs.start, t);
         }
-        machine.tree.second_half(&group.trees, &mut work.tree, hops, pulls, &mut t[..n]);
+        robot.tree.second_half_solve(&group.trees, &mut work.tree, path_dofs, pulls, &mut t[..n]);
         x[group.velocities()].iter_mut().zip(&*t).for_each(|(x, t)| *x += t);
     }
 }

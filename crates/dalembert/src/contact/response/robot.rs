@@ -15,19 +15,19 @@ use std::sync::Arc;
 use super::bounded_row::BoundedRow;
 use super::half_solve::{HalfSolves, Known};
 use super::{CoupledBodies, NONE, Responses};
-use crate::bodies::articulated::machine::{Machine, MachineReport, MachineState, MachineWork};
-use crate::bodies::articulated::{Hop, Trees};
+use crate::bodies::articulated::{PathDof, TreeRange};
 use crate::math::{Pose, Vec3};
+use crate::robot::{Robot, RobotReport, RobotState, RobotWork};
 use crate::solve::box_lcp::{Bounds, BoxLcpWork, solve_box_lcp};
 
 /// One robot.
 #[derive(Debug)]
 pub(crate) struct RobotResponder {
-    pub(crate) machine: Arc<Machine>,
-    pub(crate) state: MachineState,
-    pub(crate) work: MachineWork,
+    pub(crate) robot: Arc<Robot>,
+    pub(crate) state: RobotState,
+    pub(crate) work: RobotWork,
     /// What paths to the root read of the dofs of its groups that something touches.
-    pub(super) hops: Vec<Hop>,
+    pub(super) path_dofs: Vec<PathDof>,
     /// See the module.
     pub(crate) linear: bool,
     /// Its groups of trees.
@@ -41,7 +41,7 @@ pub(crate) struct RobotResponder {
     /// Which bounds its servos have reached, now and in the round before.
     pub(crate) bounds: Vec<i8>,
     pub(crate) last_bounds: Vec<i8>,
-    pub(crate) report: MachineReport,
+    pub(crate) report: RobotReport,
 }
 
 impl RobotResponder {
@@ -55,7 +55,7 @@ impl RobotResponder {
 #[derive(Debug)]
 pub(crate) struct TreeGroup {
     pub(crate) robot: usize,
-    pub(crate) trees: Trees,
+    pub(crate) trees: TreeRange,
     /// First velocity.
     pub(super) first: usize,
     /// Columns of its contacts, to the next multiple of eight; the last may be padding.
@@ -104,18 +104,18 @@ impl RobotResponders {
     /// Adds the robots of a model, whose velocities begin at `first`; returns where they end.
     pub(crate) fn add<'a>(
         &mut self,
-        machines: impl Iterator<Item = &'a Arc<Machine>>,
+        robots: impl Iterator<Item = &'a Arc<Robot>>,
         mut first: u32,
         coupled: &mut Vec<CoupledBodies>,
     ) -> u32 {
-        for (robot, machine) in machines.enumerate() {
+        for (k, robot) in robots.enumerate() {
             let begin = self.groups.len();
-            for trees in machine.groups() {
+            for trees in robot.groups() {
                 let at = first + trees.dofs.start as u32;
                 let len = trees.dofs.len() as u32;
                 coupled.push(CoupledBodies { first: at, len, ..CoupledBodies::default() });
                 self.groups.push(TreeGroup {
-                    robot,
+                    robot: k,
                     trees,
                     first: at as usize,
                     columns: 0,
@@ -127,28 +127,28 @@ impl RobotResponders {
                     paths: 0..0,
                 });
             }
-            let group_of_link = (0..machine.tree.link_count())
+            let group_of_link = (0..robot.tree.link_count())
                 .map(|link| {
-                    let node = machine.tree.node_of_link(link);
+                    let node = robot.tree.node_of_link(link);
                     let holds = |g: &TreeGroup| g.trees.nodes.contains(&node);
                     self.groups[begin..].iter().position(holds).map_or(NONE, |g| (begin + g) as u32)
                 })
                 .collect();
             self.robots.push(RobotResponder {
-                state: machine.blank(),
-                work: machine.work(),
-                hops: Vec::new(),
-                linear: machine.is_simple(),
+                state: robot.blank(),
+                work: robot.work(),
+                path_dofs: Vec::new(),
+                linear: robot.is_simple(),
                 groups: begin..self.groups.len(),
                 first: first as usize,
                 group_of_link,
-                forces: vec![0.0; machine.tree.freedoms()],
+                forces: vec![0.0; robot.tree.freedoms()],
                 bounds: Vec::new(),
                 last_bounds: Vec::new(),
-                report: MachineReport::default(),
-                machine: machine.clone(),
+                report: RobotReport::default(),
+                robot: robot.clone(),
             });
-            first += machine.tree.freedoms() as u32;
+            first += robot.tree.freedoms() as u32;
         }
         first
     }
@@ -172,7 +172,7 @@ impl RobotResponders {
         self.links_at.clear();
         self.links_at.extend_from_slice(&x[first..]);
         for robot in &mut self.robots {
-            let (tree, range) = (&robot.machine.tree, robot.range());
+            let (tree, range) = (&robot.robot.tree, robot.range());
             tree.velocities_in(1..tree.node_count(), &x[range], &mut robot.work.tree);
         }
     }
@@ -183,19 +183,19 @@ impl RobotResponders {
         let group = &self.groups[g];
         let robot = &mut self.robots[group.robot];
         let range = robot.range();
-        robot.machine.tree.velocities_in(group.trees.nodes.clone(), &x[range], &mut robot.work.tree);
+        robot.robot.tree.velocities_in(group.trees.nodes.clone(), &x[range], &mut robot.work.tree);
     }
 
     /// Velocity of a point of a link.
     #[inline(always)]
     pub(crate) fn point_velocity(&self, robot: usize, link: usize, x: &Vec3) -> Vec3 {
         let robot = &self.robots[robot];
-        robot.machine.tree.point_velocity(link, x, &robot.work.tree).linear
+        robot.robot.tree.point_velocity(link, x, &robot.work.tree).linear
     }
 
     /// Pose, velocity and angular velocity of a link.
     pub(crate) fn link(&self, robot: usize, link: usize) -> (Pose, Vec3, Vec3) {
-        let (tree, work) = (&self.robots[robot].machine.tree, &self.robots[robot].work.tree);
+        let (tree, work) = (&self.robots[robot].robot.tree, &self.robots[robot].work.tree);
         let pose = tree.link_pose(link, work);
         let motion = tree.point_velocity(link, &pose.position, work);
         (pose, motion.linear, motion.angular)
@@ -214,7 +214,7 @@ impl RobotResponders {
         let (JY, W) = numbers.split_at_mut(2 * n * m);
         let (J, Y) = JY.split_at_mut(n * m);
         let robot = &mut self.robots[group.robot];
-        robot.machine.respond(h, m, Y, &mut robot.work);
+        robot.robot.respond(h, m, Y, &mut robot.work);
         // The lower half: a dof adds to the rows of the points that it moves.
         W.fill(0.0);
         for (J, Y) in J.chunks_exact(m).zip(Y.chunks_exact(m)) {
@@ -255,7 +255,7 @@ impl RobotResponders {
             from.iter().enumerate().for_each(|(d, a)| Y[d * m + i] = *a);
         }
         let robot = &mut self.robots[group.robot];
-        robot.machine.respond(h, m, &mut Y, &mut robot.work);
+        robot.robot.respond(h, m, &mut Y, &mut robot.work);
         rows.iter_mut().enumerate().for_each(|(i, row)| row.take_columns(responses, &Y, i, m));
     }
 

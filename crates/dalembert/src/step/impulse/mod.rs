@@ -26,6 +26,7 @@ use super::{StepError, StepReport, Workspace};
 use crate::joints::Holder;
 use crate::math::{all_finite, norm};
 use crate::model::Model;
+use crate::robot::RobotScheme;
 use crate::solve::box_lcp::Active;
 use crate::state::State;
 
@@ -156,10 +157,15 @@ impl Impulse {
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
         let large = model.rigid_contact.as_ref().is_some_and(|t| t.colliders.len() >= MANY_COLLIDERS);
-        super::on_pool(large, || self.step_here(model, state, h, work))
+        // With contact robots are solved together with what they touch.
+        let scheme = model.rigid_contact.is_none().then_some(RobotScheme::Implicit);
+        let robots = work.robots.advance(scheme, model, state, h)?;
+        let mut report = super::on_pool(large, || self.step_bodies(model, state, h, work))?;
+        work.robots.store(robots, model, state, &mut report);
+        Ok(report)
     }
 
-    fn step_here(
+    fn step_bodies(
         &self,
         model: &Model,
         state: &mut State,

@@ -38,6 +38,7 @@ use super::{StepError, StepReport, Workspace};
 use crate::joints::Ask;
 use crate::math::{all_finite, norm, set_triple, triple};
 use crate::model::Model;
+use crate::robot::RobotScheme;
 use crate::state::State;
 
 /// How several impacts at the same moment follow each other.
@@ -111,6 +112,24 @@ const MOST_PROJECTIONS: u32 = 10;
 
 impl Lagrange {
     pub(super) fn step(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
+        let robots = work.robots.advance(self.robot_scheme(), model, state, h)?;
+        let mut report = self.step_bodies(model, state, h, work)?;
+        work.robots.store(robots, model, state, &mut report);
+        Ok(report)
+    }
+
+    /// The scheme of robots; none if they have none like the integrator.
+    pub(super) fn robot_scheme(&self) -> Option<RobotScheme> {
+        self.integrator.robot_scheme()
+    }
+
+    fn step_bodies(
         &self,
         model: &Model,
         state: &mut State,

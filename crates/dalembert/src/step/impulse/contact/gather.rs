@@ -1,13 +1,13 @@
 //! What bodies are and where, at the start of the step.
 
 use super::{ContactWork, StepInput};
-use crate::bodies::articulated::machine::MachineReport;
 use crate::contact::ColliderOwner;
 use crate::contact::detection::MARGIN;
 use crate::contact::response::robot::RobotResponder;
 use crate::contact::response::{InverseInertia, NONE};
 use crate::math::{Mat3, Pose, set_triple, triple};
 use crate::model::Model;
+use crate::robot::RobotReport;
 use crate::state::State;
 
 impl ContactWork {
@@ -61,12 +61,12 @@ impl ContactWork {
         p.robots.links_at.clear();
         for (part, robot) in model.robots.iter().zip(&mut p.robots.robots) {
             let range = robot.range();
-            let RobotResponder { machine, state: own, work, report, .. } = robot;
-            machine.clone_from(&part.machine);
-            own.unpack(state.time, &state.robots[part.place.clone()]);
-            *report = MachineReport::default();
-            machine.tree.kinematics(&own.q, &mut work.tree);
-            machine.tree.velocities(&own.v, &mut work.tree);
+            let RobotResponder { robot, state: own, work, report, .. } = robot;
+            robot.clone_from(&part.robot);
+            part.load(state, own);
+            *report = RobotReport::default();
+            robot.tree.kinematics(&own.q, &mut work.tree);
+            robot.tree.velocities(&own.v, &mut work.tree);
             p.start[range.clone()].copy_from_slice(&own.v);
             p.x[range].copy_from_slice(&own.v);
         }

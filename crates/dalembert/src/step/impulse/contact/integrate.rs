@@ -86,17 +86,10 @@ impl ContactWork {
             self.problem.take_robot_velocities(k, self.robots_solved);
             let robot = &mut self.problem.robots.robots[k];
             let push = &self.split.x[robot.range()];
-            let RobotResponder { machine, state: own, work, report: one, .. } = robot;
-            machine.conclude(own, h, push, work, one)?;
-            report.iterations = report.iterations.max(one.iterations);
-            report.residual = report.residual.max(one.residual);
-            report.weak_rows += one.weak_rows;
-            report.gap = report.gap.max(one.gap);
-            report.projections += one.projections;
-            report.unfinished |= one.unfinished;
-            self.packed.clear();
-            own.pack(&mut self.packed);
-            state.robots[part.place.clone()].copy_from_slice(&self.packed);
+            let RobotResponder { robot, state: own, work, report: one, .. } = robot;
+            robot.finish_step(own, h, push, work, one).map_err(|error| error.of(&part.name))?;
+            report.take_robots(one);
+            part.store(own, state);
         }
         Ok(())
     }

@@ -90,7 +90,6 @@ pub(super) struct ContactWork {
     active_sets: Vec<Vec<Active>>,
     /// Robots were solved under the impulses as they are.
     robots_solved: bool,
-    packed: Vec<f64>,
     /// Changes of the velocities of all slots, where contacts of the step before are counted.
     kicks: Vec<Vec3>,
     /// The contacts that a step began with, while the state has those that it made.

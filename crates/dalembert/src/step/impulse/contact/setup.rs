@@ -77,8 +77,8 @@ impl ContactWork {
             self.place[slot as usize] = layout.points_v() + 3 * i;
             self.restitution.particles.push(slot);
         }
-        let machines = given.model.robots.iter().map(|robot| &robot.machine);
-        let end = p.robots.add(machines, 6 * next, &mut p.coupled);
+        let robots = given.model.robots.iter().map(|robot| &robot.robot);
+        let end = p.robots.add(robots, 6 * next, &mut p.coupled);
         p.x.resize(end as usize, 0.0);
     }
 }
