@@ -207,7 +207,7 @@ pub(crate) struct Problem {
 
 /// What is left after a solve.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Residual {
+pub(crate) struct Outcome {
     /// The fastest relative velocity of a contact before the step \[m/s\].
     pub fastest: f64,
     /// How far one sweep more moved a relative velocity \[m/s\].
@@ -216,7 +216,7 @@ pub(crate) struct Residual {
     pub pressed: u32,
 }
 
-impl Residual {
+impl Outcome {
     /// The worse of each number, and contacts of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
@@ -273,12 +273,7 @@ impl Problem {
 }
 
 /// Velocities after the step, displacements over it, and all impulses. Buffers in `contacts` change no result.
-pub(crate) fn solve(
-    problem: &mut Problem,
-    contacts: &mut Contacts,
-    step: &Step,
-    tuning: &Tuning,
-) -> Residual {
+pub(crate) fn solve(problem: &mut Problem, contacts: &mut Contacts, step: &Step, tuning: &Tuning) -> Outcome {
     let delta = tuning.delta(step.h);
     let law = tuning.normal_law(step);
     let limit_rate = tuning.limit_error_reduction / (delta * f64::from(tuning.substeps));
@@ -302,7 +297,7 @@ pub(crate) fn solve(
     contacts.apply_restitution(&mut problem.bodies, step.bounce_speed);
     joint_trees::solve(&mut problem.trees, &mut problem.bodies);
     problem.accumulate();
-    Residual { fastest, moved, pressed: contacts.store_impulses(&mut problem.points) }
+    Outcome { fastest, moved, pressed: contacts.store_impulses(&mut problem.points) }
 }
 
 impl Tuning {

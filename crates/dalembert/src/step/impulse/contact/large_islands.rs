@@ -18,7 +18,7 @@ use crate::contact::ContactLaw;
 use crate::contact::problem::ContactProblem;
 use crate::contact::response::NONE;
 use crate::contact::solver::substepping::{
-    self, BodyState, Contacts, ManifoldConstraint, PointConstraint, Problem, Residual, Step, SurfaceLaw,
+    self, BodyState, Contacts, ManifoldConstraint, Outcome, PointConstraint, Problem, Step, SurfaceLaw,
     Tuning, WORLD, vec3,
 };
 use crate::math::{Vec3, set_triple, triple};
@@ -318,16 +318,16 @@ impl ContactWork {
         let solve = |group: &mut Group, scratch: &mut Contacts| {
             substepping::solve(&mut group.problem, scratch, &step, tuning)
         };
-        let residual = if together > 1 {
+        let outcome = if together > 1 {
             groups.iter_mut().for_each(|group| load(group, joint_trees));
             let all = groups.par_iter_mut().zip(scratch).map(|(group, scratch)| solve(group, scratch));
-            all.reduce(Residual::default, Residual::and)
+            all.reduce(Outcome::default, Outcome::and)
         } else {
             let one = |group: &mut Group| {
                 load(group, joint_trees);
                 solve(group, &mut scratch[0])
             };
-            groups.iter_mut().map(one).fold(Residual::default(), Residual::and)
+            groups.iter_mut().map(one).fold(Outcome::default(), Outcome::and)
         };
         for group in large.groups() {
             for (slot, body) in group.slots.iter().zip(&group.problem.bodies[1..]) {
@@ -335,11 +335,11 @@ impl ContactWork {
                 set_triple(&mut problem.x, 2 * *slot as usize + 1, &vec3(&body.w));
             }
         }
-        let scale = residual.fastest.max(h * model.gravity.norm()).max(1e-12);
-        report.contacts += residual.pressed;
+        let scale = outcome.fastest.max(h * model.gravity.norm()).max(1e-12);
+        report.contacts += outcome.pressed;
         report.iterations = report.iterations.max(large.tuning.sweeps());
-        report.residual = report.residual.max(residual.moved / scale);
-        report.unfinished |= !(residual.moved <= large.tuning.tolerance * scale);
+        report.residual = report.residual.max(outcome.moved / scale);
+        report.unfinished |= !(outcome.moved <= large.tuning.tolerance * scale);
     }
 
     /// A body of a large island moves as it did in the substeps; its spin keeps its momentum as in free flight.
