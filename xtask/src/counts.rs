@@ -9,8 +9,11 @@ use crate::run::{read, root};
 const MOST_FILE_LINES: usize = 700;
 const MOST_FUNCTION_LINES: usize = 100;
 
+/// Lines of the engine without tests at commit c513488, before its modules were put in one order.
+const BEFORE: usize = 74_281;
+
 /// The counts that `--check` enforces; the others are goals.
-const ENFORCED: &[&str] = &["union-finds"];
+const ENFORCED: &[&str] = &["statements of the step of impulse", "enums called JointKind"];
 
 /// Factors whose pattern is sparse or that of a tree are no small dense ones.
 const SPARSE: &[&str] = &[
@@ -40,10 +43,11 @@ struct Function<'a> {
     body: &'a str,
 }
 
-/// A count with the most that is allowed, and what it counts.
+/// A count with the most that is allowed, and what it counts where that can be listed.
 struct Count {
     name: &'static str,
     most: usize,
+    count: usize,
     found: Vec<String>,
 }
 
@@ -52,8 +56,8 @@ pub(crate) fn run(check: bool) -> Outcome {
     let sources = sources()?;
     let counts = counts(&sources);
     for count in &counts {
-        let mark = if count.found.len() > count.most { "  (too many)" } else { "" };
-        println!("{}: {}, limit {}{mark}", count.name, count.found.len(), count.most);
+        let mark = if count.count > count.most { "  (too many)" } else { "" };
+        println!("{}: {}, limit {}{mark}", count.name, count.count, count.most);
         if !mark.is_empty() {
             count.found.iter().for_each(|what| println!("    {what}"));
         }
@@ -61,29 +65,27 @@ pub(crate) fn run(check: bool) -> Outcome {
     print_table("constants outside of functions, by folder", &constants(&sources));
     let lines = engine_lines(&sources);
     print_table("lines of the engine without tests, by module", &lines);
-    println!("lines of the engine without tests: {}", lines.values().sum::<usize>());
+    println!("lines of the engine without tests: {} ({BEFORE} before)", lines.values().sum::<usize>());
     let broken: Vec<&str> = counts
         .iter()
-        .filter(|c| check && ENFORCED.contains(&c.name) && c.found.len() > c.most)
+        .filter(|c| check && ENFORCED.contains(&c.name) && c.count > c.most)
         .map(|c| c.name)
         .collect();
     if broken.is_empty() { Ok(()) } else { Err(format!("above the limit: {}", broken.join(", "))) }
 }
 
 fn counts(sources: &[Source]) -> Vec<Count> {
-    let all = |most: usize, name: &'static str, of: &dyn Fn(&Source) -> Vec<String>| Count {
-        name,
-        most,
-        found: sources.iter().flat_map(of).collect(),
+    let all = |most: usize, name: &'static str, of: &dyn Fn(&Source) -> Vec<String>| {
+        let mut found: Vec<String> = sources.iter().flat_map(of).collect();
+        found.dedup();
+        Count { name, most, count: found.len(), found }
     };
     let in_engine = |s: &Source, folder: &str| engine_path(s).is_some_and(|p| p.starts_with(folder));
-    let statements = |method: &str| -> Vec<String> {
-        let Some(source) = sources.iter().find(|s| in_engine(s, &format!("step/{method}/mod.rs"))) else {
-            return vec![format!("no step/{method}/mod.rs")];
-        };
-        let list = functions(&source.code);
-        let step = list.iter().find(|f| f.name == "step");
-        (1..=step.map_or(0, |f| statements(f.body))).map(|k| format!("statement {k}")).collect()
+    let step = |name: &'static str, method: &str| {
+        let path = format!("step/{method}/mod.rs");
+        let found = sources.iter().find(|s| engine_path(s) == Some(&path)).map(|s| functions(&s.code));
+        let step = found.iter().flatten().find(|f| f.name == "step");
+        Count { name, most: 20, count: step.map_or(usize::MAX, |f| statements(f.body)), found: Vec::new() }
     };
     vec![
         all(0, "files over 700 lines", &|s| {
@@ -94,8 +96,8 @@ fn counts(sources: &[Source]) -> Vec<Count> {
             let long = functions(&s.code).into_iter().filter(|f| f.lines > MOST_FUNCTION_LINES);
             long.map(|f| format!("{} {}:{} {}", f.lines, s.path, f.line, f.name)).collect()
         }),
-        Count { name: "statements of the step of impulse", most: 20, found: statements("impulse") },
-        Count { name: "statements of the step of ipc", most: 20, found: statements("ipc") },
+        step("statements of the step of impulse", "impulse"),
+        step("statements of the step of ipc", "ipc"),
         all(14, "booleans in structs of ipc", &|s| {
             let ipc = in_engine(s, "step/ipc/") || in_engine(s, "contact/potential/");
             if ipc { booleans(s) } else { Vec::new() }
@@ -109,7 +111,7 @@ fn counts(sources: &[Source]) -> Vec<Count> {
             let code = without_tests(&s.code);
             let list = functions(&code);
             let factors = list.iter().filter(|f| is_factorisation(f));
-            factors.map(|f| format!("{path}:{} {}", f.line, f.name)).collect()
+            factors.map(|f| factorisation(path, f)).collect()
         }),
         all(1, "union-finds", &|s| {
             let Some(path) = engine_path(s) else { return Vec::new() };
@@ -315,10 +317,19 @@ fn named(s: &Source, what: &str) -> Vec<String> {
 
 /// True if a function takes a dense matrix apart: by its name, and pivots in loops.
 fn is_factorisation(f: &Function) -> bool {
-    let words = ["cholesky", "factor", "ldl", "lu", "inverse", "eliminate", "weights"];
+    let words = ["cholesky", "factor", "ldl", "lu", "inverse", "eliminate"];
     let named = f.name.split('_').any(|word| words.contains(&word)) && !f.name.starts_with("solve");
     let pivots = f.body.contains("sqrt()") || f.body.contains("1.0 /") || f.body.contains("inverse_above");
     named && pivots && f.body.contains("for ")
+}
+
+/// Its name, with the line where it does not belong to `solve/dense`; variants of one algorithm are one.
+fn factorisation(path: &str, f: &Function) -> String {
+    match path.strip_prefix("solve/dense/") {
+        Some("lu.rs") => "solve/dense lu".into(),
+        Some(_) => format!("solve/dense {}", f.name.trim_end_matches("_semidefinite")),
+        None => format!("{path}:{} {}", f.line, f.name),
+    }
 }
 
 /// True if a function follows parents to a root: `while parent[i] != i`.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::run::{build_program, cargo, files, output, pass, program, root};
-use crate::{Outcome, book, browser, python, schema};
+use crate::{Outcome, book, browser, counts, python, schema};
 
 type Stage = (&'static str, fn() -> Outcome);
 
@@ -11,6 +11,7 @@ type Stage = (&'static str, fn() -> Outcome);
 const STAGES: &[Stage] = &[
     ("format", || pass(&mut cargo(&["fmt", "--all", "--check"]))),
     ("book", || book::check(&root())),
+    ("counts", || counts::run(true)),
     ("lints", lints),
     ("browser", browser::provide),
     ("tests", || pass(&mut cargo(&["test", "--workspace"]))),

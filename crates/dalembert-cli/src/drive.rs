@@ -242,10 +242,6 @@ impl Drive {
             "title": self.title,
             "method": sim.method.name(),
             "integrator": sim.method.integrator().map(|i| i.name()),
-            "potential": match &sim.method {
-                dalembert::step::Method::Ipc(ipc) => Some(ipc.potential.name()),
-                _ => None,
-            },
             "dt": sim.dt,
             "seed": self.seed,
             "particles": sim.model.layout.particles,
@@ -289,10 +285,7 @@ impl Drive {
 pub(crate) fn describe(sim: &Simulation) -> String {
     let method = match sim.method.integrator() {
         Some(integrator) => format!("{} ({})", sim.method.name(), integrator.name()),
-        None => match &sim.method {
-            dalembert::step::Method::Ipc(ipc) => format!("ipc ({})", ipc.potential.name()),
-            other => other.name().to_owned(),
-        },
+        None => sim.method.name().to_owned(),
     };
     let layout = &sim.model.layout;
     let mut parts = Vec::new();

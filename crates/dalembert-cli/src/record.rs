@@ -25,6 +25,7 @@ pub fn header(sim: &Simulation, scene: &str, assets: &Assets, name: &str, seed: 
         state_len: State::packed_len(&sim.model.layout),
         layout: setup::layout(&sim.model),
         scalar_names: drive::scalar_names(&sim.model),
+        older_format: None,
     }
 }
 

@@ -141,13 +141,7 @@ pub(crate) fn rebuild(recording: &Recording) -> Result<Built, Failure> {
         .map_err(|e| damaged(format!("\n{e}")))?;
     overrides.apply(&mut file);
     let built = file.build().map_err(|e| damaged(format!("\n{e}")))?;
-    let needed = State::packed_len(&built.simulation.model.layout);
-    if needed != header.state_len {
-        return Err(damaged(format!(
-            "it has states of {needed} numbers, the recording of {}",
-            header.state_len
-        )));
-    }
+    header.check_states(&built.simulation.model.layout).map_err(damaged)?;
     Ok(built)
 }
 
@@ -187,14 +181,18 @@ pub(crate) fn layout(model: &Model) -> serde_json::Value {
         BlockKind::Generalized => "generalized",
         BlockKind::Particles | BlockKind::Markers | BlockKind::Mapped => "particles",
         BlockKind::Affine => "affine",
+        BlockKind::Robot => "robot",
     };
+    // Carried points are not in a packed state.
+    let left_out = [model.layout.robots_q() - model.layout.nq, model.layout.robots_v() - model.layout.nv];
     let free = |b: &&Block| b.kind != BlockKind::Mapped;
     let block = |b: &Block| {
+        let [out_q, out_v] = if b.kind == BlockKind::Robot { left_out } else { [0; 2] };
         serde_json::json!({
             "name": b.name,
             "kind": kind(b),
-            "q": [q + b.q.start, q + b.q.end],
-            "v": [v + b.v.start, v + b.v.end],
+            "q": [q + b.q.start - out_q, q + b.q.end - out_q],
+            "v": [v + b.v.start - out_v, v + b.v.end - out_v],
         })
     };
     let blocks: Vec<_> = model.blocks.iter().filter(free).map(block).collect();

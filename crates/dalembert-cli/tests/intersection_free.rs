@@ -63,6 +63,5 @@ scenes!(
     ipc_screw_nut,
     ipc_soft_ball,
     ipc_soft_bowl,
-    ipc_multipliers,
     ipc_stack,
 );

@@ -55,7 +55,7 @@ fn a_mesh_that_is_filled_is_told_with_its_name_ratio_and_place() {
     }
     let built =
         load_text("scene.toml", &hollow("collide = 'decomposition'"), Includes::None).unwrap().build();
-    assert_eq!(built.unwrap().simulation.model.touch.as_ref().unwrap().colliders.len(), 3);
+    assert_eq!(built.unwrap().simulation.model.rigid_contact.as_ref().unwrap().colliders.len(), 3);
     let text = hollow("decomposition = { parts = 4 }");
     let error = load_text("scene.toml", &text, Includes::None).unwrap_err().to_string();
     assert!(error.contains("scene.toml:10") && error.contains("collide"), "{error}");
@@ -149,8 +149,8 @@ fn a_robot_with_a_hollow_mesh_is_told_and_taken_apart() {
     let right =
         |w: &String| w.contains("`bridge` (1.50×)") && w.contains("`thing`") && w.contains("decomposition");
     assert!(told.iter().any(right), "{told:?}");
-    assert_eq!(built.simulation.model.touch.as_ref().unwrap().colliders.len(), 2);
+    assert_eq!(built.simulation.model.rigid_contact.as_ref().unwrap().colliders.len(), 2);
     let built = scene("collide = 'decomposition'");
     assert!(!built.warnings.iter().any(|w| w.to_string().contains("hull")), "{:?}", built.warnings);
-    assert_eq!(built.simulation.model.touch.as_ref().unwrap().colliders.len(), 3);
+    assert_eq!(built.simulation.model.rigid_contact.as_ref().unwrap().colliders.len(), 3);
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use dalembert::bodies::articulated::MachineScheme;
 use dalembert::collide::exact;
 use dalembert::prelude::*;
+use dalembert::robot::RobotScheme;
 use dalembert_formats::scene::load_text;
 use dalembert_formats::source::Includes;
 
@@ -21,12 +21,12 @@ fn build(text: &str) -> Simulation {
 fn apart(mut sim: Simulation, steps: usize) -> f64 {
     let part = sim.model.robots[0].clone();
     let mut alone = part.state(&sim.state);
-    let mut work = part.machine.work();
+    let mut work = part.robot.work();
     let mut worst = 0.0f64;
     for step in 0..steps {
         let report = sim.step().unwrap();
         assert!(!report.unfinished, "{step}: {report:?}");
-        part.machine.step(MachineScheme::Implicit, &mut alone, sim.dt, &mut work).unwrap();
+        part.robot.step(RobotScheme::Implicit, &mut alone, sim.dt, &mut work).unwrap();
         for (a, b) in part.q(&sim.state).iter().zip(&alone.q) {
             worst = worst.max((a - b).abs());
         }
@@ -63,22 +63,22 @@ fn an_arm_pushes_a_box_against_a_wall_and_nothing_intersects() {
     for step in 0..150 {
         let report = sim.step().unwrap();
         assert!(!report.unfinished, "{step}: {report:?}");
-        let contact = sim.model.contact.as_ref().unwrap();
+        let contact = sim.model.ipc.as_ref().unwrap();
         let mut x = Vec::new();
-        contact.positions(&sim.state.q, &mut x);
-        assert!(exact::intersections(&contact.surface, &x).is_empty(), "{step}");
+        contact.geometry.positions(&sim.state.q, &mut x);
+        assert!(exact::intersections(&contact.geometry.surface, &x).is_empty(), "{step}");
         let done = sim.articulation("arm").unwrap();
         pushed = pushed.max(done.force[1].abs());
     }
     // The shoulder's servo pushes with up to 120 N·m; the wall carries it.
     assert!(pushed > 20.0, "{pushed}");
     let done = sim.articulation("arm").unwrap();
-    let mut work = part.machine.work();
-    part.machine.tree.kinematics(part.q(&sim.state), &mut work.tree);
-    let mut tau = vec![0.0; part.machine.tree.freedoms()];
+    let mut work = part.robot.work();
+    part.robot.tree.kinematics(part.q(&sim.state), &mut work.tree);
+    let mut tau = vec![0.0; part.robot.tree.freedoms()];
     for (k, (force, torque)) in done.wrenches.iter().enumerate() {
-        let center = part.machine.tree.link_center(k, &work.tree);
-        part.machine.tree.add_force_at(k, &center, force, torque, &work.tree, &mut tau);
+        let center = part.robot.tree.link_center(k, &work.tree);
+        part.robot.tree.add_force_at(k, &center, force, torque, &work.tree, &mut tau);
     }
     let size = done.force.iter().fold(0.0f64, |m, f| m.max(f.abs()));
     for d in 0..7 {
@@ -103,10 +103,10 @@ fn nothing_intersects_in_any_frame_of_the_other_robot_scenes() {
         for step in 0..steps {
             let report = sim.step().unwrap();
             assert!(!report.unfinished, "{scene} {step}: {report:?}");
-            let contact = sim.model.contact.as_ref().unwrap();
+            let contact = sim.model.ipc.as_ref().unwrap();
             let mut x = Vec::new();
-            contact.positions(&sim.state.q, &mut x);
-            assert_eq!(contact.intersections(&x), Vec::<[&str; 2]>::new(), "{scene} {step}");
+            contact.geometry.positions(&sim.state.q, &mut x);
+            assert_eq!(contact.geometry.intersections(&x), Vec::<[&str; 2]>::new(), "{scene} {step}");
             most = most.max(report.contacts);
         }
         assert!(most > 0, "{scene}: nothing touched");

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use dalembert::bodies::articulated::MachineScheme;
 use dalembert::prelude::*;
+use dalembert::robot::RobotScheme;
 use dalembert_formats::scene::load_text;
 use dalembert_formats::source::Includes;
 
@@ -24,7 +24,7 @@ fn apart(robot: &str, swing: impl Fn(f64, usize, f64) -> f64) -> (f64, f64) {
     let part = sim.model.robots[0].clone();
     let mut alone = part.state(&sim.state);
     let (start, home) = (alone.q.clone(), alone.control.clone());
-    let mut work = part.machine.work();
+    let mut work = part.robot.work();
     let (mut worst, mut way) = (0.0f64, 0.0f64);
     for step in 0..500 {
         let t = step as f64 * sim.dt;
@@ -34,7 +34,7 @@ fn apart(robot: &str, swing: impl Fn(f64, usize, f64) -> f64) -> (f64, f64) {
         }
         let report = sim.step().unwrap();
         assert!(!report.unfinished, "{step}: {report:?}");
-        part.machine.step(MachineScheme::Implicit, &mut alone, sim.dt, &mut work).unwrap();
+        part.robot.step(RobotScheme::Implicit, &mut alone, sim.dt, &mut work).unwrap();
         for (k, (a, b)) in part.q(&sim.state).iter().zip(&alone.q).enumerate() {
             worst = worst.max((a - b).abs());
             way = way.max((b - start[k]).abs());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use dalembert::state::{Layout, State};
 use dalembert_formats::recording::{
     Frame, Header, Recording, RecordingError, Writer, atomic_write, csv, diff,
 };
@@ -22,6 +23,7 @@ fn header(state_len: usize) -> Header {
         state_len,
         layout: serde_json::json!({"ball": [0, 3]}),
         scalar_names: vec!["kinetic [J]".into(), "contacts".into()],
+        older_format: None,
     }
 }
 
@@ -410,4 +412,20 @@ fn a_difference_is_found_where_it_is() {
     Writer::create(&path, &Header::default()).unwrap().finish().unwrap();
     let error = diff(&a, &Recording::open(&path).unwrap(), 0.0).unwrap_err().to_string();
     assert!(error.contains("states of 2 numbers") && error.contains("cannot be compared"), "{error}");
+}
+
+#[test]
+fn states_with_robots_from_older_files_are_refused() {
+    let plain = Layout { nq: 3, nv: 3, particles: 1, points: 1, ..Layout::default() };
+    let robots = Layout { robot_q: 2, robot_v: 2, actuators: 1, ..plain };
+    let from = |layout: &Layout, older_format| Header {
+        state_len: State::packed_len(layout),
+        older_format,
+        ..Header::default()
+    };
+    assert_eq!(from(&plain, Some(1)).check_states(&plain), Ok(()));
+    assert_eq!(from(&robots, None).check_states(&robots), Ok(()));
+    let reason = from(&robots, Some(1)).check_states(&robots).unwrap_err();
+    assert!(reason.contains("recording format 1") && reason.contains("anew"), "{reason}");
+    assert!(from(&plain, None).check_states(&robots).unwrap_err().contains("states of"));
 }

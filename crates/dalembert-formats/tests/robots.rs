@@ -1,17 +1,17 @@
 //! What URDF files mean, and what is said about those that mean nothing.
 
+use dalembert::bodies::articulated::description::{GeomShape, RobotBodyId, RobotDescription, RobotJointId};
 use dalembert::joints::JointKind;
 use dalembert::math::Vec3;
-use dalembert::scene::robot::{GeomShape, Robot, RobotBodyId, RobotJointId};
 use dalembert_formats::error::Diagnostic;
 use dalembert_formats::robot::{InertiaPolicy, MeshPolicy, ReadOptions, read_robot_text};
 use dalembert_formats::source::Includes;
 
-fn read(text: &str) -> (Robot, Vec<Diagnostic>) {
+fn read(text: &str) -> (RobotDescription, Vec<Diagnostic>) {
     read_with(text, &ReadOptions::default())
 }
 
-fn read_with(text: &str, options: &ReadOptions) -> (Robot, Vec<Diagnostic>) {
+fn read_with(text: &str, options: &ReadOptions) -> (RobotDescription, Vec<Diagnostic>) {
     read_robot_text("robot.xml", text, Includes::None, options).unwrap_or_else(|error| panic!("{error}"))
 }
 

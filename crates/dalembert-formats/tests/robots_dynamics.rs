@@ -1,15 +1,15 @@
 //! Robots of others through our kernels, against what two other engines compute; `cargo xtask conformance` runs this.
 //!
-//! Read by [`read_robot`], made into a tree by [`Robot::tree`]; then M, bias, forward and inverse dynamics, poses and
+//! Read by [`read_robot`], made into a tree by [`RobotDescription::tree`]; then M, bias, forward and inverse dynamics, poses and
 //! energies in the stored states, the swing of a chain over ten seconds, and the energy it keeps.
 #![allow(non_snake_case)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dalembert::bodies::articulated::description::RobotDescription;
 use dalembert::bodies::articulated::{ForwardDynamics, Scheme, Tree, TreeWork};
 use dalembert::math::Vec3;
-use dalembert::scene::robot::Robot;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ fn relative(found: &[f64], wanted: &[f64]) -> f64 {
 }
 
 /// Bodies of the description that the references call passive off: no spring, damper, friction or lift.
-fn bare(mut robot: Robot) -> Robot {
+fn bare(mut robot: RobotDescription) -> RobotDescription {
     for body in &mut robot.bodies {
         body.gravity_compensation = 0.0;
         for joint in &mut body.joints {

@@ -2,7 +2,7 @@
 
 mod mutate;
 
-use dalembert::scene::robot::{GeomShape, Robot};
+use dalembert::bodies::articulated::description::{GeomShape, RobotDescription};
 use dalembert_formats::robot::{InertiaPolicy, MeshPolicy, ReadOptions, read_robot_text};
 use dalembert_formats::source::Includes;
 use mutate::{Chance, mutate, swap_value, swap_word};
@@ -125,7 +125,7 @@ fn swap_number(bytes: &mut Vec<u8>, chance: &mut Chance) {
 }
 
 /// What every robot that is given out promises.
-fn assert_whole(robot: &Robot) {
+fn assert_whole(robot: &RobotDescription) {
     let q = robot.reference_configuration();
     assert_eq!(q.len(), robot.position_count());
     assert!(q.iter().all(|x| x.is_finite()));

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use dalembert::bodies::articulated::{Machine, MachineScheme, MachineState};
-use dalembert::scene::robot::RobotIntegrator;
+use dalembert::bodies::articulated::description::RobotIntegrator;
+use dalembert::robot::{Robot, RobotScheme, RobotState};
 use dalembert_formats::robot::{ReadOptions, read_robot_text};
 use dalembert_formats::scene::scene_around;
 use dalembert_formats::source::Includes;
@@ -15,10 +15,10 @@ use serde_json::Value;
 const ROBOT: &str = include_str!("data/integrators.xml");
 const FOUND: &str = include_str!("data/integrators.json");
 
-fn machine(text: String) -> Machine {
+fn robot(text: String) -> Robot {
     let (robot, _) =
         read_robot_text("integrators.xml", text, Includes::None, &ReadOptions::default()).unwrap();
-    Machine::new(robot).unwrap()
+    Robot::new(robot).unwrap()
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -32,21 +32,21 @@ fn distance(name: &str, own: RobotIntegrator) -> f64 {
         "implicit" => ROBOT.replace("stiffness=\"3\" damping=\"0.2\"", "stiffness=\"3\""),
         _ => ROBOT.to_owned(),
     };
-    let mut machine = machine(text);
-    machine.integrator = own;
-    let mut state = machine.start();
+    let mut robot = robot(text);
+    robot.integrator = own;
+    let mut state = robot.start();
     state.v.fill(found["qvel"].as_f64().unwrap());
     let end = state.v.len() - 3;
     state.v[end..].copy_from_slice(&[2.0, 5.0, -3.0]);
     state.control.copy_from_slice(&numbers(&found["ctrl"]));
-    let mut work = machine.work();
+    let mut work = robot.work();
     for _ in 0..found["steps"].as_u64().unwrap() {
-        machine.step(MachineScheme::Implicit, &mut state, 0.002, &mut work).unwrap();
+        robot.step(RobotScheme::Implicit, &mut state, 0.002, &mut work).unwrap();
     }
     apart(&state, &found[name])
 }
 
-fn apart(state: &MachineState, found: &Value) -> f64 {
+fn apart(state: &RobotState, found: &Value) -> f64 {
     let far = |a: &[f64], b: Vec<f64>| {
         assert_eq!(a.len(), b.len());
         a.iter().zip(b).fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs()))
@@ -58,13 +58,13 @@ fn apart(state: &MachineState, found: &Value) -> f64 {
 fn the_medium_slows_links_down() {
     let found: Value = serde_json::from_str(FOUND).unwrap();
     let run = |text: &str| {
-        let mut machine = machine(text.to_owned());
-        machine.integrator = RobotIntegrator::Euler;
-        let mut state = machine.start();
+        let mut robot = robot(text.to_owned());
+        robot.integrator = RobotIntegrator::Euler;
+        let mut state = robot.start();
         state.v.fill(found["qvel"].as_f64().unwrap());
-        let mut work = machine.work();
+        let mut work = robot.work();
         for _ in 0..found["steps"].as_u64().unwrap() {
-            machine.step(MachineScheme::Implicit, &mut state, 0.002, &mut work).unwrap();
+            robot.step(RobotScheme::Implicit, &mut state, 0.002, &mut work).unwrap();
         }
         apart(&state, &found["fluid"])
     };

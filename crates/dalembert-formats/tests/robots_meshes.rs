@@ -51,7 +51,7 @@ fn header(built: &Built) -> Header {
 }
 
 fn vertices(built: &Built) -> &[Vec3] {
-    &built.simulation.model.robots[0].machine.robot.meshes[0].vertices
+    &built.simulation.model.robots[0].robot.description.meshes[0].vertices
 }
 
 #[test]

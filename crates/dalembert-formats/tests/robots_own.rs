@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use dalembert::bodies::articulated::description::RobotDescription;
 use dalembert::joints::JointKind;
-use dalembert::scene::robot::Robot;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes/robots")
 }
 
-fn read(name: &str) -> Robot {
+fn read(name: &str) -> RobotDescription {
     let strict = ReadOptions { strict: true, ..ReadOptions::default() };
     let (robot, warnings) =
         read_robot(folder().join(name), &strict).unwrap_or_else(|error| panic!("{error}"));

@@ -2,33 +2,33 @@
 
 use std::path::PathBuf;
 
-use dalembert::bodies::articulated::machine::MachineReport;
-use dalembert::bodies::articulated::{Machine, MachineScheme, MachineState};
+use dalembert::bodies::articulated::{Robot, RobotScheme, RobotState};
 use dalembert::joints::JointKind;
+use dalembert::robot::RobotReport;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 
-fn machine(model: &str) -> Machine {
+fn robot(model: &str) -> Robot {
     let shared =
         PathBuf::from(std::env::var_os("DALEMBERT_SHARED").expect("DALEMBERT_SHARED names the shared data"));
     let (robot, _) = read_robot(shared.join("models").join(model), &ReadOptions::default()).unwrap();
-    let machine = Machine::new(robot).unwrap_or_else(|e| panic!("{model}: {e}"));
-    machine.notes.iter().for_each(|note| println!("{model}: {note}"));
-    machine
+    let robot = Robot::new(robot).unwrap_or_else(|e| panic!("{model}: {e}"));
+    robot.notes.iter().for_each(|note| println!("{model}: {note}"));
+    robot
 }
 
 /// Runs for some seconds, controls set by `drive`; returns the worst of the reports.
 fn run(
-    machine: &Machine,
-    state: &mut MachineState,
+    robot: &Robot,
+    state: &mut RobotState,
     h: f64,
     seconds: f64,
-    mut drive: impl FnMut(f64, &mut MachineState),
-) -> MachineReport {
-    let mut work = machine.work();
-    let mut worst = MachineReport::default();
+    mut drive: impl FnMut(f64, &mut RobotState),
+) -> RobotReport {
+    let mut work = robot.work();
+    let mut worst = RobotReport::default();
     for _ in 0..(seconds / h).round() as usize {
         drive(state.time, state);
-        let report = machine.step(MachineScheme::Implicit, state, h, &mut work).unwrap();
+        let report = robot.step(RobotScheme::Implicit, state, h, &mut work).unwrap();
         worst.gap = worst.gap.max(report.gap);
         worst.residual = worst.residual.max(report.residual);
         worst.iterations = worst.iterations.max(report.iterations);
@@ -40,11 +40,11 @@ fn run(
 
 #[test]
 fn the_gripper_closes_and_opens_with_its_loops_held() {
-    let machine = machine("robotiq_2f85/2f85.xml");
-    let mut state = machine.start();
+    let robot = robot("robotiq_2f85/2f85.xml");
+    let mut state = robot.start();
     let mut widest = 0.0f64;
-    let driver = machine.joint("right_driver_joint").unwrap().q.start;
-    let worst = run(&machine, &mut state, machine.robot.options.timestep, 5.0, |t, state| {
+    let driver = robot.joint("right_driver_joint").unwrap().q.start;
+    let worst = run(&robot, &mut state, robot.description.options.timestep, 5.0, |t, state| {
         state.control[0] = if t < 2.5 { 255.0 } else { 0.0 };
         widest = widest.max(state.q[driver]);
     });
@@ -58,11 +58,11 @@ fn the_gripper_closes_and_opens_with_its_loops_held() {
 
 #[test]
 fn cassie_falls_with_its_loops_held() {
-    let machine = machine("agility_cassie/cassie.xml");
-    let mut state = machine.start();
-    let gap = machine.assemble(&mut state, &mut machine.work());
+    let robot = robot("agility_cassie/cassie.xml");
+    let mut state = robot.start();
+    let gap = robot.assemble(&mut state, &mut robot.work());
     assert!(gap < 1e-9, "the keyframe cannot be closed: {gap:e}");
-    let worst = run(&machine, &mut state, machine.robot.options.timestep, 5.0, |t, state| {
+    let worst = run(&robot, &mut state, robot.description.options.timestep, 5.0, |t, state| {
         // Motors swing the legs while it falls.
         for (k, u) in state.control.iter_mut().enumerate() {
             *u = 0.2 * (2.0 * t + k as f64).sin();
@@ -73,30 +73,31 @@ fn cassie_falls_with_its_loops_held() {
 }
 
 fn settle(model: &str, free: bool, seconds: f64) {
-    let machine = machine(model);
-    let mut state = machine.start();
-    let tree = &machine.tree;
+    let robot = robot(model);
+    let mut state = robot.start();
+    let tree = &robot.tree;
     let base = if free { 6 } else { 0 };
     // In the air: a floating base is held, since nothing touches anything here.
-    let mut held = machine.robot.clone();
+    let mut held = robot.description.clone();
     if free {
         let root = held.bodies.iter_mut().find(|body| body.joints.len() == 1 && body.parent.0 == 0).unwrap();
         root.joints[0].kind = JointKind::Fixed;
     }
-    let fixed = if free { Machine::new(held).unwrap() } else { machine.clone() };
+    let fixed = if free { Robot::new(held).unwrap() } else { robot.clone() };
     let mut own = fixed.blank();
     own.q.copy_from_slice(&state.q[if free { 7 } else { 0 }..]);
     own.control.copy_from_slice(&state.control);
     state = own;
     assert_eq!(state.v.len(), tree.freedoms() - base);
-    let worst = run(&fixed, &mut state, machine.robot.options.timestep, seconds, |_, _| {});
+    let worst = run(&fixed, &mut state, robot.description.options.timestep, seconds, |_, _| {});
     let speed = state.v.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     println!("{model}, {seconds} s under its servos: {worst:?}, largest speed {speed:.1e}");
     assert!(speed < 1e-4, "{model} still moves by {speed}");
     // Servos of single joints stand where they were told, but for what the weight takes.
     let mut furthest = 0.0f64;
     for (k, actuator) in fixed.robot.actuators.iter().enumerate() {
-        if let dalembert::scene::robot::Transmission::Joint(joint) = actuator.transmission {
+        if let dalembert::bodies::articulated::description::Transmission::Joint(joint) = actuator.transmission
+        {
             let q = state.q[fixed.joint_place(joint).unwrap().q.start];
             furthest = furthest.max((q - state.control[k]).abs());
         }

@@ -62,7 +62,7 @@ fn a_free_box_of_a_file_lands_on_the_floor_of_the_file() {
 fn a_tree_of_one_free_body_is_a_rigid_body() {
     let world = format!("{FLOOR}{}{}", cube("a", 0.5, ""), cube("b", 0.8, ""));
     let sim = robots("impulse", &[&world], "").simulation;
-    assert_eq!(sim.model.robots[0].machine.tree.link_count(), 0);
+    assert_eq!(sim.model.robots[0].robot.tree.link_count(), 0);
     let rigid: Vec<&str> =
         sim.model.blocks.iter().filter(|b| b.kind == BlockKind::Rigid).map(|b| b.name.as_str()).collect();
     assert_eq!(rigid, ["r0/a", "r0/b"]);

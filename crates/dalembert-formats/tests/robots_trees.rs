@@ -104,7 +104,7 @@ fn a_tree_comes_to_rest_on_another_tree_of_its_file() {
     for _ in 0..1500 {
         unfinished += u32::from(sim.step().unwrap_or_else(|e| panic!("{e}")).unfinished);
     }
-    let touch = sim.model.touch.as_ref().expect("contact");
+    let touch = sim.model.rigid_contact.as_ref().expect("contact");
     let q = sim.model.robots[0].q(&sim.state);
     // Half the height of the lower box; all of it and half of the upper one. A coordinate of a free joint is its place.
     assert!((q[2] - 0.1).abs() < 1e-4, "lower box at {}", q[2]);
@@ -125,13 +125,13 @@ fn a_tree_comes_to_rest_on_another_tree_of_its_file() {
 }
 
 /// Force along z and across it that a sliding geom feels on the floor of a file, and the law that the two have.
-fn law_of(floor: &str, geom: &str, contact: &str) -> dalembert::contact::TouchLaw {
+fn law_of(floor: &str, geom: &str, contact: &str) -> dalembert::contact::ContactLaw {
     let sim = scene_of(&format!(
         r#"<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1" {floor}/>
            <body pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1" {geom}/></body></worldbody>
            <contact>{contact}</contact></mujoco>"#
     ));
-    let touch = sim.model.touch.as_ref().expect("contact");
+    let touch = sim.model.rigid_contact.as_ref().expect("contact");
     touch.law(0, 1)
 }
 

@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 
+use dalembert::bodies::articulated::description::RobotDescription;
 use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, quaternion};
 use dalembert::math::{Pose, Vec3};
-use dalembert::scene::robot::Robot;
 use dalembert_formats::robot::{ReadOptions, read_robot};
 use dalembert_formats::scene::load;
 
@@ -52,7 +52,7 @@ fn folder() -> PathBuf {
 }
 
 /// The coordinates of a robot at its references.
-fn reference(robot: &Robot) -> Vec<f64> {
+fn reference(robot: &RobotDescription) -> Vec<f64> {
     let mut q = Vec::new();
     for (body, joint) in robot.joints() {
         match joint.kind {
@@ -70,7 +70,7 @@ fn reference(robot: &Robot) -> Vec<f64> {
 }
 
 /// The centre of mass \[m\].
-fn center(robot: &Robot, q: &[f64]) -> Vec3 {
+fn center(robot: &RobotDescription, q: &[f64]) -> Vec3 {
     let (mut poses, mut at) = (Vec::<Pose>::new(), 0);
     let (mut mass, mut sum) = (0.0, Vec3::zeros());
     for (i, body) in robot.bodies.iter().enumerate() {

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dalembert::bodies::articulated::{Machine, MachineScheme, TreeWork};
+use dalembert::bodies::articulated::TreeWork;
+use dalembert::bodies::articulated::description::RobotDescription;
 use dalembert::joints::JointKind;
-use dalembert::scene::robot::Robot;
+use dalembert::robot::{Robot, RobotScheme};
 use dalembert_formats::robot::write::{write_mjcf, write_urdf};
 use dalembert_formats::robot::{ReadOptions, read_robot, read_robot_text};
 use dalembert_formats::scene::load_text;
@@ -15,7 +16,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenes/robots")
 }
 
-fn own_robots() -> Vec<(String, Robot)> {
+fn own_robots() -> Vec<(String, RobotDescription)> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder()).unwrap().map(|f| f.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|end| end == "xml" || end == "urdf"));
     files.sort();
@@ -28,7 +29,7 @@ fn own_robots() -> Vec<(String, Robot)> {
 }
 
 /// M times a velocity and the bias in a moved state.
-fn dynamics(robot: &Robot) -> Vec<f64> {
+fn dynamics(robot: &RobotDescription) -> Vec<f64> {
     let tree = robot.tree().unwrap();
     let (n, mut work) = (tree.freedoms(), TreeWork::new(&tree));
     let v: Vec<f64> = (0..n).map(|k| (1.7 * k as f64).sin()).collect();
@@ -112,7 +113,7 @@ fn a_scene_holds_robots_and_its_json_holds_them_whole() {
     again.simulation.run(0.1).unwrap();
     assert_eq!(again.simulation.state, built.simulation.state);
     let arm = built.simulation.model.robot("arm").unwrap();
-    assert!(arm.machine.link("link1").is_some() || arm.machine.robot.bodies.len() > 5);
+    assert!(arm.robot.link("link1").is_some() || arm.robot.description.bodies.len() > 5);
 
     for (bad, word) in [
         ("file = 'nowhere.xml'", "nowhere.xml"),
@@ -137,12 +138,12 @@ fn a_scene_holds_robots_and_its_json_holds_them_whole() {
 #[test]
 fn every_robot_of_our_own_runs() {
     for (name, robot) in own_robots() {
-        let machine = Machine::new(robot).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let (mut state, mut work) = (machine.start(), machine.work());
-        machine.assemble(&mut state, &mut work);
+        let robot = Robot::new(robot).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let (mut state, mut work) = (robot.start(), robot.work());
+        robot.assemble(&mut state, &mut work);
         let mut gap = 0.0f64;
         for _ in 0..500 {
-            let report = machine.step(MachineScheme::Implicit, &mut state, 0.002, &mut work).unwrap();
+            let report = robot.step(RobotScheme::Implicit, &mut state, 0.002, &mut work).unwrap();
             assert!(report.residual < 1e-6, "{name}: {report:?}");
             gap = gap.max(report.gap);
         }

@@ -321,7 +321,7 @@ impl Constraint for PythonConstraint {
     }
 }
 
-/// Motion as told: a displacement from t, or displacement and velocity as two rows; without velocities they come by
+/// Prescribed motion: a displacement from t, or displacement and velocity as two rows; without velocities they come by
 /// central differences.
 pub(crate) fn motion(callback: &Callback, t: f64) -> (Vec3, Vec3) {
     let place = |t: f64| {

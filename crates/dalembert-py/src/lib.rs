@@ -69,7 +69,7 @@ mod _native {
     #[pymodule_export]
     use crate::report::{Energy, Report};
     #[pymodule_export]
-    use crate::robot::Robot;
+    use crate::robot::PyRobot;
     #[pymodule_export]
     use crate::rollout::rollout;
     #[pymodule_export]

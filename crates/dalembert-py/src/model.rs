@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::callbacks::Slot;
 use crate::errors;
-use crate::robot::Robot;
+use crate::robot::PyRobot;
 use crate::threads;
 
 /// name, kind, ranges of q, of v and of the points.
@@ -106,7 +106,7 @@ impl PyModel {
         PyArray1::from_slice(py, &self.model.particles.mass)
     }
 
-    /// Sizes: free coordinates `nq`, free velocities `nv`, `points`, the lengths of q, v, robots and λ, and that of a
+    /// Sizes: free coordinates `nq`, free velocities `nv`, `points`, the lengths of q, v, the lists of robots and λ, and that of a
     /// packed state.
     #[getter]
     fn layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -122,11 +122,13 @@ impl PyModel {
             ("points_v", l.points_v()),
             ("rigid", l.rigid),
             ("particles", l.particles),
-            ("robots", l.robots),
+            ("robot_q", l.robot_q),
+            ("robot_v", l.robot_v),
+            ("robots", l.robot_lists()),
             ("multipliers", 6 * l.constraints),
             ("packed_q", State::packed_q(l)),
             ("packed_v", State::packed_v(l)),
-            ("packed_robots", State::packed_v(l) + l.nv + 6 * l.constraints + l.turns + l.joints),
+            ("packed_robots", State::packed_robots(l)),
             ("packed", State::packed_len(l)),
         ];
         for (name, size) in sizes {
@@ -145,6 +147,7 @@ impl PyModel {
             BlockKind::Affine => "affine",
             BlockKind::Markers => "markers",
             BlockKind::Mapped => "mapped",
+            BlockKind::Robot => "robot",
         };
         let row = |b: &dalembert::state::Block| {
             let name = b.name.clone();
@@ -178,8 +181,8 @@ impl PyModel {
 
     /// The robot called `name`: names of joints and actuators, kinematics and dynamics.
     #[pyo3(signature = (name=None))]
-    fn robot(&self, name: Option<&str>) -> PyResult<Robot> {
-        Robot::of(&self.model, name)
+    fn robot(&self, name: Option<&str>) -> PyResult<PyRobot> {
+        PyRobot::of(&self.model, name)
     }
 
     /// A number read off a packed state, such as "ball.z" or "energy.total".

@@ -125,7 +125,7 @@ pub(crate) fn rollout<'py>(
 ) -> PyResult<Rolled<'py>> {
     let rows = states.shape()[0];
     let packed = State::packed_len(&model.model.layout);
-    let actuators: usize = model.model.robots.iter().map(|r| r.machine.lengths()[3]).sum();
+    let actuators = model.model.layout.actuators;
     if let Some(c) = &controls {
         if c.shape() != [rows, steps, actuators] {
             let message =

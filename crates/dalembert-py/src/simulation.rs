@@ -37,7 +37,7 @@ type Struck<'py> = (String, f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<
 /// Refuses questions about colliders where there are none.
 fn touches(sim: &Simulation) -> PyResult<()> {
     let message = "nothing collides here: the methods `impulse` and `lagrange` have colliders once the scene has a ground, a rule of contact, or a body that no joint holds beside others";
-    sim.model.touch.as_ref().map(|_| ()).ok_or_else(|| PyValueError::new_err(message))
+    sim.model.rigid_contact.as_ref().map(|_| ()).ok_or_else(|| PyValueError::new_err(message))
 }
 
 /// Names of both bodies of each contact, and its numbers.
@@ -54,7 +54,7 @@ pub(crate) fn parts(l: &Layout) -> [usize; 6] {
     let q = l.len_q();
     let v = q + l.len_v();
     let applied = v + l.len_v();
-    let robots = applied + l.robots;
+    let robots = applied + l.robot_lists();
     [0, q, v, applied, robots, robots + 6 * l.constraints]
 }
 
@@ -106,7 +106,11 @@ impl PySimulation {
         let [_, v, _, robots, multipliers, end] = parts(&sim.model.layout);
         out[..v].copy_from_slice(&state.q);
         out[v..v + state.v.len()].copy_from_slice(&state.v);
-        out[robots..multipliers].copy_from_slice(&state.robots);
+        let mut at = robots;
+        for list in state.robot_lists() {
+            out[at..at + list.len()].copy_from_slice(list);
+            at += list.len();
+        }
         out[multipliers..end].copy_from_slice(&state.lambda);
         Ok(())
     }
@@ -176,7 +180,7 @@ fn take_in(sim: &mut Simulation, buffer: &[f64]) -> PyResult<()> {
     let model = sim.model.clone();
     let [_, v, applied, robots, multipliers, _] = parts(&model.layout);
     let (new_q, new_v) = (&buffer[..v], &buffer[v..applied]);
-    let (pushes, machines) = (&buffer[applied..robots], &buffer[robots..multipliers]);
+    let (pushes, robots) = (&buffer[applied..robots], &buffer[robots..multipliers]);
     let state = &mut sim.state;
     if pushes.iter().all(|f| *f == 0.0) {
         state.applied.clear();
@@ -185,11 +189,16 @@ fn take_in(sim: &mut Simulation, buffer: &[f64]) -> PyResult<()> {
         state.applied.clear();
         state.applied.extend_from_slice(pushes);
     }
-    if machines != state.robots.as_slice() {
-        if let Some(i) = machines.iter().position(|x| !x.is_finite()) {
-            return Err(PyValueError::new_err(robot_number(&model, i, machines[i])));
-        }
-        state.robots.copy_from_slice(machines);
+    if let Some(x) = robots.iter().find(|x| !x.is_finite()) {
+        return Err(PyValueError::new_err(format!(
+            "an activation, control or force of a robot was set to {x}"
+        )));
+    }
+    let mut lists = robots;
+    for list in state.robot_lists_mut() {
+        let (own, later) = lists.split_at(list.len());
+        list.copy_from_slice(own);
+        lists = later;
     }
     if new_q != state.q.as_slice() || new_v != state.v.as_slice() {
         check_finite(&model, "q", new_q)?;
@@ -209,11 +218,6 @@ fn check_finite(model: &Model, what: &str, numbers: &[f64]) -> PyResult<()> {
     let block = model.blocks.iter().find(|b| range(b).contains(&i));
     let owner = block.map_or(String::new(), |b| format!(", number {} of `{}`", i - range(b).start, b.name));
     Err(PyValueError::new_err(format!("{what}[{i}]{owner} was set to {}", numbers[i])))
-}
-
-fn robot_number(model: &Model, i: usize, x: f64) -> String {
-    let robot = model.robots.iter().find(|r| r.place.contains(&i));
-    format!("a number of the robot `{}` was set to {x}", robot.map_or("?", |r| r.name.as_str()))
 }
 
 fn norm_quaternions(model: &Model, q: &mut [f64]) -> PyResult<()> {
@@ -385,10 +389,17 @@ impl PySimulation {
         let model = &sim.model;
         let name = |k: u32| {
             let k = k as usize;
-            if let (Method::Ipc(_), Some(c)) = (&sim.method, &model.contact) {
-                return c.names.iter().chain(&c.plane_names).nth(k).cloned().unwrap_or_default();
+            if let (Method::Ipc(_), Some(c)) = (&sim.method, &model.ipc) {
+                return c
+                    .geometry
+                    .names
+                    .iter()
+                    .chain(&c.geometry.plane_names)
+                    .nth(k)
+                    .cloned()
+                    .unwrap_or_default();
             }
-            model.touch.as_ref().and_then(|t| t.names.get(k).cloned()).unwrap_or_default()
+            model.rigid_contact.as_ref().and_then(|t| t.names.get(k).cloned()).unwrap_or_default()
         };
         let names = list.iter().map(|c| (name(c.a), name(c.b))).collect();
         let mut flat = Vec::with_capacity(10 * list.len());
@@ -451,14 +462,14 @@ impl PySimulation {
     /// solver but the places; only the method `ipc` has surfaces to look at.
     fn intersections(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let sim = self.current(py)?;
-        let Some(contact) = &sim.model.contact else {
+        let Some(contact) = &sim.model.ipc else {
             let message = "only the method `ipc` has collision surfaces to look at";
             return Err(PyValueError::new_err(message));
         };
         threads::detach(py, || {
             let mut x = Vec::new();
-            contact.positions(&sim.state.q[sim.model.layout.points_q()..], &mut x);
-            contact.intersections(&x).iter().map(|[a, b]| (a.to_string(), b.to_string())).collect()
+            contact.geometry.positions(&sim.state.q[sim.model.layout.points_q()..], &mut x);
+            contact.geometry.intersections(&x).iter().map(|[a, b]| (a.to_string(), b.to_string())).collect()
         })
     }
 

@@ -89,6 +89,8 @@ pub fn describe(model: &Model, state: &State) -> Drawing {
             }
             // The columns of a deformation are no places; its skin is a carried mesh.
             BlockKind::Affine => {}
+            // Drawn by its links.
+            BlockKind::Robot => {}
             BlockKind::Markers => {
                 let geometry = Geometry::Points { first, count, radius: 0.05 * radius };
                 drawing.add(&block.name, Group::Inside, colour, geometry);
@@ -345,13 +347,13 @@ fn obstacle_shapes(drawing: &mut Drawing, model: &Model) {
 
 /// Calls `each` with the name of every half-space that bodies touch, a point of its surface and the turn of z to its normal.
 fn grounds(model: &Model, mut each: impl FnMut(&str, Vec3, Quat)) {
-    if let Some(contact) = &model.contact {
-        for (plane, name) in contact.surface.half_planes.iter().zip(&contact.plane_names) {
+    if let Some(contact) = &model.ipc {
+        for (plane, name) in contact.geometry.surface.half_planes.iter().zip(&contact.geometry.plane_names) {
             each(name, plane.offset * plane.normal, frame_with_axis(&plane.normal));
         }
     }
-    if let Some(touch) = &model.touch {
-        for (collider, owner) in touch.colliders.iter().zip(&touch.owner) {
+    if let Some(touch) = &model.rigid_contact {
+        for (collider, owner) in touch.colliders.iter().zip(&touch.name_of) {
             if collider.body == rigid::WORLD && matches!(collider.shape, rigid::Geometry::HalfSpace) {
                 each(&touch.names[*owner as usize], collider.pose.position, collider.pose.rotation);
             }

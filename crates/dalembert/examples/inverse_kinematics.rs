@@ -4,16 +4,17 @@
 //! Run it with `cargo run -p dalembert --example inverse_kinematics`.
 #![allow(non_snake_case)]
 
-use dalembert::bodies::articulated::Machine;
-use dalembert::bodies::articulated::machine::Spot;
-use dalembert::bodies::articulated::robot::{Inertial, Robot, RobotBody, RobotBodyId, RobotJoint};
+use dalembert::bodies::articulated::description::{
+    Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
+};
 use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, from_matrix, log, matrix, renormalise};
 use dalembert::math::{Mat3, Pose, Vec3};
+use dalembert::robot::{LinkFrame, Robot};
 use nalgebra::{DMatrix, DVector};
 
-fn arm() -> Robot {
-    let mut robot = Robot::new("arm");
+fn arm() -> RobotDescription {
+    let mut robot = RobotDescription::new("arm");
     let axes = [Vec3::z(), Vec3::y(), Vec3::y(), Vec3::z(), Vec3::y(), Vec3::z()];
     for (i, axis) in axes.into_iter().enumerate() {
         let mut body = RobotBody::new(format!("link{}", i + 1), RobotBodyId(i));
@@ -27,20 +28,20 @@ fn arm() -> Robot {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let machine = Machine::new(arm())?;
-    let (tree, mut work) = (&machine.tree, machine.work());
+    let robot = Robot::new(arm())?;
+    let (tree, mut work) = (&robot.tree, robot.work());
     let n = tree.freedoms();
     // The tool: 0.2 m in front of the last link.
-    let tool = Spot { link: machine.link("link6"), pose: Pose::at(Vec3::new(0.0, 0.0, 0.2)) };
+    let tool = LinkFrame { link: robot.link("link6"), pose: Pose::at(Vec3::new(0.0, 0.0, 0.2)) };
     let goal = Pose::new(Vec3::new(0.5, 0.3, 0.7), exp(&Vec3::new(0.2, 1.9, 0.3)));
 
     let mut q = vec![0.3, 0.4, 0.5, 0.2, 0.3, 0.1];
     let (mut linear, mut angular) = (vec![0.0; 3 * n], vec![0.0; 3 * n]);
     let mut left = f64::INFINITY;
     for iteration in 0..100 {
-        machine.jacobian(&q, &tool, &mut work, &mut linear, &mut angular);
-        let at = machine.position(&tool, &work.tree);
-        let R: Mat3 = machine.rotation(&tool, &work.tree);
+        robot.jacobian(&q, &tool, &mut work, &mut linear, &mut angular);
+        let at = robot.position(&tool, &work.tree);
+        let R: Mat3 = robot.rotation(&tool, &work.tree);
         // What is missing, as a velocity over one second: world axes.
         let turn = R * log(&renormalise(&from_matrix(&(R.transpose() * matrix(&goal.rotation)))));
         let missing = DVector::from_iterator(6, (goal.position - at).iter().chain(turn.iter()).copied());
@@ -61,8 +62,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The forces that hold it there.
     let mut tau = vec![0.0; n];
-    machine.inverse_dynamics(&q, &vec![0.0; n], &vec![0.0; n], &mut work, &mut tau);
-    for (joint, (q, tau)) in machine.robot.joints().map(|(_, j)| &j.name).zip(q.iter().zip(&tau)) {
+    robot.inverse_dynamics(&q, &vec![0.0; n], &vec![0.0; n], &mut work, &mut tau);
+    for (joint, (q, tau)) in robot.description.joints().map(|(_, j)| &j.name).zip(q.iter().zip(&tau)) {
         println!("{joint}: {q:+.4} rad, held by {tau:+.3} N·m");
     }
     Ok(())

@@ -68,6 +68,8 @@ pub mod mapping;
 
 pub mod forces;
 
+pub mod robot;
+
 pub mod coupling;
 
 pub mod contact;
@@ -99,7 +101,7 @@ pub mod prelude {
     };
     pub use crate::state::{PointId, PointSet, State};
     pub use crate::step::{
-        ContactPotential, Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver,
-        Scheme, Simulation, StepError, StepReport, Workspace, worst_gap,
+        Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme,
+        Simulation, StepError, StepReport, Workspace, worst_gap,
     };
 }

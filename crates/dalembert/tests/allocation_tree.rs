@@ -4,15 +4,16 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dalembert::bodies::articulated::robot::{
-    ContactSoftness, Equality, EqualityKind, Inertial, Robot, RobotBody, RobotBodyId, RobotJoint,
+use dalembert::bodies::articulated::description::{
+    ContactSoftness, Equality, EqualityKind, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
     RobotJointId,
 };
 use dalembert::bodies::articulated::{
-    BranchSquare, ForwardDynamics, Joint, Link, Machine, MachineScheme, Scheme, Tree, TreeBatch, TreeWork,
+    ForwardDynamics, Joint, Link, Scheme, Tree, TreeBatch, TreeSquareMatrix, TreeWork,
 };
 use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Vec3};
+use dalembert::robot::{Robot, RobotScheme};
 
 struct Counting;
 
@@ -56,12 +57,12 @@ fn robot() -> Tree {
 }
 
 #[test]
-fn a_warm_tree_and_a_warm_machine_take_no_memory() {
+fn a_warm_tree_and_a_warm_robot_take_no_memory() {
     let mut tree = robot();
     let mut work = TreeWork::new(&tree);
     let n = tree.freedoms();
     let (mut q, mut v) = (tree.neutral().to_vec(), vec![0.1; n]);
-    let (mut by_q, mut by_v) = (BranchSquare::default(), BranchSquare::default());
+    let (mut by_q, mut by_v) = (TreeSquareMatrix::default(), TreeSquareMatrix::default());
     let (mut dense_q, mut dense_v, mut inverse) = (vec![0.0; n * n], vec![0.0; n * n], vec![0.0; n * n]);
     let rate = vec![0.2; n];
     let gains = vec![1.0; n];
@@ -96,12 +97,12 @@ fn a_warm_tree_and_a_warm_machine_take_no_memory() {
     };
     count(1);
     assert!(count(1000) < 100);
-    warm_machine();
+    warm_robot();
 }
 
 /// Two rods in a loop with the world, a servo, dry friction and a limit.
-fn machine() -> Machine {
-    let mut robot = Robot::new("loop");
+fn looped_robot() -> Robot {
+    let mut robot = RobotDescription::new("loop");
     for i in 0..3 {
         let mut body = RobotBody::new(format!("rod{i}"), RobotBodyId(i));
         body.pose = Pose::at(Vec3::new(if i == 0 { 0.0 } else { 1.0 }, 0.0, 0.0));
@@ -124,21 +125,21 @@ fn machine() -> Machine {
         active: true,
         softness: ContactSoftness::default(),
     });
-    Machine::new(robot).unwrap()
+    Robot::new(robot).unwrap()
 }
 
-fn warm_machine() {
-    let machine = machine();
-    let (mut state, mut work) = (machine.start(), machine.work());
+fn warm_robot() {
+    let robot = looped_robot();
+    let (mut state, mut work) = (robot.start(), robot.work());
     let mut everything = |count: usize| {
         for _ in 0..count {
             for scheme in [
-                MachineScheme::Implicit,
-                MachineScheme::SemiImplicit,
-                MachineScheme::RungeKutta4,
-                MachineScheme::Midpoint,
+                RobotScheme::Implicit,
+                RobotScheme::SemiImplicit,
+                RobotScheme::RungeKutta4,
+                RobotScheme::Midpoint,
             ] {
-                machine.step(scheme, &mut state, 1e-3, &mut work).unwrap();
+                robot.step(scheme, &mut state, 1e-3, &mut work).unwrap();
             }
         }
     };

@@ -281,7 +281,7 @@ fn without_ground_and_rules_bodies_among_joints_cross_and_others_touch() {
         s.add(JointItem { anchors: Anchors::World(Vec3::z()), axis: Vec3::z(), ..hinge });
     }
     let mut doors = s.build().unwrap();
-    assert!(doors.model.touch.is_none());
+    assert!(doors.model.rigid_contact.is_none());
     doors.run(0.1).unwrap();
     assert!(doors.state.contacts.is_empty() && doors.state.v.iter().all(|v| *v == 0.0));
     // One door, and a ball that is thrown at it.

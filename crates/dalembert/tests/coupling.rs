@@ -2,15 +2,16 @@
 
 #![allow(non_snake_case)] // the letters of the formulas
 
-use dalembert::bodies::articulated::machine::MachineScheme;
-use dalembert::bodies::articulated::robot::{
-    Equality, EqualityKind, GeomShape, Inertial, Robot, RobotBody, RobotBodyId, RobotGeom, RobotJoint,
+use dalembert::bodies::articulated::description::{
+    Equality, EqualityKind, GeomShape, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotGeom,
+    RobotJoint,
 };
 use dalembert::collide::exact;
 use dalembert::coupling::DriveError;
 use dalembert::math::Random;
 use dalembert::math::rotation::{exp, log};
 use dalembert::prelude::*;
+use dalembert::robot::RobotScheme;
 use dalembert::scene::{ArticulationItem, Fix, JointItem, Motor, RobotItem};
 use dalembert::state::Drive;
 use dalembert::step::{Ipc, StepError};
@@ -213,7 +214,7 @@ fn a_reference_makes_an_offset_vanish_and_without_it_the_offset_stays() {
     for with in [true, false] {
         let (scene, _) = chain(2, false);
         let mut sim = scene.build().unwrap();
-        let link = sim.model.contact.as_ref().unwrap().articulations[0].links.clone();
+        let link = sim.model.ipc.as_ref().unwrap().articulations[0].links.clone();
         // The other engine believes that the first hinge already stands at 0.05 rad.
         let (mut theta, offset) = ([0.05, 0.0], 0.05);
         for step in 0..20 {
@@ -279,7 +280,7 @@ fn floating_bases_and_balls_are_freedoms_as_well() {
     scene.add(ArticulationItem::new("robot", &["shoulder"]).floating("base"));
     let mut sim = scene.build().unwrap();
     let mut random = Random::new(4);
-    let links = sim.model.contact.as_ref().unwrap().articulations[0].links.clone();
+    let links = sim.model.ipc.as_ref().unwrap().articulations[0].links.clone();
     let rotation = |sim: &Simulation, k: usize| {
         let A = Mat3::from_row_slice(&links[k].dof(&sim.state.q)[3..]);
         Quat::from_rotation_matrix(&nalgebra::Rotation3::from_matrix(&A))
@@ -370,8 +371,8 @@ fn a_body_welded_to_a_link_rides_without_weight_if_it_is_taken_in() {
 }
 
 /// A robot with a body per joint kind, each 0.3 m along x of the one before.
-fn robot(kinds: &[JointKind], geoms: bool) -> Robot {
-    let mut robot = Robot::new("robot");
+fn robot(kinds: &[JointKind], geoms: bool) -> RobotDescription {
+    let mut robot = RobotDescription::new("robot");
     for (k, kind) in kinds.iter().enumerate() {
         let mut body = RobotBody::new(format!("link{k}"), RobotBodyId(k));
         body.pose = Pose::at(if k == 0 { Vec3::new(0.0, 0.0, 0.5) } else { Vec3::new(0.3, 0.0, 0.0) });
@@ -406,19 +407,18 @@ fn a_robot_of_the_scene_moves_as_by_itself_where_nothing_touches() {
             let mut sim = scene.build().unwrap();
             let part = sim.model.robots[0].clone();
             let mut alone = part.state(&sim.state);
-            let mut work = part.machine.work();
+            let mut work = part.robot.work();
             for step in 0..60 {
                 let report = sim.step().unwrap();
                 assert!(!report.unfinished, "{kinds:?} {step} {report:?}");
-                part.machine.step(MachineScheme::Implicit, &mut alone, 0.01, &mut work).unwrap();
+                part.robot.step(RobotScheme::Implicit, &mut alone, 0.01, &mut work).unwrap();
                 for (a, b) in part.q(&sim.state).iter().zip(&alone.q) {
                     assert!((a - b).abs() < 1e-7, "{kinds:?} {step}: {a} {b}");
                 }
             }
             // The links stand where the robot says.
-            let poses = part.poses(&sim.state, &mut part.machine.work());
-            for (link, pose) in
-                sim.model.contact.as_ref().unwrap().articulations[0].links.iter().zip(&poses[1..])
+            let poses = part.poses(&sim.state, &mut part.robot.work());
+            for (link, pose) in sim.model.ipc.as_ref().unwrap().articulations[0].links.iter().zip(&poses[1..])
             {
                 let dof = link.dof(&sim.state.q);
                 assert!((Vec3::new(dof[0], dof[1], dof[2]) - pose.position).norm() < 1e-7);
@@ -452,10 +452,10 @@ fn a_robot_that_pushes_a_box_against_a_wall_stops_and_feels_it() {
     for step in 0..150 {
         let report = sim.step().unwrap();
         assert!(!report.unfinished, "{step} {report:?}");
-        let contact = sim.model.contact.as_ref().unwrap();
+        let contact = sim.model.ipc.as_ref().unwrap();
         let mut x = Vec::new();
-        contact.positions(&sim.state.q, &mut x);
-        assert!(exact::intersections(&contact.surface, &x).is_empty(), "{step}");
+        contact.geometry.positions(&sim.state.q, &mut x);
+        assert!(exact::intersections(&contact.geometry.surface, &x).is_empty(), "{step}");
     }
     assert!(part.v(&sim.state)[0].abs() < 1e-3, "{}", part.v(&sim.state)[0]);
     // The box has come to the wall at x = 0.9.
@@ -463,12 +463,12 @@ fn a_robot_that_pushes_a_box_against_a_wall_stops_and_feels_it() {
     let done = sim.articulation("robot").unwrap();
     // Contact carries what pushes, and it is the wrenches on the links, mapped by the Jacobian.
     assert!((done.force[0] + 10.0).abs() < 0.1, "{:?}", done.force);
-    let mut work = part.machine.work();
-    part.machine.tree.kinematics(part.q(&sim.state), &mut work.tree);
+    let mut work = part.robot.work();
+    part.robot.tree.kinematics(part.q(&sim.state), &mut work.tree);
     let mut tau = vec![0.0; 2];
     for (k, (force, torque)) in done.wrenches.iter().enumerate() {
-        let center = part.machine.tree.link_center(k, &work.tree);
-        part.machine.tree.add_force_at(k, &center, force, torque, &work.tree, &mut tau);
+        let center = part.robot.tree.link_center(k, &work.tree);
+        part.robot.tree.add_force_at(k, &center, force, torque, &work.tree, &mut tau);
     }
     let size = done.force.iter().fold(0.0f64, |m, f| m.max(f.abs()));
     for d in 0..2 {
@@ -480,12 +480,12 @@ fn a_robot_that_pushes_a_box_against_a_wall_stops_and_feels_it() {
 fn apart(sim: &mut Simulation, steps: usize) -> f64 {
     let part = sim.model.robots[0].clone();
     let mut alone = part.state(&sim.state);
-    let mut work = part.machine.work();
+    let mut work = part.robot.work();
     let mut worst = 0.0f64;
     for step in 0..steps {
         let report = sim.step().unwrap();
         assert!(!report.unfinished, "{step} {report:?}");
-        part.machine.step(MachineScheme::Implicit, &mut alone, sim.dt, &mut work).unwrap();
+        part.robot.step(RobotScheme::Implicit, &mut alone, sim.dt, &mut work).unwrap();
         for (a, b) in part.q(&sim.state).iter().zip(&alone.q) {
             worst = worst.max((a - b).abs());
         }
@@ -530,18 +530,18 @@ fn a_body_with_several_joints_moves_as_by_itself_and_feels_contact() {
     for step in 0..200 {
         let report = sim.step().unwrap();
         assert!(!report.unfinished, "{step} {report:?}");
-        let contact = sim.model.contact.as_ref().unwrap();
+        let contact = sim.model.ipc.as_ref().unwrap();
         let mut x = Vec::new();
-        contact.positions(&sim.state.q, &mut x);
+        contact.geometry.positions(&sim.state.q, &mut x);
         assert!(x.iter().all(|x| x.z > 0.3), "{step}");
     }
     let done = sim.articulation("robot").unwrap();
-    let mut work = part.machine.work();
-    part.machine.tree.kinematics(part.q(&sim.state), &mut work.tree);
+    let mut work = part.robot.work();
+    part.robot.tree.kinematics(part.q(&sim.state), &mut work.tree);
     let mut tau = vec![0.0; 5];
     for (k, (force, torque)) in done.wrenches.iter().take(2).enumerate() {
-        let center = part.machine.tree.link_center(k, &work.tree);
-        part.machine.tree.add_force_at(k, &center, force, torque, &work.tree, &mut tau);
+        let center = part.robot.tree.link_center(k, &work.tree);
+        part.robot.tree.add_force_at(k, &center, force, torque, &work.tree, &mut tau);
     }
     let size = done.force.iter().fold(0.0f64, |m, f| m.max(f.abs()));
     assert!(size > 0.5, "{:?}", done.force);
@@ -551,7 +551,7 @@ fn a_body_with_several_joints_moves_as_by_itself_and_feels_contact() {
 }
 
 /// Two cranks on the world at a distance of 0.3 m that a bar joins: a parallel four-bar; the bar hangs on the first.
-fn four_bar(joined: bool) -> Robot {
+fn four_bar(joined: bool) -> RobotDescription {
     let mut robot = robot(&[JointKind::Hinge, JointKind::Hinge, JointKind::Hinge], true);
     for k in 1..=3 {
         robot.bodies[k].joints[0].axis = Vec3::y();
@@ -603,7 +603,7 @@ fn a_loop_of_a_robot_holds_alone_and_against_contact() {
             let report = sim.step().unwrap();
             assert!(!report.unfinished, "{joined} {step} {report:?}");
             let q = part.q(&sim.state);
-            gap = gap.max(part.machine.worst_gap(q, &mut part.machine.work()));
+            gap = gap.max(part.robot.worst_gap(q, &mut part.robot.work()));
             pushed = pushed.max(sim.articulation("robot").unwrap().force[2].abs());
         }
         let q = part.q(&sim.state);
@@ -639,10 +639,10 @@ fn links_touch_each_other_where_a_rule_says_so() {
         for step in 0..200 {
             let report = sim.step().unwrap();
             assert!(!report.unfinished, "{touching} {step} {report:?}");
-            let contact = sim.model.contact.as_ref().unwrap();
+            let contact = sim.model.ipc.as_ref().unwrap();
             let mut x = Vec::new();
-            contact.positions(&sim.state.q, &mut x);
-            assert!(exact::intersections(&contact.surface, &x).is_empty(), "{step}");
+            contact.geometry.positions(&sim.state.q, &mut x);
+            assert!(exact::intersections(&contact.geometry.surface, &x).is_empty(), "{step}");
         }
         part.q(&sim.state)[1..].iter().sum::<f64>()
     };

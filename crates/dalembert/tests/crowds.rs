@@ -1,10 +1,10 @@
-//! Crowds of mechanisms in contact under `impulse`: trees of joints that join the heaps.
+//! Crowds of mechanisms in contact under `impulse`: trees of joints in large islands, solved by substepping.
 
 use dalembert::prelude::*;
 use dalembert::step::worst_gap;
 
-/// Sweeps of a heap. Islands that are solved by themselves take another number.
-const HEAP_SWEEPS: u32 = 13;
+/// Sweeps of substepping. Islands that are solved by themselves take another number.
+const SUBSTEPPING_SWEEPS: u32 = 13;
 
 /// A chest with a head and two arms of two parts, the outer ones on hinges with limits if any: 6 boxes, 5 joints.
 fn doll(s: &mut Scene, name: &str, at: Vec3, velocity: Vec3, limits: Option<f64>) {
@@ -69,7 +69,7 @@ fn dolls_that_collide_keep_their_momentum_and_their_joints() {
     let (mut energy, mut most) = (start, 0);
     for _ in 0..60 {
         let report = sim.step().unwrap();
-        if report.contacts > 0 && report.iterations == HEAP_SWEEPS {
+        if report.contacts > 0 && report.iterations == SUBSTEPPING_SWEEPS {
             most = most.max(report.contacts);
         }
         let now = sim.energy().total();
@@ -77,7 +77,7 @@ fn dolls_that_collide_keep_their_momentum_and_their_joints() {
         energy = energy.min(now);
         assert!(worst_gap(&sim.model, &sim.state) < 2e-4, "{:e}", worst_gap(&sim.model, &sim.state));
     }
-    assert!(most > 100, "{most} contacts in the heaps");
+    assert!(most > 100, "{most} contacts in large islands");
     assert!(energy < 0.9 * start, "nothing happened: {start} {energy}");
     for p in 0..pairs {
         let (a, b) = (before[p], momentum(&sim, p));
@@ -132,7 +132,7 @@ fn heaps_of_dolls_have_the_same_bits_at_any_number_of_threads_and_resumed() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let mut sim = heap(27, Some(0.3)).build().unwrap();
-            let mut heaps = 0;
+            let mut substepped = 0;
             for k in 0..90 {
                 if resume && k == 60 {
                     let mut packed = Vec::new();
@@ -141,9 +141,9 @@ fn heaps_of_dolls_have_the_same_bits_at_any_number_of_threads_and_resumed() {
                     sim.state = State::unpack(&sim.model.layout, &packed).unwrap();
                 }
                 let report = sim.step().unwrap();
-                heaps += u32::from(report.contacts > 0 && report.iterations == HEAP_SWEEPS);
+                substepped += u32::from(report.contacts > 0 && report.iterations == SUBSTEPPING_SWEEPS);
             }
-            assert!(heaps > 20, "{heaps} steps with heaps");
+            assert!(substepped > 20, "{substepped} steps with substepping");
             sim.state.q.iter().chain(&sim.state.v).chain(&sim.state.lambda).map(|x| x.to_bits()).collect()
         })
     };
@@ -165,19 +165,19 @@ fn few_dolls_stay_with_the_exact_path() {
     assert!(most > 0);
 }
 
-/// Elbows in a heap stop at their limits, which they would pass.
+/// Elbows in a large island stop at their limits, which they would pass.
 #[test]
-fn limits_hold_in_heaps() {
+fn limits_hold_in_large_islands() {
     let widest = |limits: Option<f64>| {
         let mut sim = heap(27, limits).build().unwrap();
         let mut widest = 0.0f64;
-        let mut heaps = 0;
+        let mut substepped = 0;
         for _ in 0..180 {
             let report = sim.step().unwrap();
-            heaps += u32::from(report.contacts > 0 && report.iterations == HEAP_SWEEPS);
+            substepped += u32::from(report.contacts > 0 && report.iterations == SUBSTEPPING_SWEEPS);
             widest = sim.state.turns.iter().fold(widest, |m, a| m.max(a.abs()));
         }
-        assert!(heaps > 40, "{heaps} steps with heaps");
+        assert!(substepped > 40, "{substepped} steps with substepping");
         widest
     };
     let (free, held) = (widest(None), widest(Some(0.3)));
@@ -188,7 +188,7 @@ fn limits_hold_in_heaps() {
 /// Boxes that stand on the floor and carry a wheel on an upright axle: half of the axles have a motor of at most 0.05 N·m that
 /// wants 5 rad/s, half turn at 5 rad/s against a dry friction of 0.02 N·m. The wheels have ½ m r² = 0.005 kg·m².
 #[test]
-fn motors_and_dry_friction_act_in_heaps() {
+fn motors_and_dry_friction_act_in_large_islands() {
     let settings = Impulse { friction: 0.8, ..Impulse::default() };
     let mut s = Scene { method: Method::Impulse(settings), dt: 0.01, ..Scene::default() };
     s.add(Ground::default());
@@ -222,7 +222,7 @@ fn motors_and_dry_friction_act_in_heaps() {
     for (steps, wanted) in [(20, [2.0, 2.0, 4.2, 4.2]), (280, [5.0, 5.0, 0.0, 0.0])] {
         for _ in 0..steps {
             let report = sim.step().unwrap();
-            assert!(report.contacts > 300 && report.iterations == HEAP_SWEEPS, "{report:?}");
+            assert!(report.contacts > 300 && report.iterations == SUBSTEPPING_SWEEPS, "{report:?}");
         }
         for (found, wanted) in rates(&sim).into_iter().zip(wanted) {
             assert!((found - wanted).abs() < 1e-3, "{found} instead of {wanted}");
@@ -263,10 +263,10 @@ fn light_chains_under_load_stay_calm() {
     }
     let mut sim = s.build().unwrap();
     let start = sim.energy();
-    let mut heaps = 0;
+    let mut substepped = 0;
     for k in 0..360 {
         let report = sim.step().unwrap();
-        heaps += u32::from(report.contacts > 300 && report.iterations == HEAP_SWEEPS);
+        substepped += u32::from(report.contacts > 300 && report.iterations == SUBSTEPPING_SWEEPS);
         let gap = worst_gap(&sim.model, &sim.state);
         assert!(gap < 2e-4, "step {k}: joints gape by {gap:e}");
         let now = sim.energy();
@@ -274,5 +274,5 @@ fn light_chains_under_load_stay_calm() {
         let most = start.total() + 0.5 * start.kinetic;
         assert!(now.total() <= most, "step {k}: {start:?} {now:?}");
     }
-    assert!(heaps > 300, "{heaps} steps with heaps");
+    assert!(substepped > 300, "{substepped} steps with substepping");
 }

@@ -1,7 +1,7 @@
 //! Contact under `ipc` as it is read: quantities of contact are the forces that Newton's laws ask for. And what begins nearer
 //! than the gap is not thrown.
 
-use dalembert::model::SETTLING;
+use dalembert::contact::potential::SETTLING;
 use dalembert::prelude::*;
 
 const G: f64 = 9.81;
@@ -32,26 +32,24 @@ fn near(a: f64, b: f64, relative: f64) -> bool {
 
 #[test]
 fn a_box_at_rest_is_carried_by_its_weight() {
-    for potential in [ContactPotential::Barrier, ContactPotential::Augmented] {
-        for scheme in [Scheme::Euler, Scheme::Bdf2] {
-            let mut s = scene(Ipc { potential, scheme, ..tight() });
-            s.add(Ground::default());
-            s.add(cube("box", 0.052, 3.0));
-            let mut sim = s.build().unwrap();
-            sim.run(2.0).unwrap();
-            let case = format!("{potential:?} {scheme:?}");
-            assert!(near(read(&sim, "box.contact.z"), 3.0 * G, 1e-6), "{case}: {}", force(&sim, "box"));
-            assert!(near(read(&sim, "box.contact.norm"), 3.0 * G, 1e-6), "{case}");
-            assert_eq!(force(&sim, "ground"), -force(&sim, "box"), "{case}");
-            // Four corners, and nothing else is near the ground.
-            assert_eq!(read(&sim, "contacts.count"), 4.0, "{case}");
-            let (gap, lowest) = (read(&sim, "contacts.gap"), read(&sim, "box.z") - 0.05);
-            // A stiff affine body gives by the strain F L / 8 κ V of its half height.
-            let strain = 3.0 * G * 0.1 / (8.0 * Ipc::default().rigid_stiffness * 1e-3);
-            assert!(gap > 0.0 && gap <= 1e-3, "{case}: {gap}");
-            assert!((gap - lowest).abs() < 0.05 * strain, "{case}: {gap} {lowest}");
-            assert_eq!(sim.model.touching(&sim.state), [["box", "ground"]], "{case}");
-        }
+    for scheme in [Scheme::Euler, Scheme::Bdf2] {
+        let mut s = scene(Ipc { scheme, ..tight() });
+        s.add(Ground::default());
+        s.add(cube("box", 0.052, 3.0));
+        let mut sim = s.build().unwrap();
+        sim.run(2.0).unwrap();
+        let case = format!("{scheme:?}");
+        assert!(near(read(&sim, "box.contact.z"), 3.0 * G, 1e-6), "{case}: {}", force(&sim, "box"));
+        assert!(near(read(&sim, "box.contact.norm"), 3.0 * G, 1e-6), "{case}");
+        assert_eq!(force(&sim, "ground"), -force(&sim, "box"), "{case}");
+        // Four corners, and nothing else is near the ground.
+        assert_eq!(read(&sim, "contacts.count"), 4.0, "{case}");
+        let (gap, lowest) = (read(&sim, "contacts.gap"), read(&sim, "box.z") - 0.05);
+        // A stiff affine body gives by the strain F L / 8 κ V of its half height.
+        let strain = 3.0 * G * 0.1 / (8.0 * Ipc::default().rigid_stiffness * 1e-3);
+        assert!(gap > 0.0 && gap <= 1e-3, "{case}: {gap}");
+        assert!((gap - lowest).abs() < 0.05 * strain, "{case}: {gap} {lowest}");
+        assert_eq!(sim.model.touching(&sim.state), [["box", "ground"]], "{case}");
     }
 }
 
@@ -149,7 +147,6 @@ fn what_is_read_is_the_same_after_resuming_on_any_thread_and_with_another_step()
     for settings in [
         Ipc { friction: 0.5, ..Ipc::default() },
         Ipc { friction: 0.5, scheme: Scheme::Bdf2, ..Ipc::default() },
-        Ipc { friction: 0.5, potential: ContactPotential::Augmented, ..Ipc::default() },
     ] {
         let mut first = None;
         for threads in [1, 2, 4] {
@@ -193,8 +190,8 @@ fn what_cannot_be_read_says_why() {
 }
 
 /// A box that begins at a part of the gap above the ground.
-fn begins_near(part: f64, h: f64, gravity: f64, potential: ContactPotential) -> Simulation {
-    let mut s = scene(Ipc { potential, gap: Some(1e-3), ..tight() });
+fn begins_near(part: f64, h: f64, gravity: f64) -> Simulation {
+    let mut s = scene(Ipc { gap: Some(1e-3), ..tight() });
     (s.dt, s.gravity) = (h, Vec3::new(0.0, 0.0, -gravity));
     s.add(Ground::default());
     s.add(cube("box", 0.05 + part * 1e-3, 2.0));
@@ -205,25 +202,23 @@ fn begins_near(part: f64, h: f64, gravity: f64, potential: ContactPotential) -> 
 fn what_begins_too_near_is_lifted_slowly_and_comes_to_rest() {
     // ĝ widens by ĝ/T, and what is on it follows: a push of a step leads no farther than to the ĝ of that step.
     let (gap, most) = (1e-3, 2.0 * 1e-3 / SETTLING);
-    for potential in [ContactPotential::Barrier, ContactPotential::Augmented] {
-        for (part, h) in
-            [(0.5, 0.01), (0.1, 0.01), (1e-3, 0.01), (0.1, 1e-3), (1e-3, 1e-3), (1e-6, 1e-3), (1e-3, 1e-4)]
-        {
-            let mut sim = begins_near(part, h, G, potential);
-            let case = format!("{potential:?} from {part} of the gap with h = {h}");
-            let (mut fastest, mut highest) = (0.0f64, 0.0f64);
-            for _ in 0..(0.3 / h).round() as usize {
-                let report = sim.step().unwrap();
-                assert!(report.smallest_gap > 0.0 && !report.unfinished, "{case}: {report:?}");
-                fastest = fastest.max(read(&sim, "box[0].vz"));
-                highest = highest.max(read(&sim, "box[0].z") - 0.05);
-            }
-            assert!(fastest <= most, "{case}: {fastest}");
-            // No higher than the full gap, and what that speed throws it beyond.
-            assert!(highest <= gap + most * most / (2.0 * G), "{case}: {highest}");
-            assert!(read(&sim, "box[0].vz").abs() < 1e-3, "{case}");
-            assert!(near(read(&sim, "box.contact.z"), 2.0 * G, 0.05), "{case}: {}", force(&sim, "box"));
+    for (part, h) in
+        [(0.5, 0.01), (0.1, 0.01), (1e-3, 0.01), (0.1, 1e-3), (1e-3, 1e-3), (1e-6, 1e-3), (1e-3, 1e-4)]
+    {
+        let mut sim = begins_near(part, h, G);
+        let case = format!("from {part} of the gap with h = {h}");
+        let (mut fastest, mut highest) = (0.0f64, 0.0f64);
+        for _ in 0..(0.3 / h).round() as usize {
+            let report = sim.step().unwrap();
+            assert!(report.smallest_gap > 0.0 && !report.unfinished, "{case}: {report:?}");
+            fastest = fastest.max(read(&sim, "box[0].vz"));
+            highest = highest.max(read(&sim, "box[0].z") - 0.05);
         }
+        assert!(fastest <= most, "{case}: {fastest}");
+        // No higher than the full gap, and what that speed throws it beyond.
+        assert!(highest <= gap + most * most / (2.0 * G), "{case}: {highest}");
+        assert!(read(&sim, "box[0].vz").abs() < 1e-3, "{case}");
+        assert!(near(read(&sim, "box.contact.z"), 2.0 * G, 0.05), "{case}: {}", force(&sim, "box"));
     }
 }
 
@@ -244,18 +239,16 @@ fn without_gravity_bodies_that_begin_too_near_drift_apart_slowly() {
 
 #[test]
 fn what_begins_too_near_resumes_with_the_same_bits() {
-    for potential in [ContactPotential::Barrier, ContactPotential::Augmented] {
-        let mut sim = begins_near(0.01, 0.01, G, potential);
-        sim.run(0.05).unwrap();
-        let mut packed = Vec::new();
-        sim.state.pack(&sim.model.layout, &mut packed);
-        let mut other = begins_near(0.01, 0.01, G, potential);
-        other.state = State::unpack(&other.model.layout, &packed).unwrap();
-        other.model.settle(&mut other.state);
-        for _ in 0..20 {
-            sim.step().unwrap();
-            other.step().unwrap();
-            assert_eq!(sim.state, other.state, "{potential:?}");
-        }
+    let mut sim = begins_near(0.01, 0.01, G);
+    sim.run(0.05).unwrap();
+    let mut packed = Vec::new();
+    sim.state.pack(&sim.model.layout, &mut packed);
+    let mut other = begins_near(0.01, 0.01, G);
+    other.state = State::unpack(&other.model.layout, &packed).unwrap();
+    other.model.settle(&mut other.state);
+    for _ in 0..20 {
+        sim.step().unwrap();
+        other.step().unwrap();
+        assert_eq!(sim.state, other.state);
     }
 }

@@ -4,8 +4,8 @@
 //! rigid bodies on joints. Under `lagrange` with Runge-Kutta both solve the same equations to the fourth order; under
 //! `impulse` they differ by terms of the order of h.
 
-use dalembert::bodies::articulated::robot::{
-    Equality, EqualityKind, Inertial, Robot, RobotBody, RobotBodyId, RobotJoint,
+use dalembert::bodies::articulated::description::{
+    Equality, EqualityKind, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
 };
 use dalembert::math::rotation::exp;
 use dalembert::prelude::*;
@@ -44,8 +44,8 @@ impl Mechanism {
         poses
     }
 
-    fn robot(&self) -> Robot {
-        let mut robot = Robot::new("robot");
+    fn robot(&self) -> RobotDescription {
+        let mut robot = RobotDescription::new("robot");
         for link in &self.links {
             let mut body = RobotBody::new(link.name, RobotBodyId(link.parent.map_or(0, |p| p + 1)));
             body.pose = Pose::new(link.at.into(), exp(&link.turn.into()));
@@ -119,8 +119,8 @@ impl Mechanism {
         let start: Vec<Pose> = self.poses();
         a.run(1.0).unwrap();
         b.run(1.0).unwrap();
-        let robot = a.model.robot("robot").unwrap();
-        let poses = robot.poses(&a.state, &mut robot.machine.work());
+        let named = a.model.robot("robot").unwrap();
+        let poses = named.poses(&a.state, &mut named.robot.work());
         let (mut worst, mut moved) = (0.0f64, 0.0f64);
         for (k, link) in self.links.iter().enumerate() {
             // Origin, and a point off every axis.

@@ -3,8 +3,8 @@
 //! Scenes are large enough for every place where threads share the work, and lively: what one contact does in another order
 //! reaches all others within a few steps.
 
-use dalembert::bodies::articulated::robot::{
-    GeomShape, Inertial, Robot, RobotBody, RobotBodyId, RobotGeom, RobotJoint,
+use dalembert::bodies::articulated::description::{
+    GeomShape, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotGeom, RobotJoint,
 };
 use dalembert::prelude::*;
 
@@ -19,7 +19,7 @@ fn run(scene: &dyn Fn() -> Scene, threads: usize, steps: usize, least: u32) -> V
             most = most.max(report.contacts);
             if k % 5 == 0 || k == steps {
                 let s = &sim.state;
-                let numbers = s.q.iter().chain(&s.v).chain(&s.lambda).chain(&s.robots);
+                let numbers = s.q.iter().chain(&s.v).chain(&s.lambda).chain(&s.actuator_force);
                 out.extend(numbers.map(|x| x.to_bits()));
                 out.extend(s.contacts.iter().flat_map(|c| c.force.iter().map(|x| x.to_bits())));
                 let told = [report.residual, report.gap, report.smallest_gap];
@@ -156,7 +156,7 @@ fn a_crowd_of_dolls() {
     same_on_any(|| dolls(160, 7, 1.0, Some(0.4)), 60, 1_000);
 }
 
-/// Fewer contacts than a heap has: dolls are solved one by one, to the tolerance.
+/// Fewer contacts than a large island has: dolls are solved one by one, to the tolerance.
 #[test]
 fn a_few_dolls_and_many_that_fly() {
     same_on_any(|| dolls(80, 3, 2.5, Some(0.4)), 40, 10);
@@ -174,8 +174,8 @@ fn dolls_in_free_flight() {
 }
 
 /// A box on four legs of two links each.
-fn walker(name: &str) -> Robot {
-    let mut robot = Robot::new(name);
+fn walker(name: &str) -> RobotDescription {
+    let mut robot = RobotDescription::new(name);
     let mut link = |name: String, parent: usize, at: Vec3, kind: JointKind, half: Vec3, down: f64| {
         let mut body = RobotBody::new(name.clone(), RobotBodyId(parent));
         body.pose = Pose::at(at);

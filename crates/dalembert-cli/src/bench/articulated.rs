@@ -8,10 +8,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use dalembert::bodies::articulated::{
-    BranchSquare, ForwardDynamics, Joint, Link, Machine, MachineScheme, Scheme, Tree, TreeBatch, TreeWork,
+    ForwardDynamics, Joint, Link, Scheme, Tree, TreeBatch, TreeSquareMatrix, TreeWork,
 };
 use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Random, Vec3};
+use dalembert::robot::{Robot, RobotScheme};
 
 use dalembert_formats::robot::{ReadOptions, read_robot, read_robot_text};
 use dalembert_formats::source::Includes;
@@ -122,7 +123,7 @@ pub(super) fn articulated(b: &mut Bencher) {
             Err(reason) => b.row("shared", 1, f64::NAN, reason),
         }
     }
-    machines(b);
+    robots(b);
     batch(b);
 }
 
@@ -173,15 +174,15 @@ fn shared() -> Vec<(String, Result<Tree, String>)> {
 
 /// Whole steps of our own robots from their files, servos, limits, friction and loops included: as MuJoCo runs the same
 /// files with contact off.
-fn machines(b: &mut Bencher) {
+fn robots(b: &mut Bencher) {
     for name in ["arm", "humanoid", "quadruped", "hand", "delta"] {
         let file = format!("robots/{name}.xml");
         let Some((_, text)) = SCENES.iter().find(|(known, _)| *known == file) else { continue };
         let read = read_robot_text(file, *text, Includes::Embedded(SCENES), &ReadOptions::default());
         let (robot, _) = read.unwrap_or_else(|e| panic!("a bench is broken: {e}"));
         let h = robot.options.timestep;
-        let machine = Machine::new(robot).unwrap_or_else(|e| panic!("a bench is broken: {e}"));
-        let (start, mut work) = (machine.start(), machine.work());
+        let robot = Robot::new(robot).unwrap_or_else(|e| panic!("a bench is broken: {e}"));
+        let (start, mut work) = (robot.start(), robot.work());
         let (mut state, mut steps) = (start.clone(), 0);
         let mut rows = 0;
         let seconds = shortest(b, |_| {
@@ -190,12 +191,12 @@ fn machines(b: &mut Bencher) {
                 state.copy_from(&start);
             }
             steps += 1;
-            match machine.step(MachineScheme::Implicit, &mut state, h, &mut work) {
+            match robot.step(RobotScheme::Implicit, &mut state, h, &mut work) {
                 Ok(report) => rows = report.rows,
                 Err(error) => panic!("a bench is broken: {error}"),
             }
         });
-        b.row("step_robot", machine.tree.freedoms(), seconds, format!("{name}, {rows} rows"));
+        b.row("step_robot", robot.tree.freedoms(), seconds, format!("{name}, {rows} rows"));
     }
 }
 
@@ -239,7 +240,7 @@ fn kernels(tree: &Tree, measure: &mut Measure<'_>) {
         tree.forward_dynamics_aba(q, v, tau, &[], &mut work, &mut out);
         black_box(&out);
     });
-    let (mut by_q, mut by_v) = (BranchSquare::default(), BranchSquare::default());
+    let (mut by_q, mut by_v) = (TreeSquareMatrix::default(), TreeSquareMatrix::default());
     row("d_rnea", &mut |[q, v, a]| {
         tree.kinematics(q, &mut work);
         tree.inverse_dynamics_derivatives(v, a, &mut work, &mut by_q, &mut by_v);

@@ -106,7 +106,7 @@ impl Bencher {
             let clock = std::time::Instant::now();
             (0..w.steps).for_each(|_| step(sim));
             let seconds = clock.elapsed().as_secs_f64() / f64::from(w.steps);
-            let bits: Vec<u64> = sim.state.q.iter().chain(&sim.state.robots).map(|x| x.to_bits()).collect();
+            let bits: Vec<u64> = sim.state.q.iter().chain(&sim.state.v).map(|x| x.to_bits()).collect();
             (seconds, bits)
         };
         let (mut one, mut all, mut same) = (f64::INFINITY, f64::INFINITY, true);

@@ -64,13 +64,12 @@ const RUNS: usize = 5;
 /// Mean over the steps of the fall with contact, over those in which the boxes come to rest, and over later ones in which
 /// they lie still, awake. The boxes fall several times, always the same way, and of each step the fastest time counts.
 pub(super) fn ipc_boxes(b: &mut Bencher) {
-    use ContactPotential::{Augmented, Barrier};
     // What a contact costs in each window of the fewest boxes [s].
     let mut few: Vec<(String, f64)> = Vec::new();
-    for (n, potential) in [(3, Barrier), (3, Augmented), (5, Barrier), (5, Augmented), (10, Barrier)] {
+    for n in [3, 5, 10] {
         let mut rows: Vec<(f64, StepReport)> = Vec::new();
         for run in 0..RUNS {
-            let mut sim = build(boxes(n, Ipc { potential, ..Ipc::default() }));
+            let mut sim = build(boxes(n, Ipc::default()));
             on_one_thread(|| {
                 for k in 0..RESTING.end {
                     let clock = Clock::now();
@@ -111,11 +110,6 @@ pub(super) fn ipc_boxes(b: &mut Bencher) {
         };
         let window = |w: std::ops::Range<usize>| &rows[rows.len().min(w.start)..rows.len().min(w.end)];
         let first = if n == 10 { 20 } else { 10 };
-        if potential == Augmented {
-            note("boxes_impact_augmented", window(first..first + 10));
-            note("boxes_settled_augmented", window(SETTLED));
-            continue;
-        }
         note("boxes_impact", window(first..first + 10));
         note("boxes_settled", window(SETTLED));
         note("boxes_resting", window(RESTING));
@@ -227,7 +221,7 @@ pub(super) fn ipc_drops(b: &mut Bencher) {
         }
         let clock = Clock::now();
         let model = sim.model.clone();
-        let Some(contact) = &model.contact else { continue };
+        let Some(contact) = &model.ipc else { continue };
         let mut x = Vec::new();
         for _ in 0..steps {
             match sim.step() {
@@ -238,9 +232,9 @@ pub(super) fn ipc_drops(b: &mut Bencher) {
                     break;
                 }
             }
-            contact.positions(&sim.state.q, &mut x);
+            contact.geometry.positions(&sim.state.q, &mut x);
             let below = x.iter().any(|x| !(x.z > 0.0));
-            if below || !dalembert::collide::exact::intersections(&contact.surface, &x).is_empty() {
+            if below || !dalembert::collide::exact::intersections(&contact.geometry.surface, &x).is_empty() {
                 bad += 1;
             }
         }

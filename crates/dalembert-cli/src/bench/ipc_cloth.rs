@@ -9,9 +9,9 @@ use super::{Bencher, on_one_thread};
 
 /// A sheet of 1 m and 0.3 kg with n × n nodes, 6 cm above a ball of 0.3 m; friction 0.3, h = 5 ms. It moves at metres per
 /// second, so Newton stops at 5 mm/s (1 mm/s where it is slow) and what sticks may creep at 1 cm/s.
-fn scene(n: usize, potential: ContactPotential) -> Scene {
-    let ours = Ipc { potential, ..Ipc::default() };
-    let settings = Ipc { friction: 0.3, friction_speed: 1e-2, friction_passes: 1, tolerance: 5e-3, ..ours };
+fn scene(n: usize) -> Scene {
+    let settings =
+        Ipc { friction: 0.3, friction_speed: 1e-2, friction_passes: 1, tolerance: 5e-3, ..Ipc::default() };
     let mut scene = Scene { method: Method::Ipc(settings), dt: 0.005, ..Scene::default() };
     scene.add(RigidBody::new("ball", Shape::Sphere { radius: 0.3 }));
     scene.add(Fix::points("ball"));
@@ -26,9 +26,8 @@ fn scene(n: usize, potential: ContactPotential) -> Scene {
 /// Mean and worst window of 20 steps, from 0.1 s on, when it touches, to 1 s.
 pub(super) fn ipc_cloth(b: &mut Bencher) {
     const WINDOW: usize = 20;
-    use ContactPotential::{Augmented, Barrier};
-    for (n, potential) in [(21, Barrier), (21, Augmented), (31, Barrier), (31, Augmented)] {
-        let mut sim = build(scene(n, potential));
+    for n in [21, 31] {
+        let mut sim = build(scene(n));
         let mut windows = Vec::new();
         let (mut iterations, mut unfinished, mut contacts, mut gap) = (0, 0, 0, f64::INFINITY);
         on_one_thread(|| {
@@ -59,7 +58,6 @@ pub(super) fn ipc_cloth(b: &mut Bencher) {
             1e3 * worst,
             f64::from(iterations) / 200.0,
         );
-        let name = if potential == Barrier { "cloth_on_ball" } else { "cloth_on_ball_augmented" };
-        b.row(name, n, mean, note);
+        b.row("cloth_on_ball", n, mean, note);
     }
 }

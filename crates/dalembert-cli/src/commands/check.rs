@@ -144,7 +144,7 @@ impl Facts {
             .flatten();
         Self {
             dof: free.saturating_sub(rows.rows - rows.weak)
-                + sim.model.robots.iter().map(|robot| robot.machine.tree.freedoms()).sum::<usize>(),
+                + sim.model.robots.iter().map(|named| named.robot.tree.freedoms()).sum::<usize>(),
             fastest,
             stable_dt,
             rows,
@@ -176,19 +176,19 @@ impl Facts {
 
         let width = model.blocks.iter().map(|b| b.name.chars().count()).max().unwrap_or(0).max(6);
         let _ = writeln!(out, "  {:width$}  {:>9}  {:>12}  kind", "points", "count", "mass [kg]");
-        for block in &model.blocks {
+        for block in model.blocks.iter().filter(|block| block.kind != BlockKind::Robot) {
             let mass = mass(model, block).map_or("–".into(), number);
             let (name, n, kind) = (safe(&block.name), block.points.len(), kind(block));
             let _ = writeln!(out, "  {name:width$}  {n:>9}  {mass:>12}  {kind}");
         }
-        for robot in &model.robots {
-            let tree = &robot.machine.tree;
-            let (name, mass) = (safe(&robot.name), number(tree.total_mass()));
+        for named in &model.robots {
+            let tree = &named.robot.tree;
+            let (name, mass) = (safe(&named.name), number(tree.total_mass()));
             let kind = format!(
                 "robot: {}, {}, {}",
                 count(tree.link_count() as u64, "link"),
                 count(tree.freedoms() as u64, "freedom"),
-                count(robot.machine.robot.actuators.len() as u64, "actuator")
+                count(named.robot.description.actuators.len() as u64, "actuator")
             );
             let _ = writeln!(out, "  {name:width$}  {:>9}  {mass:>12}  {kind}", "–");
         }
@@ -321,6 +321,7 @@ fn kind(block: &Block) -> &'static str {
         BlockKind::Affine => "affine body",
         BlockKind::Markers => "markers of a rod",
         BlockKind::Mapped => "carried by others",
+        BlockKind::Robot => "robot",
     }
 }
 
@@ -331,6 +332,7 @@ fn mass(model: &Model, block: &Block) -> Option<f64> {
         BlockKind::Particles | BlockKind::Affine | BlockKind::Generalized => {
             Some(model.particles.mass[block.points.clone()].iter().sum())
         }
+        BlockKind::Robot => model.robot(&block.name).map(|named| named.robot.tree.total_mass()),
         BlockKind::Markers | BlockKind::Mapped => None,
     }
 }
@@ -344,7 +346,7 @@ fn fastest_vibration(sim: &Simulation) -> Option<f64> {
         return None;
     }
     let pv = model.layout.points_v();
-    let (mut y, mut f) = (vec![0.0; model.layout.len_v()], vec![0.0; model.layout.len_v()]);
+    let (mut y, mut f) = (vec![0.0; model.layout.robots_v()], vec![0.0; model.layout.robots_v()]);
     let mut q = sim.state.q.clone();
     let mut random = Random::new(1);
     y[..model.layout.nv].fill_with(|| random.unit() - 0.5);

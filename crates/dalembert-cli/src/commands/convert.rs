@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dalembert::scene::robot::Robot;
+use dalembert::bodies::articulated::description::RobotDescription;
 use dalembert_formats::robot::write::{Written, write_mjcf, write_urdf};
 use dalembert_formats::robot::{ReadOptions, read_robot, robot_files};
 use dalembert_formats::scene;
@@ -73,7 +73,7 @@ fn ending(path: &Path) -> String {
 
 /// What is converted.
 struct Input {
-    robot: Robot,
+    robot: RobotDescription,
     /// What a scene says besides.
     lost: Vec<String>,
     /// The files that say it, with all that they include.
@@ -127,7 +127,7 @@ fn read(args: &Args) -> Result<Input, Failure> {
 }
 
 /// A scene with the robot inside.
-fn scene_text(robot: &Robot) -> Written {
+fn scene_text(robot: &RobotDescription) -> Written {
     let inner = write_mjcf(robot);
     let literal = |text: &str| serde_json::Value::from(text).to_string();
     let (o, g) = (&robot.options, robot.options.gravity);

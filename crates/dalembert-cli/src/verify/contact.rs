@@ -27,23 +27,14 @@ fn gap_under(force: f64, far: f64) -> f64 {
 }
 
 /// A block on a slope.
-fn block(
-    potential: ContactPotential,
-    angle: f64,
-    mu: f64,
-    friction_speed: f64,
-) -> Result<Simulation, Box<dyn std::error::Error>> {
-    let ours = Ipc { potential, ..Ipc::default() };
-    let settings = Ipc { friction: mu, tolerance: 1e-8, friction_speed, gap: Some(1e-3), ..ours };
+fn block(angle: f64, mu: f64, friction_speed: f64) -> Result<Simulation, Box<dyn std::error::Error>> {
+    let settings = Ipc { friction: mu, tolerance: 1e-8, friction_speed, gap: Some(1e-3), ..Ipc::default() };
     let mut scene = ipc(settings, 0.01);
     let turn = exp(&(Vec3::y() * angle));
     scene.add(Ground { normal: turn * Vec3::z(), ..Ground::default() });
     let size = Vec3::new(0.4, 0.3, 0.1);
-    // At the gap at which four corners, each of stiffness m/h², carry the block; multipliers carry it at half the gap.
-    let gap = match potential {
-        ContactPotential::Barrier => gap_under(9.81 * angle.cos() / 4.0 * 1e-4, 1e-3),
-        ContactPotential::Augmented => 5e-4,
-    };
+    // At the gap at which four corners, each of stiffness m/h², carry the block.
+    let gap = gap_under(9.81 * angle.cos() / 4.0 * 1e-4, 1e-3);
     let at = turn * Vec3::new(0.0, 0.0, 0.05 + gap);
     scene.add(RigidBody::new("block", Shape::Box { size }).at(at.into()).turned(turn));
     Ok(scene.build()?)
@@ -51,16 +42,11 @@ fn block(
 
 /// Distance and speed down the slope after a second. What shall stick is first held by a fifth more friction until it
 /// rests, so that only the threshold is asked for and not how it was put down.
-fn slide(
-    potential: ContactPotential,
-    degrees: f64,
-    mu: f64,
-    sticks: bool,
-) -> Result<(f64, f64), Box<dyn std::error::Error>> {
+fn slide(degrees: f64, mu: f64, sticks: bool) -> Result<(f64, f64), Box<dyn std::error::Error>> {
     let angle = degrees.to_radians();
-    let mut sim = block(potential, angle, mu, if sticks { 1e-3 } else { 1e-5 })?;
+    let mut sim = block(angle, mu, if sticks { 1e-3 } else { 1e-5 })?;
     if sticks {
-        let mut held = block(potential, angle, 1.2 * mu, 1e-3)?;
+        let mut held = block(angle, 1.2 * mu, 1e-3)?;
         held.run(1.0)?;
         sim.state = held.state;
     }
@@ -76,18 +62,16 @@ pub(super) fn incline(table: &mut Table) -> Outcome {
         let slope = item["slope_deg"].as_f64().ok_or("no slope")?;
         let mu = item["mu"].as_f64().ok_or("no friction")?;
         let sticks = item["expect"].as_str().is_some_and(|e| e.starts_with("stick"));
-        for potential in [ContactPotential::Barrier, ContactPotential::Augmented] {
-            let (x, v) = slide(potential, slope, mu, sticks)?;
-            let label = format!("{}, slope {slope:.2} degrees, mu = {mu}", potential.name());
-            if sticks {
-                // What sticks creeps slower than the declared smoothing speed of 1 mm/s.
-                table.absolute("ipc", format!("{label}: speed after 1 s"), v, 0.0, 1e-3);
-            } else {
-                let a = 9.81 * (slope.to_radians().sin() - mu * slope.to_radians().cos());
-                table.relative("ipc", format!("{label}: speed after 1 s"), v, a, 1e-2);
-                // Implicit Euler from rest: x = a t (t + h)/2.
-                table.relative("ipc", format!("{label}: way after 1 s"), x, 0.5 * a * 1.01, 1e-2);
-            }
+        let (x, v) = slide(slope, mu, sticks)?;
+        let label = format!("slope {slope:.2} degrees, mu = {mu}");
+        if sticks {
+            // What sticks creeps slower than the declared smoothing speed of 1 mm/s.
+            table.absolute("ipc", format!("{label}: speed after 1 s"), v, 0.0, 1e-3);
+        } else {
+            let a = 9.81 * (slope.to_radians().sin() - mu * slope.to_radians().cos());
+            table.relative("ipc", format!("{label}: speed after 1 s"), v, a, 1e-2);
+            // Implicit Euler from rest: x = a t (t + h)/2.
+            table.relative("ipc", format!("{label}: way after 1 s"), x, 0.5 * a * 1.01, 1e-2);
         }
     }
     Ok(())

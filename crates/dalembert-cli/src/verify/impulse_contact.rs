@@ -252,7 +252,7 @@ pub(super) fn stack(table: &mut Table) -> Outcome {
             deepest = deepest.min(sim.step()?.smallest_gap);
         }
         let label = format!("1 : 1 : {R:.0e}");
-        let touch = sim.model.touch.as_ref().ok_or("no contact")?;
+        let touch = sim.model.rigid_contact.as_ref().ok_or("no contact")?;
         let between = |a: &str, b: &str| -> f64 {
             let name = |k: u32| touch.names[k as usize].as_str();
             let fits = |c: &&dalembert::model::ContactForce| {

@@ -114,8 +114,10 @@ impl Keys {
             }
             if model.layout.points > 0 && (i.is_multiple_of(stride) || i + 1 == recording.frame_count()) {
                 morph_times.push(time);
-                let mut shape: Vec<f32> =
-                    state.q[model.layout.points_q()..].iter().map(|x| *x as f32).collect();
+                let mut shape: Vec<f32> = state.q[model.layout.points_q()..model.layout.robots_q()]
+                    .iter()
+                    .map(|x| *x as f32)
+                    .collect();
                 for (column, center) in deformation_columns(model) {
                     shape.copy_within(3 * center..3 * center + 3, 3 * column);
                 }

@@ -21,7 +21,7 @@ pub fn write(model: &Model, recording: &Recording, path: &Path) -> Result<(), Re
         out.write_all(&1f32.to_le_bytes())?;
         out.write_all(&(recording.frame_count() as i32).to_le_bytes())?;
         for state in states(model, recording) {
-            for x in &state?.q[model.layout.points_q()..] {
+            for x in &state?.q[model.layout.points_q()..model.layout.robots_q()] {
                 out.write_all(&(*x as f32).to_le_bytes())?;
             }
         }

@@ -49,13 +49,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dalembert::state::{Layout, State};
 use serde::{Deserialize, Serialize};
 
 use crate::assets::Assets;
 use crate::error::plain;
 
 /// Version of the file layout described above; readers refuse a later one.
-const FORMAT: u64 = 1;
+///
+/// 1: robots behind everything else, each with all its numbers; 2: coordinates and velocities of robots in q and v.
+const FORMAT: u64 = 2;
 /// MCAP profile of our files.
 const PROFILE: &str = "dalembert";
 /// Name of the attachment that carries the header.
@@ -91,6 +94,9 @@ pub struct Header {
     pub options: BTreeMap<String, String>,
     /// Length of the state vector.
     pub state_len: usize,
+    /// The format of the file if an older program wrote it: it laid states with robots out otherwise.
+    #[serde(skip)]
+    pub older_format: Option<u64>,
     /// Names and ranges of the state vector, from which tracks are made.
     pub layout: serde_json::Value,
     /// Names of the scalars, each with its unit in brackets: `kinetic [J]`. Tables carry the whole name; the
@@ -102,6 +108,20 @@ impl Header {
     /// Keys of the JSON messages: the scalar names without their units.
     fn scalar_keys(&self) -> Vec<&str> {
         self.scalar_names.iter().map(|name| split_unit(name).0).collect()
+    }
+
+    /// Refuses states that a model cannot take: of another length, or with robots laid out as in older files.
+    pub fn check_states(&self, layout: &Layout) -> Result<(), String> {
+        let needed = State::packed_len(layout);
+        if needed != self.state_len {
+            return Err(format!("it has states of {needed} numbers, the recording of {}", self.state_len));
+        }
+        match self.older_format {
+            Some(found) if layout.robot_v > 0 => Err(format!(
+                "the file has recording format {found}, which lays the states of robots out otherwise; run its scene anew"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses what could not be read back.

@@ -368,16 +368,17 @@ impl Scan {
         }
         let unreadable = |error: serde_json::Error| self.corrupt(offset, format!("header.json: {error}"));
         let value: serde_json::Value = serde_json::from_slice(&data).map_err(unreadable)?;
-        match value.get("format").and_then(serde_json::Value::as_u64) {
+        let older_format = match value.get("format").and_then(serde_json::Value::as_u64) {
             Some(found) if found > FORMAT => {
                 return Err(RecordingError::TooNew { path: self.path.clone(), found });
             }
-            Some(_) => {}
+            Some(found) => (found < FORMAT).then_some(found),
             None => return Err(self.corrupt(offset, "header.json has no format number".into())),
-        }
+        };
         let mut header: Header = serde_json::from_value(value).map_err(unreadable)?;
         header.check().map_err(|reason| self.corrupt(offset, format!("header.json: {reason}")))?;
         header.assets = std::mem::take(&mut self.assets);
+        header.older_format = older_format;
         self.header = Some(header);
         Ok(())
     }

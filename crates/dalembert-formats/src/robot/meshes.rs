@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dalembert::bodies::articulated::description::RobotMesh;
 use dalembert::math::{Mat3, Pose, Quat, Vec3, symmetric_eigen};
-use dalembert::scene::robot::RobotMesh;
 
 use super::solid::{self, MeshInertia};
 use super::weigh::Extent;

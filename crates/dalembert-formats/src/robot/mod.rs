@@ -1,7 +1,7 @@
 //! Robots from the files of other tools: URDF and MJCF.
 //!
 //! [`read_robot`] tells the two apart by their outermost element (`robot` or `mujoco`) and gives a
-//! [`Robot`], which is plain data, together with a list of warnings: whatever the file says and the robot cannot
+//! [`RobotDescription`], which is plain data, together with a list of warnings: whatever the file says and the robot cannot
 //! carry is in that list, with its place. Under [`ReadOptions::strict`] it is an error instead.
 //!
 //! A file is untrusted input: sizes, nesting, includes and repetitions are limited, and every error names file, line
@@ -38,7 +38,7 @@ mod xml;
 
 use std::path::{Path, PathBuf};
 
-use dalembert::scene::robot::Robot;
+use dalembert::bodies::articulated::description::RobotDescription;
 
 use crate::error::{Diagnostic, SceneFileError, quote, quote_path};
 use crate::source::{Includes, MAX_FILE};
@@ -88,7 +88,7 @@ pub enum MeshPolicy {
 pub fn read_robot(
     path: impl AsRef<Path>,
     options: &ReadOptions,
-) -> Result<(Robot, Vec<Diagnostic>), SceneFileError> {
+) -> Result<(RobotDescription, Vec<Diagnostic>), SceneFileError> {
     let path = path.as_ref();
     let name = path.display().to_string();
     let bytes = read_limited(path, MAX_FILE)
@@ -113,7 +113,7 @@ pub fn read_robot_text(
     text: impl Into<String>,
     includes: Includes<'_>,
     options: &ReadOptions,
-) -> Result<(Robot, Vec<Diagnostic>), SceneFileError> {
+) -> Result<(RobotDescription, Vec<Diagnostic>), SceneFileError> {
     let name = name.into();
     let path = match includes {
         Includes::Directory(directory) => directory.join(&name),
@@ -128,7 +128,7 @@ fn read(
     bytes: Vec<u8>,
     includes: Includes<'_>,
     options: &ReadOptions,
-) -> Result<(Robot, Vec<Diagnostic>), SceneFileError> {
+) -> Result<(RobotDescription, Vec<Diagnostic>), SceneFileError> {
     let mut doc = Document::new(options.strict);
     let mut loader = Loader::new(includes);
     let parsed = loader.parse(&mut doc, name, path, bytes)?;

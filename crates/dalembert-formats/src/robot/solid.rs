@@ -87,7 +87,7 @@ pub(super) fn extent(vertices: &[Vec3], triangles: &[[u32; 3]], rule: MeshInerti
 mod tests {
     use super::*;
     use crate::robot::weigh;
-    use dalembert::scene::robot::GeomShape;
+    use dalembert::bodies::articulated::description::GeomShape;
 
     /// A box with its centre at `at`.
     fn block(half: Vec3, at: Vec3) -> (Vec<Vec3>, Vec<[u32; 3]>) {

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 
+use dalembert::bodies::articulated::description::{
+    GeomShape, Inertial, Mimic, RobotBody, RobotBodyId, RobotDescription, RobotGeom, RobotJoint,
+    RobotJointId, RobotMeshId,
+};
 use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Quat, Vec3};
-use dalembert::scene::robot::{
-    GeomShape, Inertial, Mimic, Robot, RobotBody, RobotBodyId, RobotGeom, RobotJoint, RobotJointId,
-    RobotMeshId,
-};
 
 use super::meshes::{self, MeshFiles};
 use super::names::Names;
@@ -60,9 +60,14 @@ struct Edge<'a> {
     span: Span,
 }
 
-pub(super) fn read(doc: &Document, parsed: Parsed, loader: &mut Loader<'_>, options: &ReadOptions) -> Robot {
+pub(super) fn read(
+    doc: &Document,
+    parsed: Parsed,
+    loader: &mut Loader<'_>,
+    options: &ReadOptions,
+) -> RobotDescription {
     let root = doc.node(parsed.root);
-    let mut robot = Robot::new(root.text("name").unwrap_or_default());
+    let mut robot = RobotDescription::new(root.text("name").unwrap_or_default());
     let mut links: Names<usize> = Names::new("link");
     let mut nodes: Vec<(Node<'_>, &str)> = Vec::new();
     for link in root.named("link") {
@@ -238,7 +243,7 @@ struct Reader<'a, 'b, 'c> {
     files: MeshFiles,
     /// Meshes by file and bits of the scale.
     meshes: BTreeMap<(&'a str, [u64; 3]), Option<RobotMeshId>>,
-    robot: &'b mut Robot,
+    robot: &'b mut RobotDescription,
 }
 
 impl<'a> Reader<'a, '_, '_> {
@@ -516,7 +521,7 @@ fn limits(limit: Node<'_>, kind: &str, joint: &mut RobotJoint) {
     joint.velocity_limit = limit.number("velocity").filter(|&velocity| velocity > 0.0);
 }
 
-fn mimics(doc: &Document, root: Node<'_>, robot: &mut Robot) {
+fn mimics(doc: &Document, root: Node<'_>, robot: &mut RobotDescription) {
     let mut joints: Names<RobotJointId> = Names::new("moving joint");
     for (i, (_, joint)) in robot.joints().enumerate() {
         joints.add(doc, &joint.name, RobotJointId(i), root.span());

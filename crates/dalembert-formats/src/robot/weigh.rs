@@ -12,9 +12,9 @@
 
 use std::f64::consts::PI;
 
+use dalembert::bodies::articulated::description::{GeomShape, Inertial, RobotDescription};
 use dalembert::bodies::{MassError, MassProperties, Shape};
 use dalembert::math::{Mat3, Pose, Vec3, symmetric_eigen};
-use dalembert::scene::robot::{GeomShape, Inertial, Robot};
 
 use super::InertiaPolicy;
 use super::xml::Document;
@@ -135,7 +135,7 @@ pub(super) fn checked(
 }
 
 /// Numbers of a file are finite, but what is computed from very large ones need not be: an error at the body.
-pub(super) fn refuse_overflow(doc: &Document, robot: &Robot, span_of: impl Fn(usize) -> Span) {
+pub(super) fn refuse_overflow(doc: &Document, robot: &RobotDescription, span_of: impl Fn(usize) -> Span) {
     let vector = |v: &Vec3| v.iter().all(|x| x.is_finite());
     // A rotation or axis that came out of an overflow has lost its length.
     let unit = |length: f64| (length - 1.0).abs() < 1e-6;

@@ -4,12 +4,12 @@ mod drives;
 
 use std::collections::BTreeSet;
 
+use dalembert::bodies::articulated::description::{
+    ContactSoftness, GeomShape, RobotBodyId, RobotDescription, RobotGeom, RobotIntegrator, RobotJoint,
+    RobotMesh, RobotSolver,
+};
 use dalembert::joints::JointKind;
 use dalembert::math::Pose;
-use dalembert::scene::robot::{
-    ContactSoftness, GeomShape, Robot, RobotBodyId, RobotGeom, RobotIntegrator, RobotJoint, RobotMesh,
-    RobotSolver,
-};
 
 use self::drives::{actuator, equality, sensor, tendon};
 use super::write::{Written, Xml, quaternion};
@@ -44,19 +44,19 @@ fn named<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 /// Writes a robot as MJCF, meshes inside.
-pub fn write_mjcf(robot: &Robot) -> Written {
+pub fn write_mjcf(robot: &RobotDescription) -> Written {
     write(robot, None)
 }
 
 /// Writes a robot as MJCF whose meshes are files among `assets`. The error says why they do not fit there.
-pub fn write_mjcf_beside(robot: &Robot, assets: &mut Assets) -> Result<Written, String> {
+pub fn write_mjcf_beside(robot: &RobotDescription, assets: &mut Assets) -> Result<Written, String> {
     let add = |mesh: &RobotMesh| assets.add("ply", write_ply(&mesh.vertices, &mesh.triangles));
     let files = robot.meshes.iter().map(add).collect::<Result<Vec<String>, String>>()?;
     Ok(write(robot, Some(&files)))
 }
 
 /// With `files` the meshes are in these, else inside.
-fn write(robot: &Robot, files: Option<&[String]>) -> Written {
+fn write(robot: &RobotDescription, files: Option<&[String]>) -> Written {
     let names = Names {
         bodies: named("body", robot.bodies.iter().map(|x| x.name.as_str())),
         joints: named("joint", robot.joints().map(|(_, x)| x.name.as_str())),
@@ -153,7 +153,7 @@ fn section(xml: &mut Xml, name: &str, wanted: bool, inside: impl FnOnce(&mut Xml
     }
 }
 
-fn options(robot: &Robot, xml: &mut Xml) {
+fn options(robot: &RobotDescription, xml: &mut Xml) {
     let o = &robot.options;
     xml.begin("option");
     xml.number("timestep", o.timestep);
@@ -206,7 +206,7 @@ fn options(robot: &Robot, xml: &mut Xml) {
     xml.close("option");
 }
 
-fn assets(robot: &Robot, names: &Names, files: Option<&[String]>, xml: &mut Xml) {
+fn assets(robot: &RobotDescription, names: &Names, files: Option<&[String]>, xml: &mut Xml) {
     let materials: BTreeSet<&str> =
         robot.geoms().map(|(_, geom)| geom.material.as_str()).filter(|name| !name.is_empty()).collect();
     let any = !robot.meshes.is_empty() || !robot.height_fields.is_empty() || !materials.is_empty();
@@ -252,7 +252,7 @@ fn pose(pose: &Pose, xml: &mut Xml) {
     xml.numbers("quat", &quaternion(pose));
 }
 
-fn bodies(robot: &Robot, names: &Names, xml: &mut Xml) {
+fn bodies(robot: &RobotDescription, names: &Names, xml: &mut Xml) {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); robot.bodies.len()];
     let mut first = Vec::with_capacity(robot.bodies.len());
     let mut counts = [0; 3];
@@ -394,7 +394,7 @@ fn shape(shape: &GeomShape) -> (&'static str, Vec<f64>) {
     }
 }
 
-fn geom(geom: &RobotGeom, name: &str, robot: &Robot, names: &Names, xml: &mut Xml) {
+fn geom(geom: &RobotGeom, name: &str, robot: &RobotDescription, names: &Names, xml: &mut Xml) {
     if let GeomShape::Mesh(mesh) = &geom.shape
         && robot.meshes[mesh.0].triangles.is_empty()
     {
@@ -430,7 +430,7 @@ fn geom(geom: &RobotGeom, name: &str, robot: &Robot, names: &Names, xml: &mut Xm
     xml.end();
 }
 
-fn contacts(robot: &Robot, names: &Names, xml: &mut Xml) {
+fn contacts(robot: &RobotDescription, names: &Names, xml: &mut Xml) {
     for exclude in &robot.contact_excludes {
         xml.begin("exclude");
         xml.name(&exclude.name);

@@ -3,10 +3,10 @@
 //! A link of URDF has its frame at the joint. Several joints on one body become massless links between; a joint whose
 //! anchor is not the body's origin moves the frame of its link there, and what stands on the link moves along.
 
+use dalembert::bodies::articulated::description::{GeomShape, RobotBody, RobotDescription, RobotJoint};
 use dalembert::joints::JointKind;
 use dalembert::math::rotation::{exp, matrix};
 use dalembert::math::{Pose, Vec3};
-use dalembert::scene::robot::{GeomShape, Robot, RobotBody, RobotJoint};
 
 use super::write::{Written, Xml};
 
@@ -30,7 +30,7 @@ fn origin(pose: &Pose, xml: &mut Xml) {
 }
 
 /// Writes a robot as URDF.
-pub fn write_urdf(robot: &Robot) -> Written {
+pub fn write_urdf(robot: &RobotDescription) -> Written {
     let mut xml = Xml::new();
     xml.text.push_str("<?xml version=\"1.0\"?>\n");
     xml.begin("robot");
@@ -164,7 +164,7 @@ fn joint(joint: &RobotJoint, child: &str, parent: &str, place: &Pose, xml: &mut 
     }
 }
 
-fn link(robot: &Robot, i: usize, name: &str, inside: &Pose, xml: &mut Xml) {
+fn link(robot: &RobotDescription, i: usize, name: &str, inside: &Pose, xml: &mut Xml) {
     let body = &robot.bodies[i];
     xml.begin("link");
     xml.put("name", name);
@@ -203,7 +203,7 @@ fn link(robot: &Robot, i: usize, name: &str, inside: &Pose, xml: &mut Xml) {
 
 fn shape(
     shape: &GeomShape,
-    robot: &Robot,
+    robot: &RobotDescription,
     name: &str,
     kind: &str,
     pose: &Pose,
@@ -261,7 +261,7 @@ fn shape(
 }
 
 /// A `mimic` stands inside its joint: the joint's element is found by its name.
-fn mimics(robot: &Robot, xml: &mut Xml) {
+fn mimics(robot: &RobotDescription, xml: &mut Xml) {
     let names: Vec<&str> = robot.joints().map(|(_, joint)| joint.name.as_str()).collect();
     for mimic in &robot.mimics {
         let (own, of) = (names[mimic.joint.0], names[mimic.of.0]);
@@ -280,7 +280,7 @@ fn mimics(robot: &Robot, xml: &mut Xml) {
     }
 }
 
-fn losses(robot: &Robot, xml: &mut Xml) {
+fn losses(robot: &RobotDescription, xml: &mut Xml) {
     for (what, count) in [
         ("actuators", robot.actuators.len()),
         ("tendons", robot.tendons.len()),

@@ -9,23 +9,11 @@ static SCHEMES: [Word; 3] = [
     Word::new("static", "Equilibrium at every step, no motion."),
 ];
 
-static POTENTIALS: [Word; 2] = [
-    Word::new("barrier", "A log barrier over the gap: every iterate is free of intersections."),
-    Word::new("augmented", "Multipliers on the gap: iterates may penetrate, certified places never do."),
-];
-
 pub(super) static IPC: Table = Table::new(
     "ipc",
     "Settings of the method `ipc`.",
     &[
         Field::default("scheme", Kind::Word(&SCHEMES), Literal::Text("euler"), "", "The scheme."),
-        Field::default(
-            "potential",
-            Kind::Word(&POTENTIALS),
-            Literal::Text("barrier"),
-            "",
-            "What keeps things apart.",
-        ),
         Field::default(
             "tolerance",
             POSITIVE,

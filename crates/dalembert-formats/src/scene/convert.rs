@@ -11,8 +11,7 @@ use dalembert::scene::{
 };
 use dalembert::solve::linear::{LinearSolver, Preconditioner};
 use dalembert::step::{
-    ContactPotential, Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver,
-    Scheme,
+    Explicit, Impacts, Implicit, Impulse, Integrator, Ipc, Lagrange, Method, RowSolver, Scheme,
 };
 
 use super::convert_deformable::{affine, inside, points, soft_bodies};
@@ -194,7 +193,6 @@ fn methods(root: &View<'_>, files: &Files, problems: &mut Problems) -> Vec<Metho
     let mut ipc = Ipc::default();
     if let Some(t) = root.table("ipc") {
         ipc.scheme = Scheme::from_name(t.text("scheme")).unwrap_or_default();
-        ipc.potential = ContactPotential::from_name(t.text("potential")).unwrap_or_default();
         ipc.tolerance = t.number("tolerance");
         ipc.most_newton = u32::try_from(t.integer("newton")).unwrap_or(1);
         ipc.gap = t.maybe_number("gap");

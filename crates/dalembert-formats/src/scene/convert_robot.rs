@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use dalembert::bodies::articulated::machine::Track;
+use dalembert::bodies::articulated::description::RobotIntegrator;
 use dalembert::math::Pose;
-use dalembert::scene::robot::RobotIntegrator;
+use dalembert::robot::Track;
 use dalembert::scene::{Drive, RobotItem};
 
 use super::convert::name;

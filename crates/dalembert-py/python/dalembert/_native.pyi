@@ -40,6 +40,7 @@ class RobotModel:
     nv: int
     nu: int
     places: list[tuple[int, int]]
+    packed_places: list[tuple[int, int]]
     joints: list[tuple[str, str, int, int, int, int, tuple[float, float] | None]]
     actuators: list[str]
     control_ranges: list[tuple[float, float] | None]

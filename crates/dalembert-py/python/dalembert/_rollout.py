@@ -63,21 +63,20 @@ class Rollout:
 
     @property
     def q(self) -> Array:
-        """Free coordinates, shape (rows, frames, nq)."""
-        first = self.model.layout["packed_q"]
-        return self.packed[:, :, first : first + self.model.layout["nq"]]
+        """Coordinates without carried points, shape (rows, frames, nq + robot_q)."""
+        first, layout = self.model.layout["packed_q"], self.model.layout
+        return self.packed[:, :, first : first + layout["nq"] + layout["robot_q"]]
 
     @property
     def v(self) -> Array:
-        """Free velocities, shape (rows, frames, nv)."""
-        first = self.model.layout["packed_v"]
-        return self.packed[:, :, first : first + self.model.layout["nv"]]
+        """Velocities without carried points, shape (rows, frames, nv + robot_v)."""
+        first, layout = self.model.layout["packed_v"], self.model.layout
+        return self.packed[:, :, first : first + layout["nv"] + layout["robot_v"]]
 
     def robot(self, name: str | None = None) -> RobotRollout:
         """The numbers of a robot; of the only one if no name is given."""
-        first = self.model.layout["packed_robots"]
-        q, v, _, control, *_ = self.model.robot(name).places
-        q_, v_, c_ = (self.packed[:, :, first + a : first + b] for a, b in (q, v, control))
+        q, v, _, control, *_ = self.model.robot(name).packed_places
+        q_, v_, c_ = (self.packed[:, :, a:b] for a, b in (q, v, control))
         return RobotRollout(q_, v_, c_)
 
     def state(self, row: int, frame: int = -1) -> State:

@@ -197,7 +197,7 @@ class Scene(Tables):
         return Handle("constraint", name)
 
     def animate(self, on: Points, function: Callable[[float], ArrayLike]) -> None:
-        """Moves points as told: `function(t)` gives their displacement [m] from where they start, shape (3,)."""
+        """Prescribes the motion of points: `function(t)` gives their displacement [m] from where they start, shape (3,)."""
         self._motions.append((_names(on), function))
 
     def add_articulation(

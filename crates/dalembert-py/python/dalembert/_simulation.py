@@ -47,19 +47,19 @@ class State:
 
     @property
     def q(self) -> Array:
-        """Free coordinates of everything but robots, shape (nq,): those of `LiveState.q` without the carried points."""
+        """Coordinates, shape (nq + robot_q,): those of `LiveState.q` without the carried points."""
         first = self.layout["packed_q"]
-        return self.packed[first : first + self.layout["nq"]]
+        return self.packed[first : first + self.layout["nq"] + self.layout["robot_q"]]
 
     @property
     def v(self) -> Array:
-        """Free velocities of everything but robots, shape (nv,): those of `LiveState.v` without the carried points."""
+        """Velocities, shape (nv + robot_v,): those of `LiveState.v` without the carried points."""
         first = self.layout["packed_v"]
-        return self.packed[first : first + self.layout["nv"]]
+        return self.packed[first : first + self.layout["nv"] + self.layout["robot_v"]]
 
     @property
     def robots(self) -> Array:
-        """Numbers of all robots, shape (robots,): for each in turn q, v, activation, control, tau, acceleration, force."""
+        """Lists of all robots, shape (robots,): activation, control, tau, acceleration and force, each of all robots."""
         first = self.layout["packed_robots"]
         return self.packed[first : first + self.layout["robots"]]
 
@@ -87,6 +87,10 @@ class State:
             new.packed = np.array(file["packed"], dtype=np.float64)
             new.layout = {str(name): int(size) for name, size in file["layout"]}
             new.scene = str(file["scene"])
+        if "robot_q" not in new.layout:
+            if new.layout.get("robots"):
+                raise ValueError(f"{os.fspath(path)}: saved by an older version, which laid robots out otherwise")
+            new.layout.update(robot_q=0, robot_v=0)
         return new
 
     def __getstate__(self) -> tuple[Array, dict[str, int], str]:
@@ -122,17 +126,17 @@ class LiveState:
         self._simulation = simulation
         buffer, (q, v, applied, robots, multipliers, end) = simulation.buffer, simulation.parts
         self.q: Array = buffer[q:v]
-        """Coordinates of everything but robots, shape (layout["len_q"],): rigid bodies 7 each (centre of mass [m],
-        quaternion w, x, y, z), generalized ones, then all points 3 each [m]: particles, affine bodies (centre of mass and
-        the three columns of A), and carried points, which follow the others. `simulation.robot(name).q` has a robot's."""
+        """Coordinates, shape (layout["len_q"],): rigid bodies 7 each (centre of mass [m], quaternion w, x, y, z),
+        generalized ones, then all points 3 each [m]: particles, affine bodies (centre of mass and the three columns of A),
+        and carried points, which follow the others; robots last. `simulation.robot(name).q` is a view of a robot's."""
         self.v: Array = buffer[v:applied]
-        """Velocities of everything but robots, shape (layout["len_v"],): rigid bodies 6 each (of the centre of mass [m/s],
-        angular [rad/s], both in world axes), generalized ones, then all points 3 each [m/s], in the order of `q`.
-        `simulation.robot(name).v` has a robot's."""
+        """Velocities, shape (layout["len_v"],): rigid bodies 6 each (of the centre of mass [m/s], angular [rad/s], both in
+        world axes), generalized ones, then all points 3 each [m/s], then robots, in the order of `q`.
+        `simulation.robot(name).v` is a view of a robot's."""
         self.applied: Array = buffer[applied:robots]
         """Forces from outside [N or N·m], laid out like v, which act until they are set anew."""
         self.robots: Array = buffer[robots:multipliers]
-        """Numbers of all robots; `simulation.robot(name)` has them by name."""
+        """Lists of all robots: activation, control, tau, acceleration and force; `simulation.robot(name)` has them by name."""
         self.multipliers: Array = buffer[multipliers:end]
         """Multipliers λ of the last step, six per constraint [N or N·m]. Written, they have no effect."""
 
@@ -297,12 +301,12 @@ class Simulation(_native.Simulation):
 
     @property
     def q(self) -> Array:
-        """Coordinates of everything but robots, live, shape (layout["len_q"],): see `LiveState.q`."""
+        """Coordinates, live, shape (layout["len_q"],): see `LiveState.q`."""
         return self._state.q
 
     @property
     def v(self) -> Array:
-        """Velocities of everything but robots, live, shape (layout["len_v"],): see `LiveState.v`."""
+        """Velocities, live, shape (layout["len_v"],): see `LiveState.v`."""
         return self._state.v
 
     @property
@@ -313,7 +317,8 @@ class Simulation(_native.Simulation):
     @property
     def x(self) -> Array:
         """Places of all points [m], live, shape (points, 3); of an affine body the centre of mass and the columns of A."""
-        return self._state.q[self.model.layout["points_q"] :].reshape(-1, 3)
+        first, count = self.model.layout["points_q"], self.model.layout["points"]
+        return self._state.q[first : first + 3 * count].reshape(-1, 3)
 
     def reset(self) -> None:
         """Back to the start."""
@@ -323,7 +328,7 @@ class Simulation(_native.Simulation):
     @property
     def names(self) -> list[str]:
         """Names that `simulation[name]` knows."""
-        return [block[0] for block in self.model.blocks] + self.model.robots
+        return [block[0] for block in self.model.blocks]
 
     def __getitem__(self, name: str) -> Rigid | Points | Affine | Generalized | Robot:
         view = self._views.get(name)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from . import _native
 
 if TYPE_CHECKING:
-    from ._simulation import Simulation
+    from ._simulation import LiveState, Simulation
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -148,14 +148,16 @@ class Robot(_View):
 
     __slots__ = ("model", "q", "v", "activation", "control", "tau", "acceleration", "force")
 
-    def __init__(self, name: str, numbers: Array, model: _native.RobotModel) -> None:
+    def __init__(self, name: str, state: LiveState, model: _native.RobotModel) -> None:
         super().__init__(name)
         self.model: _native.RobotModel = model
         """Names, kinematics and dynamics at any q."""
         joints = {j[0]: (j[2] if j[3] == j[2] + 1 else slice(j[2], j[3])) for j in model.joints if j[0]}
         dofs = {j[0]: (j[4] if j[5] == j[4] + 1 else slice(j[4], j[5])) for j in model.joints if j[0]}
         actuators: dict[str, int | slice] = {a: i for i, a in enumerate(model.actuators) if a}
-        q, v, activation, control, tau, acceleration, force = (numbers[a:b] for a, b in model.places)
+        lists = (state.q, state.v, *[state.robots] * 5)
+        pieces = (numbers[a:b] for numbers, (a, b) in zip(lists, model.places, strict=True))
+        q, v, activation, control, tau, acceleration, force = pieces
         self.q: NamedArray = _named(q, joints)
         """Coordinates [rad or m], shape (nq,), by joint; a free joint has place and quaternion w, x, y, z."""
         self.v: NamedArray = _named(v, dofs)
@@ -202,7 +204,7 @@ def view_of(simulation: Simulation, name: str) -> Rigid | Points | Affine | Gene
     """The live view of what is called `name`."""
     model, state = simulation.model, simulation.state
     if name in model.robots:
-        return Robot(name, state.robots, model.robot(name))
+        return Robot(name, state, model.robot(name))
     for block, kind, q0, q1, v0, v1, _, _ in model.blocks:
         if block == name:
             q, v, applied = state.q[q0:q1], state.v[v0:v1], state.applied[v0:v1]
@@ -215,5 +217,5 @@ def view_of(simulation: Simulation, name: str) -> Rigid | Points | Affine | Gene
                     return Affine(name, q, v)
                 case _:
                     return Points(name, q, v, applied, model)
-    known = [block[0] for block in model.blocks] + model.robots
+    known = [block[0] for block in model.blocks]
     raise KeyError(f"there is no `{name}` in this simulation; there are {', '.join(f'`{n}`' for n in known)}")

@@ -173,9 +173,8 @@ class _RobotVector(_Vector):
         self.model = simulation.model
         self._threads = threads
         self._start = State(self.model)
-        first = self.model.layout["packed_robots"]
-        q, v, _, control, *_ = simulation.robot(robot).model.places
-        self._q, self._v, self._c = (slice(first + a, first + b) for a, b in (q, v, control))
+        q, v, _, control, *_ = simulation.robot(robot).model.packed_places
+        self._q, self._v, self._c = (slice(a, b) for a, b in (q, v, control))
         self._states = [self._start.copy() for _ in range(num_envs)]
 
     def _numbers(self, part: slice) -> Array:

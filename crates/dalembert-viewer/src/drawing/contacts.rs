@@ -50,16 +50,16 @@ pub(super) fn frame(model: &Model, drawing: &Drawing, state: &State, out: &mut F
 
 /// For each of the [names](Model::contact_names) whether it is fixed to the world or has prescribed motion.
 fn resting(model: &Model) -> Vec<bool> {
-    let mut rests = vec![false; model.touch.as_ref().map_or(0, |t| t.names.len())];
-    if let Some(touch) = &model.touch {
-        for (collider, owner) in touch.colliders.iter().zip(&touch.owner) {
+    let mut rests = vec![false; model.rigid_contact.as_ref().map_or(0, |t| t.names.len())];
+    if let Some(touch) = &model.rigid_contact {
+        for (collider, owner) in touch.colliders.iter().zip(&touch.name_of) {
             rests[*owner as usize] =
                 collider.body == rigid::WORLD || touch.held.get(collider.body as usize) == Some(&true);
         }
     }
-    if let Some(contact) = &model.contact {
-        rests.extend(contact.surface.bodies.iter().map(|b| b.prescribed()));
-        rests.extend(contact.plane_names.iter().map(|_| true));
+    if let Some(contact) = &model.ipc {
+        rests.extend(contact.geometry.surface.bodies.iter().map(|b| b.prescribed()));
+        rests.extend(contact.geometry.plane_names.iter().map(|_| true));
     }
     rests
 }

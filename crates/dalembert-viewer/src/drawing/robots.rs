@@ -1,10 +1,10 @@
 //! Robots: each shape of a link has a pose of its own, behind those of the rigid bodies.
 
 use dalembert::bodies::Bounds;
-use dalembert::bodies::articulated::MachineWork;
+use dalembert::bodies::articulated::description::{GeomShape, RobotGeom};
 use dalembert::math::{Pose, Vec3};
-use dalembert::model::{Model, RobotPart};
-use dalembert::scene::robot::{GeomShape, RobotGeom};
+use dalembert::model::{Model, NamedRobot};
+use dalembert::robot::RobotWork;
 use dalembert::state::{BlockKind, State};
 
 use super::{Drawing, Frame, Geometry, Group};
@@ -13,10 +13,10 @@ use super::{Drawing, Frame, Geometry, Group};
 const HIDDEN: i32 = 3;
 
 /// The shapes of a robot that are drawn, each with the number of its body.
-fn shown(part: &RobotPart) -> impl Iterator<Item = (usize, &RobotGeom)> {
-    let any = part.machine.robot.geoms().any(|(_, geom)| geom.group < HIDDEN);
-    part.machine
-        .robot
+fn shown(part: &NamedRobot) -> impl Iterator<Item = (usize, &RobotGeom)> {
+    let any = part.robot.description.geoms().any(|(_, geom)| geom.group < HIDDEN);
+    part.robot
+        .description
         .geoms()
         .filter(move |(_, geom)| !any || geom.group < HIDDEN)
         .filter(|(_, geom)| !matches!(geom.shape, GeomShape::HeightField(_)))
@@ -24,12 +24,12 @@ fn shown(part: &RobotPart) -> impl Iterator<Item = (usize, &RobotGeom)> {
 }
 
 /// A robot without a single shape is seen by balls at its bodies.
-fn is_bare(part: &RobotPart) -> bool {
+fn is_bare(part: &NamedRobot) -> bool {
     shown(part).next().is_none()
 }
 
 /// Robots that are not drawn as the affine bodies of their links.
-fn drawn(model: &Model) -> impl Iterator<Item = &RobotPart> {
+fn drawn(model: &Model) -> impl Iterator<Item = &NamedRobot> {
     model.robots.iter().filter(|part| {
         let link = |name: &str| name.strip_prefix(&part.name).is_some_and(|rest| rest.starts_with('/'));
         !model.blocks.iter().any(|b| b.kind == BlockKind::Affine && link(&b.name))
@@ -39,7 +39,7 @@ fn drawn(model: &Model) -> impl Iterator<Item = &RobotPart> {
 /// Adds the shapes of all robots.
 pub(super) fn describe(model: &Model, drawing: &mut Drawing) {
     for part in drawn(model) {
-        let robot = &part.machine.robot;
+        let robot = &part.robot.description;
         let body_name = |i: usize| {
             let own = &robot.bodies[i].name;
             if own.is_empty() { part.name.clone() } else { format!("{}.{own}", part.name) }
@@ -93,7 +93,7 @@ fn solid(pose: u32, vertices: &[Vec3], triangles: &[[u32; 3]]) -> Geometry {
 /// Calls `each` with the pose of every shape that [`describe`] has added, in its order.
 fn each_pose(model: &Model, state: &State, mut each: impl FnMut(&Pose, Option<&RobotGeom>)) {
     for part in drawn(model) {
-        let poses = part.poses(state, &mut MachineWork::new(&part.machine));
+        let poses = part.poses(state, &mut RobotWork::new(&part.robot));
         if is_bare(part) {
             poses.iter().skip(1).for_each(|pose| each(pose, None));
         }
@@ -131,16 +131,18 @@ pub(super) fn bounds(model: &Model, state: &State) -> Bounds {
 
 #[cfg(test)]
 mod tests {
+    use dalembert::bodies::articulated::description::{
+        Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
+    };
     use dalembert::math::Mat3;
     use dalembert::prelude::*;
-    use dalembert::scene::robot::{Inertial, Robot, RobotBody, RobotBodyId, RobotJoint};
 
     use super::super::{Groups, describe, frame};
     use super::*;
 
     #[test]
     fn every_shape_of_a_robot_moves_with_its_link() {
-        let mut robot = Robot::new("r");
+        let mut robot = RobotDescription::new("r");
         let mut body = RobotBody::new("rod", RobotBodyId(0));
         body.inertial = Inertial { mass: 1.0, center: Vec3::x(), inertia: Mat3::identity() };
         body.joints.push(RobotJoint { axis: Vec3::y(), ..RobotJoint::new("pivot", JointKind::Hinge) });

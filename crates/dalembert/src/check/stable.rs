@@ -66,8 +66,9 @@ pub fn unstable_step(method: &Method, model: &Model, state: &State, h: f64) -> O
     let (free, rigid, pv) = (model.layout.nv, model.layout.rigid, model.layout.points_v());
     let points = model.points(state.time, &state.q, &state.v);
     let mut q = state.q.clone();
-    let (mut y, mut ky) = (vec![0.0; state.v.len()], vec![0.0; state.v.len()]);
-    let mut scaled = vec![0.0; state.v.len() - pv];
+    let n = model.layout.robots_v();
+    let (mut y, mut ky) = (vec![0.0; n], vec![0.0; n]);
+    let mut scaled = vec![0.0; n - pv];
     let mut random = Random::new(1);
     y[..free].iter_mut().for_each(|y| *y = random.unit() - 0.5);
     model.filters.apply(0, &mut y[pv..]);

@@ -6,7 +6,7 @@ use crate::math::Vec3;
 
 /// What owns colliders: number i of the poses that collision detection sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ColliderOwner {
     /// A rigid body.
     Rigid(u32),
     /// A particle.
@@ -51,7 +51,7 @@ pub struct Material {
 
 /// How two things touch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TouchLaw {
+pub struct ContactLaw {
     /// False if they pass through each other.
     pub enabled: bool,
     /// Coefficient of friction μ.
@@ -68,7 +68,7 @@ pub struct TouchLaw {
 
 /// What the rules of a scene say about two classes; `None` leaves it to the materials.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct TouchRule {
+pub struct PairRule {
     /// True if they pass through each other.
     pub off: bool,
     /// Coefficient of friction μ.
@@ -87,27 +87,27 @@ pub struct TouchRule {
 
 /// Shapes, bodies and rules of contact under `impulse`.
 #[derive(Debug, Clone, Default)]
-pub struct TouchModel {
-    /// All shapes; `body` counts over `parts`.
+pub struct RigidContactModel {
+    /// All shapes; `body` counts over `owners`.
     pub colliders: Vec<Collider>,
     /// What moves them.
-    pub parts: Vec<Part>,
-    /// Which parts are fixed to the world: they carry colliders but never move.
+    pub owners: Vec<ColliderOwner>,
+    /// Which owners are fixed to the world: they carry colliders but never move.
     pub held: Vec<bool>,
     /// For each collider: the number of its name.
-    pub owner: Vec<u32>,
+    pub name_of: Vec<u32>,
     /// Names of bodies, grounds, robots' links (`robot/link`).
     pub names: Vec<String>,
-    /// Pairs of parts that never touch, and of a part with the world, in the numbers of `Collider::body`.
+    /// Pairs of owners that never touch, and of an owner with the world, in the numbers of `Collider::body`.
     pub excluded: Vec<(u32, u32)>,
     /// By `Collider::material`.
     pub materials: Vec<Material>,
     /// Number of classes.
     pub classes: usize,
     /// By pairs of classes, row by row.
-    pub rules: Vec<TouchRule>,
+    pub rules: Vec<PairRule>,
     /// What descriptions of robots say about pairs of colliders, smaller number first, sorted.
-    pub pairs: Vec<((u32, u32), TouchRule)>,
+    pub pairs: Vec<((u32, u32), PairRule)>,
     /// What holds where neither rules nor materials say anything.
     pub friction: f64,
     /// The same.
@@ -124,9 +124,9 @@ fn combined(a: Option<f64>, b: Option<f64>, [pa, pb]: [i32; 2]) -> Option<f64> {
     }
 }
 
-impl TouchModel {
+impl RigidContactModel {
     /// How two colliders touch: rules first, then pairs of a robot's description, then materials, then settings.
-    pub fn law(&self, a: u32, b: u32) -> TouchLaw {
+    pub fn law(&self, a: u32, b: u32) -> ContactLaw {
         let said =
             self.pairs.binary_search_by_key(&(a.min(b), a.max(b)), |p| p.0).ok().map(|i| self.pairs[i].1);
         let [a, b] = [a, b].map(|i| &self.materials[self.colliders[i as usize].material as usize]);
@@ -134,7 +134,7 @@ impl TouchModel {
     }
 
     /// The same for two materials, and what a description says about the pair.
-    pub(crate) fn law_between(&self, a: &Material, b: &Material, said: Option<TouchRule>) -> TouchLaw {
+    pub(crate) fn law_between(&self, a: &Material, b: &Material, said: Option<PairRule>) -> ContactLaw {
         let rule = &self.rules[a.class as usize * self.classes + b.class as usize];
         let p = [a.priority, b.priority];
         let meet = a.kinds[0] & b.kinds[1] != 0 || b.kinds[0] & a.kinds[1] != 0;
@@ -160,7 +160,7 @@ impl TouchModel {
             (a.rolling_friction, b.rolling_friction, 6),
         ]
         .map(|(x, y, least)| [cut(a, x, least), cut(b, y, least)]);
-        TouchLaw {
+        ContactLaw {
             enabled: meet && !rule.off,
             friction: pick(rule.friction, said.friction, sliding[0], sliding[1]).unwrap_or(self.friction),
             restitution: pick(rule.restitution, said.restitution, a.restitution, b.restitution)
@@ -205,7 +205,7 @@ fn softer(a: &Material, b: &Material) -> Option<Compliance> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies::articulated::robot::ContactSoftness;
+    use crate::bodies::articulated::description::ContactSoftness;
 
     fn soft(solref: [f64; 2], d: f64, weight: f64) -> GeomSoftness {
         GeomSoftness::new(ContactSoftness { solref, solimp: [0.9, d, 0.001, 0.5, 2.0] }, weight)

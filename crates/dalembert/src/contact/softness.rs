@@ -12,7 +12,7 @@
 //! $w = m_a/(m_a + m_b)$, one half where both are zero: `solimp` and positive `solref` are means, of `solref` in direct
 //! format (negative) the smaller number counts (MuJoCo's documentation, "Contact parameters").
 
-use crate::bodies::articulated::robot::ContactSoftness;
+use crate::bodies::articulated::description::ContactSoftness;
 
 /// A spring and damper along the normal.
 #[derive(Debug, Clone, Copy, PartialEq)]

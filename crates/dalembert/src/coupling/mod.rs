@@ -30,7 +30,7 @@
 //! **Reference.** $q^t$ is this engine's state before the step, or `reference` (`ref_dof_prev`): the other engine's own. With it
 //! the links go where that engine thinks they go, and a difference between the two decays in one step instead of staying.
 //!
-//! **Derivatives.** Slope $J^T M r/h^2$; curvature $J^T M J/h^2$, positive as M is, plus the positive part of
+//! **Derivatives.** Gradient $J^T M r/h^2$; Hessian $J^T M J/h^2$, positive as M is, plus the positive part of
 //! $(Mr)_i\nabla^2\theta_i/h^2$. Up to 64 freedoms: one dense block over the blocks of all links. Beyond, the
 //! quasi-definite form of `term`.
 //!

@@ -48,7 +48,7 @@ struct Part {
     before: Vec<Mat3>,
     r: Vec<f64>,
     g: Vec<f64>,
-    /// Blocks that it touches, ascending, and the slope of each freedom over them, and M times it.
+    /// Blocks that it touches, ascending, and the gradient of each freedom over them, and M times it.
     blocks: Vec<u32>,
     jacobian: Vec<Vec3>,
     product: Vec<Vec3>,
@@ -190,8 +190,8 @@ impl Part {
         self.blocks.dedup();
     }
 
-    /// Takes the mass apart: D and U. Only if rounding leaves nothing of M − D is it one dense block all the same.
-    fn take_apart(&mut self, column: &mut Vec<f64>) {
+    /// Splits the mass into D and U. Only if rounding leaves nothing of M − D is it one dense block all the same.
+    fn split_mass(&mut self, column: &mut Vec<f64>) {
         let m = self.residuals.len();
         self.diagonal.clear();
         self.root.clone_from(&self.mass);
@@ -213,7 +213,7 @@ impl Part {
     }
 
     /// True if its mass is D and long rows.
-    fn apart(&self) -> bool {
+    fn is_split(&self) -> bool {
         !self.diagonal.is_empty()
     }
 
@@ -334,7 +334,7 @@ impl CouplingWork {
             part.begin(a, drive, z, reference);
             part.diagonal.clear();
             if a.freedoms() > DENSE {
-                part.take_apart(room);
+                part.split_mass(room);
             }
         }
         self.spent += start.elapsed();
@@ -381,7 +381,7 @@ impl CouplingWork {
         let start = Instant::now();
         self.add_curvature(z, true, out);
         let mut row = std::mem::take(&mut self.row);
-        for part in self.parts.iter().filter(|p| p.apart()) {
+        for part in self.parts.iter().filter(|p| p.is_split()) {
             part.add_long_rows(self.scale, &mut row, rows);
         }
         self.row = row;
@@ -390,7 +390,7 @@ impl CouplingWork {
 
     fn add_curvature(&mut self, z: &[f64], positive: bool, out: &mut Blocks) {
         for part in &mut self.parts {
-            if part.apart() {
+            if part.is_split() {
                 part.add_diagonal(self.scale, out);
             } else {
                 part.add_dense(self.scale, out);
@@ -494,8 +494,8 @@ mod tests {
             for apart in [false, true] {
                 if apart {
                     let mut room = Vec::new();
-                    work.parts.iter_mut().for_each(|p| p.take_apart(&mut room));
-                    assert!(work.parts.iter().all(Part::apart));
+                    work.parts.iter_mut().for_each(|p| p.split_mass(&mut room));
+                    assert!(work.parts.iter().all(Part::is_split));
                 }
                 let mut slope = vec![0.0; z.len()];
                 work.slope(&z, &mut slope);
@@ -504,7 +504,7 @@ mod tests {
                 let mut row = Vec::new();
                 work.parts
                     .iter()
-                    .filter(|p| p.apart())
+                    .filter(|p| p.is_split())
                     .for_each(|p| p.add_long_rows(1.0, &mut row, &mut rows));
                 assert_eq!(rows.is_empty(), !apart);
                 let mut found = vec![0.0; z.len()];

@@ -1,4 +1,4 @@
-//! Eigenvalues of a symmetric 3×3 matrix, $A = V \Lambda V^T$, by Jacobi's rotations.
+//! Eigenvalues of a symmetric 3×3 matrix, $A = V \Lambda V^T$, by Jacobi rotations (Jacobi 1846).
 //!
 //! A rotation in the plane (p, q) by the smaller angle with $\tan 2\phi = 2 a_{pq}/(a_{qq} - a_{pp})$ makes $a_{pq}$ zero.
 //! Sweeps over the three planes converge quadratically; three or four of them do. Golub and Van Loan, section 8.5.

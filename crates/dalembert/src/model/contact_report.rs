@@ -1,7 +1,7 @@
 //! Forces of contact, to be read after a step.
 //!
-//! `impulse` and `lagrange` keep them in the state. Under `ipc` they follow from it: normal forces are slopes of barriers (or
-//! multipliers) where the bodies are, friction that of their velocities. How they follow is known to the method alone, so
+//! `impulse` and `lagrange` keep them in the state. Under `ipc` they follow from it: normal forces are slopes of barriers
+//! where the bodies are, friction that of their velocities. How they follow is known to the method alone, so
 //! the model has a [`ContactReader`] that was made with it.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,7 +69,7 @@ impl Model {
     /// Contacts of the last step that carry a force; the numbers of their bodies are places in
     /// [`contact_names`](Self::contact_names).
     pub fn contact_forces<'a>(&'a self, state: &'a State) -> impl Iterator<Item = ContactForce> + 'a {
-        let owner = |c: u32| self.touch.as_ref().map_or(0, |t| t.owner[c as usize]);
+        let owner = |c: u32| self.rigid_contact.as_ref().map_or(0, |t| t.name_of[c as usize]);
         let kept = state.contacts.iter().map(move |c| ContactForce {
             a: owner(c.a),
             b: owner(c.b),
@@ -86,8 +86,8 @@ impl Model {
     /// Names of all that may touch: bodies, sets of particles and links of robots (`ROBOT/LINK`), then grounds. Empty for methods
     /// without contact.
     pub fn contact_names(&self) -> Vec<&str> {
-        let touch = self.touch.iter().flat_map(|t| &t.names);
-        let contact = self.contact.iter().flat_map(|c| c.names.iter().chain(&c.plane_names));
-        touch.chain(contact).map(String::as_str).collect()
+        let rigid = self.rigid_contact.iter().flat_map(|c| &c.names);
+        let ipc = self.ipc.iter().flat_map(|m| m.geometry.names.iter().chain(&m.geometry.plane_names));
+        rigid.chain(ipc).map(String::as_str).collect()
     }
 }

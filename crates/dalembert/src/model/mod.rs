@@ -1,28 +1,29 @@
 //! The model: all that is constant while a scene runs, shared between threads.
 
 mod affine_joints;
-mod contact;
+mod contact_query;
 mod contact_report;
 mod holder;
+mod ipc;
 mod quantity;
 mod robots;
-mod touch_query;
 mod touch_sensor;
 mod warning;
 
-pub use contact::{ContactModel, LinearRow, SETTLING, StartGap, Torque};
+pub use contact_query::{ContactEvents, RayHit};
 pub use contact_report::{ContactForce, ContactReader};
+pub use ipc::{IpcModel, LinearRow, Torque};
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
-pub use robots::{RobotPart, WholeRobot};
-pub use touch_query::{RayHit, TouchEvents};
+pub use robots::{NamedRobot, RobotPlace, WholeRobot};
 pub use warning::{Place, Warning};
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bodies::Shape;
 use crate::bodies::{Generalized, Particles, Rigid};
-use crate::contact::TouchModel;
+use crate::contact::RigidContactModel;
 use crate::filters::Filters;
 use crate::forces::unary::ObstacleShape;
 use crate::forces::{Force, Points};
@@ -93,13 +94,13 @@ pub struct Model {
     /// What pushes points away, with its name.
     pub obstacles: Vec<(String, ObstacleShape)>,
     /// Articulated robots.
-    pub robots: Vec<RobotPart>,
-    /// What may touch what, for the method `ipc`.
-    pub contact: Option<ContactModel>,
+    pub robots: Vec<NamedRobot>,
+    /// What the method `ipc` must know beyond bodies and forces.
+    pub ipc: Option<IpcModel>,
     /// How forces of contact follow from a state, for the method `ipc`.
     pub contact_reader: Option<ContactReader>,
     /// What may touch what, for the methods `impulse` and `lagrange`.
-    pub touch: Option<TouchModel>,
+    pub rigid_contact: Option<RigidContactModel>,
     /// What is probably not meant, and what the method does not do of what the scene says.
     pub warnings: Vec<Warning>,
 }
@@ -146,9 +147,9 @@ impl Energy {
     }
 }
 
-/// f ← the forces from outside, or zero.
+/// f ← the forces from outside, or zero. Without robots f may end with the points.
 pub(crate) fn start_forces(applied: &[f64], f: &mut [f64]) {
-    if applied.is_empty() { f.fill(0.0) } else { f.copy_from_slice(applied) }
+    if applied.is_empty() { f.fill(0.0) } else { f.copy_from_slice(&applied[..f.len()]) }
 }
 
 impl Model {
@@ -162,8 +163,8 @@ impl Model {
         Points {
             time,
             first: 0,
-            x: &q[self.layout.points_q()..],
-            v: &v[self.layout.points_v()..],
+            x: &q[self.layout.points_q()..self.layout.robots_q()],
+            v: &v[self.layout.points_v()..self.layout.robots_v()],
             mass: &self.particles.mass,
         }
     }
@@ -174,7 +175,7 @@ impl Model {
         start_forces(applied, f);
         let points = self.points(time, q, v);
         for batch in &self.forces {
-            batch.force.add_force(&points, &mut f[self.layout.points_v()..]);
+            batch.force.add_force(&points, &mut f[self.layout.points_v()..self.layout.robots_v()]);
         }
         gather_all(&self.mappings, q, f);
         for k in 0..self.layout.rigid {
@@ -194,9 +195,8 @@ impl Model {
         debug_assert_eq!(self.layout.rigid, 0);
         start_forces(applied, f);
         let points = self.points(time, q, v);
-        let first = self.layout.points_v();
-        let energy =
-            self.forces.iter().map(|b| b.force.add_force_with_energy(&points, &mut f[first..])).sum::<f64>();
+        let own = &mut f[self.layout.points_v()..self.layout.robots_v()];
+        let energy = self.forces.iter().map(|b| b.force.add_force_with_energy(&points, own)).sum::<f64>();
         gather_all(&self.mappings, q, f);
         energy
     }
@@ -222,9 +222,9 @@ impl Model {
 
     /// The same for points only.
     pub(crate) fn point_accelerations(&self, f: &mut [f64]) {
-        let pv = self.layout.points_v();
-        self.particles.solve_mass(0, &mut f[pv..]);
-        self.filters.apply(0, &mut f[pv..]);
+        let points = &mut f[self.layout.points_v()..self.layout.robots_v()];
+        self.particles.solve_mass(0, points);
+        self.filters.apply(0, points);
     }
 
     /// True if there are neither rigid nor generalized bodies nor constraints.
@@ -341,7 +341,7 @@ impl Model {
     pub fn mass(&self) -> f64 {
         self.particles.mass.iter().sum::<f64>()
             + self.rigid.mass.iter().sum::<f64>()
-            + self.robots.iter().map(|robot| robot.machine.tree.total_mass()).sum::<f64>()
+            + self.robots.iter().map(|named| named.robot.tree.total_mass()).sum::<f64>()
     }
 
     /// Carries points and applies filters and prescribed motion, so that a state set by hand is consistent.
@@ -359,12 +359,12 @@ impl Model {
         crate::mapping::carry_all(&self.mappings, q, v);
     }
 
-    /// Name of the block, and the number within it, of the first number in q or v that is not finite.
+    /// Name of the block, and the point or dof within it, of the first number in q or v that is not finite.
     pub(crate) fn culprit(&self, q: &[f64], v: &[f64]) -> (String, usize) {
         for b in &self.blocks {
-            let bad = |a: &[f64]| a.iter().position(|x| !x.is_finite());
-            if let Some(i) = bad(&q[b.q.clone()]).or_else(|| bad(&v[b.v.clone()])) {
-                return (b.name.clone(), i / 3);
+            let bad = |a: &[f64], own: &Range<usize>| a.get(own.clone())?.iter().position(|x| !x.is_finite());
+            if let Some(i) = bad(q, &b.q).or_else(|| bad(v, &b.v)) {
+                return (b.name.clone(), i / b.kind.numbers());
             }
         }
         (String::from("?"), 0)
@@ -373,6 +373,6 @@ impl Model {
     /// Name of the block, and the point within it, that owns entry `i` of v.
     pub(crate) fn owner(&self, i: usize) -> (String, usize) {
         let block = self.blocks.iter().find(|b| b.v.contains(&i));
-        block.map_or((String::from("?"), 0), |b| (b.name.clone(), (i - b.v.start) / 3))
+        block.map_or((String::from("?"), 0), |b| (b.name.clone(), (i - b.v.start) / b.kind.numbers()))
     }
 }

@@ -30,11 +30,11 @@
 //! λ is that of the last step where a method solves for it, and the spring-damper's at the state where none does.
 
 use super::affine_joints::JointPart;
-use super::{Model, RobotPart};
+use super::{Model, NamedRobot};
 use crate::bodies::Rigid;
-use crate::bodies::articulated::machine::Spot;
 use crate::joints::{Axis, AxisRow, Body, Role, Rows};
 use crate::math::{Vec3, norm, triple};
+use crate::robot::LinkFrame;
 use crate::state::{BlockKind, State};
 
 /// A number that can be read off any state of a model.
@@ -79,10 +79,10 @@ enum What {
     /// Part of the pose or velocity of the affine body whose centre is this point, taken as a rigid one.
     Pose(usize, usize),
     WorstGap,
-    /// Entry of the robots' numbers, and whether it is a rate.
+    /// Entry of a robot in q, or in v if it is a rate.
     RobotNumber(usize, bool),
-    /// Component of the place of a spot of robot k.
-    RobotPlace(usize, Spot, usize),
+    /// Component of the place of a frame of robot k.
+    RobotPlace(usize, LinkFrame, usize),
     RobotGap(usize),
     /// Force of contacts on the thing of this name in the touch model.
     Contact(usize, Part),
@@ -232,9 +232,8 @@ impl Parser<'_> {
         let base = name.split('[').next().unwrap_or_default();
         let points = model.select(name).map_err(|reason| {
             let joints = model.constraints.iter().map(|c| c.name.clone());
-            let robots = model.robots.iter().map(|r| r.name.clone());
             let blocks = model.blocks.iter().map(|b| b.name.clone());
-            self.fail(base, &reason, blocks.chain(joints).chain(robots).collect())
+            self.fail(base, &reason, blocks.chain(joints).collect())
         })?;
         const KNOWN: [&str; 9] = ["x", "y", "z", "vx", "vy", "vz", "speed", "lowest", "highest"];
         match KNOWN.iter().position(|p| *p == part) {
@@ -318,7 +317,8 @@ impl Quantity {
                 let gaps = (0..model.constraints.len()).filter(exact).map(|c| model.joint_gap(state, c));
                 gaps.fold(model.worst_affine_gap(state), f64::max)
             }
-            What::RobotNumber(i, _) => state.robots[*i],
+            What::RobotNumber(i, false) => state.q[*i],
+            What::RobotNumber(i, true) => state.v[*i],
             What::Contact(k, part) => part.of(&model.contact_force_of(state, *k)),
             What::ContactCount => model.contact_forces(state).count() as f64,
             What::ContactGap => {
@@ -327,14 +327,14 @@ impl Quantity {
                 gaps.reduce(f64::min).unwrap_or(0.0)
             }
             What::TouchSensor(robot, sensor) => model.touch_sensor(state, robot, sensor).unwrap_or(0.0),
-            What::RobotPlace(k, spot, i) => {
-                let (robot, mut work) = (&model.robots[*k], model.robots[*k].machine.work());
-                robot.machine.tree.kinematics(robot.q(state), &mut work.tree);
-                robot.machine.position(spot, &work.tree)[*i]
+            What::RobotPlace(k, frame, i) => {
+                let (named, mut work) = (&model.robots[*k], model.robots[*k].robot.work());
+                named.robot.tree.kinematics(named.q(state), &mut work.tree);
+                named.robot.position(frame, &work.tree)[*i]
             }
             What::RobotGap(k) => {
-                let robot = &model.robots[*k];
-                robot.machine.worst_gap(robot.q(state), &mut robot.machine.work())
+                let named = &model.robots[*k];
+                named.robot.worst_gap(named.q(state), &mut named.robot.work())
             }
         }
     }
@@ -387,7 +387,7 @@ fn contact_part(model: &Model, name: &str, part: &str) -> Option<What> {
     }
     if part == "touch" {
         let [robot, sensor] = touch_sensor(model, name)?;
-        return model.touch.as_ref().map(|_| What::TouchSensor(robot.to_owned(), sensor.to_owned()));
+        return model.rigid_contact.as_ref().map(|_| What::TouchSensor(robot.to_owned(), sensor.to_owned()));
     }
     let owner = name.strip_suffix(".contact")?;
     let number = model.contact_names().iter().position(|n| *n == owner)?;
@@ -403,14 +403,14 @@ fn contact_part(model: &Model, name: &str, part: &str) -> Option<What> {
 
 /// True if forces of contact are known in states of the model.
 fn has_contact(model: &Model) -> bool {
-    model.touch.is_some() || model.contact_reader.is_some()
+    model.rigid_contact.is_some() || model.contact_reader.is_some()
 }
 
 /// Names of the robot and of its touch sensor in `ROBOT.SENSOR`.
 fn touch_sensor<'a>(model: &Model, name: &'a str) -> Option<[&'a str; 2]> {
     let (robot, sensor) = name.split_once('.')?;
     let known = model.robots.iter().find(|r| r.name == robot)?;
-    let found = known.machine.robot.sensors.iter().any(|s| s.name == sensor && s.kind == "touch");
+    let found = known.robot.description.sensors.iter().any(|s| s.name == sensor && s.kind == "touch");
     found.then_some([robot, sensor])
 }
 
@@ -464,20 +464,19 @@ fn joint_part(model: &Model, c: usize, part: &str) -> Option<What> {
 
 /// `ROBOT.gap`, `ROBOT.JOINT`, `ROBOT.JOINT.rate` or `ROBOT.BODY.x`; names of joints and bodies may hold dots themselves.
 fn robot_part(model: &Model, text: &str) -> Option<What> {
-    let (k, robot) = model
+    let (k, named) = model
         .robots
         .iter()
         .enumerate()
-        .find(|(_, robot)| text.strip_prefix(&robot.name).is_some_and(|rest| rest.starts_with('.')))?;
-    let rest = &text[robot.name.len() + 1..];
+        .find(|(_, named)| text.strip_prefix(&named.name).is_some_and(|rest| rest.starts_with('.')))?;
+    let rest = &text[named.name.len() + 1..];
     if rest == "gap" {
         return Some(What::RobotGap(k));
     }
     let number = |name: &str, rate: bool| {
-        let place = robot.machine.joint(name)?;
-        let first = robot.place.start;
-        let lengths = robot.machine.lengths();
-        let at = if rate { first + lengths[0] + place.v.start } else { first + place.q.start };
+        let place = named.robot.joint(name)?;
+        let own = &named.place;
+        let at = if rate { own.v.start + place.v.start } else { own.q.start + place.q.start };
         Some(What::RobotNumber(at, rate))
     };
     if let Some(what) = number(rest, false) {
@@ -488,14 +487,14 @@ fn robot_part(model: &Model, text: &str) -> Option<What> {
         return number(name, true);
     }
     let axis = ["x", "y", "z"].iter().position(|axis| *axis == part)?;
-    let body = || robot.machine.robot.body(name).map(|body| robot.machine.body_spot(body));
-    let spot = robot.machine.site(name).or_else(body)?;
-    Some(What::RobotPlace(k, spot, axis))
+    let body = || named.robot.description.body(name).map(|body| named.robot.body_frame(body));
+    let frame = named.robot.site(name).or_else(body)?;
+    Some(What::RobotPlace(k, frame, axis))
 }
 
 /// The rigid body that `ROBOT.BODY` names, where a free body of a robot's file became one.
 fn free_body<'a>(model: &'a Model, name: &str) -> Option<&'a str> {
-    let own = |robot: &'a RobotPart| robot.free_body(name.strip_prefix(&robot.name)?.strip_prefix('.')?);
+    let own = |robot: &'a NamedRobot| robot.free_body(name.strip_prefix(&robot.name)?.strip_prefix('.')?);
     model.robots.iter().find_map(own)
 }
 
@@ -570,8 +569,10 @@ impl Model {
     /// Points named by `NAME`, `NAME[i]` or `NAME[i:j]` (i included, j not; negative numbers count from the end).
     pub fn select(&self, text: &str) -> Result<std::ops::Range<usize>, String> {
         let (name, index) = split_index(text)?;
-        let block =
-            self.block(name).ok_or_else(|| format!("the scene has no set of points called `{name}`"))?;
+        let block = self
+            .block(name)
+            .filter(|block| block.kind != BlockKind::Robot)
+            .ok_or_else(|| format!("the scene has no set of points called `{name}`"))?;
         let first = block.points.start;
         index.within(block.points.len(), name).map(|r| first + r.start..first + r.end)
     }

@@ -1,8 +1,8 @@
 //! Touch sensors of robots: the normal forces on a body inside the volume of a site.
 
 use super::Model;
-use crate::bodies::articulated::robot::{GeomShape, SensorObject};
-use crate::contact::Part;
+use crate::bodies::articulated::description::{GeomShape, SensorObject};
+use crate::contact::ColliderOwner;
 use crate::math::Vec3;
 use crate::state::State;
 
@@ -28,20 +28,22 @@ impl Model {
     /// What a sensor `touch` of a robot reads after a step of `impulse`: the sum of the normal forces on the body of its
     /// site at contacts inside the site's volume \[N\]. None if there is no such robot, sensor or site.
     pub fn touch_sensor(&self, state: &State, robot: &str, sensor: &str) -> Option<f64> {
-        let touch = self.touch.as_ref()?;
+        let shapes = self.rigid_contact.as_ref()?;
         let number = self.robots.iter().position(|r| r.name == robot)?;
         let part = &self.robots[number];
-        let found = part.machine.robot.sensors.iter().find(|s| s.name == sensor && s.kind == "touch")?;
+        let found = part.robot.description.sensors.iter().find(|s| s.name == sensor && s.kind == "touch")?;
         let SensorObject::Site(id) = found.object else { return None };
-        let (_, site) = part.machine.robot.sites().nth(id.0)?;
-        let spot = part.machine.site_spot(id);
-        let mut work = part.machine.work();
-        part.machine.tree.kinematics(part.q(state), &mut work.tree);
-        let (x, R) = (part.machine.position(&spot, &work.tree), part.machine.rotation(&spot, &work.tree));
+        let (_, site) = part.robot.description.sites().nth(id.0)?;
+        let frame = part.robot.site_frame(id);
+        let mut work = part.robot.work();
+        part.robot.tree.kinematics(part.q(state), &mut work.tree);
+        let (x, R) = (part.robot.position(&frame, &work.tree), part.robot.rotation(&frame, &work.tree));
         let on_body = |collider: u32| {
-            let body = touch.colliders[collider as usize].body as usize;
-            touch.parts.get(body).is_some_and(|p| match *p {
-                Part::Link { robot, link } => robot as usize == number && Some(link as usize) == spot.link,
+            let body = shapes.colliders[collider as usize].body as usize;
+            shapes.owners.get(body).is_some_and(|p| match *p {
+                ColliderOwner::Link { robot, link } => {
+                    robot as usize == number && Some(link as usize) == frame.link
+                }
                 _ => false,
             })
         };

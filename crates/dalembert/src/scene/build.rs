@@ -33,7 +33,7 @@ use crate::mapping::{GeneralizedPoints, Identity, Mapping, RigidPoints, Skinning
 use crate::math::rotation::set_quaternion;
 use crate::math::{Quat, Vec3, set_triple, triple};
 use crate::mesh::{Region, Weights};
-use crate::model::{Model, NamedForce, Quantity, Surface, split_index};
+use crate::model::{Model, NamedForce, NamedRobot, Quantity, RobotPlace, Surface, split_index};
 use crate::state::{Block, BlockKind, Layout, PointId, PointSet, State};
 use crate::step::{Integrator, Method, Simulation, StepReport, Workspace};
 
@@ -352,7 +352,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     (points.layout.turns, points.layout.joints) = (joined.turns, joined.joints);
     points.layout.looks_back = matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2)
         || matches!(&scene.method, Method::Ipc(e) if e.scheme == crate::step::Scheme::Bdf2);
-    let mut contact = build_contact::contact_model(
+    let mut ipc = build_contact::ipc_model(
         &scene,
         &expanded,
         &points.blocks,
@@ -362,26 +362,28 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         &mut notes,
     );
     let mut massless = Vec::new();
-    if let Some(contact) = &mut contact {
+    if let Some(ipc) = &mut ipc {
         points.layout.turns += affine.joints.memory(affine.rows.len());
-        affine.joints.inertia = affine_inertia(&points, &expanded, &contact.held);
+        affine.joints.inertia = affine_inertia(&points, &expanded, &ipc.held);
         let (articulations, without) = build_coupling::articulations(
             &mut scene,
             &expanded,
             &points.blocks,
             &affine,
-            &contact.held,
+            &ipc.held,
             &mut notes,
         );
         massless = without;
-        contact.articulations = articulations;
-        (contact.rows, contact.joints) = (affine.rows, affine.joints);
+        ipc.articulations = articulations;
+        (ipc.rows, ipc.joints) = (affine.rows, affine.joints);
     }
     for (i, _) in massless.iter().enumerate().filter(|(_, none)| **none) {
         points.masses[i] = 0.0;
     }
     robots.extend(build_robot::robots(&mut scene, &mut whole, &mut notes));
-    points.layout.robots = robots.iter().map(|(part, _)| part.place.len()).sum();
+    for (named, _) in &mut robots {
+        named.place = RobotPlace::append(&named.robot, &mut points.layout);
+    }
     let touch = touching.and_then(|joined| {
         let parts: Vec<_> = robots.iter().map(|(part, _)| part).collect();
         let (blocks, shapes) = (&points.blocks, &points.bodies.shapes);
@@ -405,8 +407,10 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
 
     let Points { layout, blocks, masses, x, v, mappings, bodies, generalized, coordinates, .. } = points;
     let mut state = State::new(&layout);
-    state.robots.clear();
-    robots.iter().for_each(|(_, start)| start.pack(&mut state.robots));
+    for (named, start) in &robots {
+        named.store(start, &mut state);
+        named.control_mut(&mut state).copy_from_slice(&start.control);
+    }
     for (k, b) in bodies.start.iter().enumerate() {
         set_triple(&mut state.q[7 * k..], 0, &b.x);
         let turn = nalgebra::Rotation3::from_matrix_unchecked(b.R);
@@ -431,8 +435,13 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         _ => None,
     };
     let origins = expanded.rest.iter().filter_map(origin).collect();
+    let robots: Vec<NamedRobot> = robots.into_iter().map(|(named, _)| named).collect();
+    let mut blocks = blocks;
+    blocks.extend(robots.iter().map(|named| named.block(&layout)));
     let contact_reader = match method {
-        Method::Ipc(ipc) if contact.as_ref().is_some_and(|c| c.can_touch()) => Some(ipc.reader(dt)),
+        Method::Ipc(settings) if ipc.as_ref().is_some_and(|m| m.geometry.can_touch()) => {
+            Some(settings.reader(dt))
+        }
         _ => None,
     };
     let mut model = Model {
@@ -450,13 +459,13 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         filters,
         surfaces,
         obstacles,
-        robots: robots.iter().map(|(part, _)| part.clone()).collect(),
+        robots,
         start_places: start_places(&layout, &state.q, &places),
         size: 1.0,
         origins,
-        contact,
+        ipc,
         contact_reader,
-        touch,
+        rigid_contact: touch,
         warnings: Vec::new(),
     };
     model.settle(&mut state);
@@ -512,8 +521,8 @@ fn size(model: &Model, state: &State) -> f64 {
         let bounds = shape.bounds_at(&model.rigid.pose(&state.q, k));
         size = size.max(bounds.low.abs().sup(&bounds.high.abs()).norm());
     }
-    for robot in &model.robots {
-        let poses = robot.poses(state, &mut robot.machine.work());
+    for named in &model.robots {
+        let poses = named.poses(state, &mut named.robot.work());
         size = poses.iter().map(|pose| pose.position.norm()).fold(size, f64::max);
     }
     if size > 0.0 && size.is_finite() { size } else { 1.0 }

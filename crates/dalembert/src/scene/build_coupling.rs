@@ -16,16 +16,16 @@ use super::geom_shape::compound;
 use super::mechanism::JointItem;
 use super::{AffineBody, BodyMass, ContactRule, Fix, Ground, Scene};
 use crate::bodies::Shape;
-use crate::bodies::articulated::free_bodies::BodyPlace;
-use crate::bodies::articulated::machine::{Machine, MachineState};
-use crate::bodies::articulated::robot::{
-    EqualityKind, GeomShape, Robot, RobotBody, RobotBodyId, RobotJointId,
+use crate::bodies::articulated::description::{
+    EqualityKind, GeomShape, RobotBody, RobotBodyId, RobotDescription, RobotJointId,
 };
+use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::coupling::{Articulation, Driver, Freedom, Link, pose_between};
 use crate::joints::JointKind;
 use crate::joints::affine::BlockVector;
 use crate::math::{Mat3, Pose, Vec3};
-use crate::model::RobotPart;
+use crate::model::NamedRobot;
+use crate::robot::{Robot, RobotState};
 use crate::state::{Block, BlockKind};
 use crate::step::{Method, Scheme};
 
@@ -86,7 +86,7 @@ impl ArticulationItem {
 }
 
 /// Turns robots of an `ipc` scene into links, joints and articulations.
-pub(super) fn expand_robots(scene: &mut Scene, robots: &[(RobotPart, MachineState)], notes: &mut Notes) {
+pub(super) fn expand_robots(scene: &mut Scene, robots: &[(NamedRobot, RobotState)], notes: &mut Notes) {
     let Method::Ipc(settings) = scene.method else { return };
     for (k, (part, start)) in robots.iter().enumerate() {
         notes.at("robot", k, &part.name);
@@ -103,26 +103,26 @@ pub(super) fn expand_robots(scene: &mut Scene, robots: &[(RobotPart, MachineStat
 fn robot(
     scene: &mut Scene,
     k: usize,
-    part: &RobotPart,
-    start: &MachineState,
+    part: &NamedRobot,
+    start: &RobotState,
     stiffness: f64,
     notes: &mut Notes,
 ) {
-    let machine = &part.machine;
-    let robot = &machine.robot;
-    let mut work = machine.work();
-    machine.tree.kinematics(&start.q, &mut work.tree);
-    machine.tree.velocities(&start.v, &mut work.tree);
+    let robot = &part.robot;
+    let description = &robot.description;
+    let mut work = robot.work();
+    robot.tree.kinematics(&start.q, &mut work.tree);
+    robot.tree.velocities(&start.v, &mut work.tree);
     let name = |i: usize| match i {
         0 => "world".to_string(),
-        _ if robot.bodies[i].name.is_empty() => format!("{}/body{i}", part.name),
-        _ => format!("{}/{}", part.name, plain(&robot.bodies[i].name)),
+        _ if description.bodies[i].name.is_empty() => format!("{}/body{i}", part.name),
+        _ => format!("{}/{}", part.name, plain(&description.bodies[i].name)),
     };
     let mut list: Vec<(usize, ArticulationJoint)> = Vec::new();
     let (mut between, mut middle) = (Vec::new(), Vec::new());
-    for (i, body) in robot.bodies.iter().enumerate().skip(1) {
-        let pose = machine.tree.link_pose(i - 1, &work.tree);
-        let own = link(name(i), body, robot, &pose, stiffness, machine, i - 1, &work.tree, notes);
+    for (i, body) in description.bodies.iter().enumerate().skip(1) {
+        let pose = robot.tree.link_pose(i - 1, &work.tree);
+        let own = link(name(i), body, description, &pose, stiffness, robot, i - 1, &work.tree, notes);
         let mut parent = name(body.parent.0);
         if body.joints.is_empty() {
             let label = joint_name(&part.name, "", i);
@@ -134,10 +134,10 @@ fn robot(
             if n + 1 < body.joints.len() {
                 let above = match body.parent.0 {
                     0 => Pose::identity(),
-                    p => machine.tree.link_pose(p - 1, &work.tree),
+                    p => robot.tree.link_pose(p - 1, &work.tree),
                 };
                 child = format!("{}#{}", name(i), n + 1);
-                pose = pose_between(machine, &above, i, n + 1, &start.q);
+                pose = pose_between(robot, &above, i, n + 1, &start.q);
                 between.push((i, n + 1));
                 middle.push(AffineBody {
                     name: child.clone(),
@@ -148,7 +148,7 @@ fn robot(
                     ..own.clone()
                 });
             }
-            let place = place(machine, robot, i, n);
+            let place = place(robot, description, i, n);
             let label = if joint.name.is_empty() && n > 0 {
                 joint_name(&part.name, &format!("#{i}-{n}"), i)
             } else {
@@ -175,7 +175,7 @@ fn robot(
                 .axis(axis.into());
             if let JointKind::Hinge | JointKind::Slider = kind {
                 // The coordinates of links count from the start.
-                let found = machine.tree.joints().iter().find(|p| p.v.start == place);
+                let found = robot.tree.joints().iter().find(|p| p.v.start == place);
                 let at = start.q[found.map_or(0, |p| p.q.start)];
                 item.limits = joint.limits.map(|[low, high]| [low - at, high - at]);
             }
@@ -187,13 +187,15 @@ fn robot(
         }
         scene.affine.push(own);
     }
-    let links =
-        (1..robot.bodies.len()).map(name).chain(middle.iter().map(|frame| frame.name.clone())).collect();
+    let links = (1..description.bodies.len())
+        .map(name)
+        .chain(middle.iter().map(|frame| frame.name.clone()))
+        .collect();
     scene.affine.extend(middle);
     couplings(scene, part);
     let world = world(scene, part, notes);
     let own = contact_rules(scene, part, &name, world.as_ref());
-    own_contacts(scene, robot, own.as_ref(), &name);
+    own_contacts(scene, description, own.as_ref(), &name);
     file_contacts(scene, part, &name);
     if list.is_empty() {
         return;
@@ -211,14 +213,14 @@ fn robot(
 
 /// Geoms of the world of a robot's file that touch: planes become grounds, all others one fixed body. All go by the name
 /// `ROBOT/world`, which is returned; none if there are none.
-fn world(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) -> Option<String> {
-    let robot = &part.machine.robot;
-    let touching = || robot.bodies[0].geoms.iter().filter(|geom| !geom.is_visual());
-    if robot.options.disables("contact") || touching().next().is_none() {
+fn world(scene: &mut Scene, part: &NamedRobot, notes: &mut Notes) -> Option<String> {
+    let description = &part.robot.description;
+    let touching = || description.bodies[0].geoms.iter().filter(|geom| !geom.is_visual());
+    if description.options.disables("contact") || touching().next().is_none() {
         return None;
     }
     let name = format!("{}/world", part.name);
-    let shape = compound(robot, touching().map(|geom| (geom.pose, geom)), notes);
+    let shape = compound(description, touching().map(|geom| (geom.pose, geom)), notes);
     if shape != Shape::Point {
         scene.affine.push(AffineBody { mass: frame_mass(), ..AffineBody::new(name.clone(), shape) });
         scene.fix.push(Fix::points(name.clone()));
@@ -232,32 +234,32 @@ fn world(scene: &mut Scene, part: &RobotPart, notes: &mut Notes) -> Option<Strin
 
 /// What touches neither links nor world by the robot's file passes through them: pairs of its world, links and free bodies, of
 /// which one at least is no link.
-fn file_contacts(scene: &mut Scene, part: &RobotPart, name: &impl Fn(usize) -> String) {
-    let (robot, weld) = (part.description(), super::build_touch_robot::welds(part.description()));
+fn file_contacts(scene: &mut Scene, part: &NamedRobot, name: &impl Fn(usize) -> String) {
+    let (description, weld) = (part.description(), super::build_touch_robot::welds(part.description()));
     let is_link = |i: usize| i != 0 && matches!(part.body_place(RobotBodyId(i)), BodyPlace::Robot(_));
     let called = |i: usize| match part.body_place(RobotBodyId(i)) {
         BodyPlace::Robot(own) => name(own.0),
         BodyPlace::Free { free, .. } => part.whole.as_ref().map_or(String::new(), |w| w.names[free].clone()),
     };
-    if robot.options.disables("contact") {
-        scene.contact.extend((1..robot.bodies.len()).map(|i| ContactRule::off(called(i), "*")));
+    if description.options.disables("contact") {
+        scene.contact.extend((1..description.bodies.len()).map(|i| ContactRule::off(called(i), "*")));
         return;
     }
-    let touching = |i: usize| robot.bodies[i].geoms.iter().filter(|geom| !geom.is_visual());
-    let owner: Vec<usize> = robot.geoms().map(|(body, _)| body.0).collect();
+    let touching = |i: usize| description.bodies[i].geoms.iter().filter(|geom| !geom.is_visual());
+    let owner: Vec<usize> = description.geoms().map(|(body, _)| body.0).collect();
     let paired = |i: usize, j: usize| {
-        robot.contact_pairs.iter().any(|pair| {
+        description.contact_pairs.iter().any(|pair| {
             let [a, b] = pair.geoms.map(|geom| owner.get(geom.0).copied());
             [a, b] == [Some(i), Some(j)] || [b, a] == [Some(i), Some(j)]
         })
     };
     let meet = |i: usize, j: usize| {
         let kinds = touching(i).any(|a| touching(j).any(|b| a.may_touch(b)));
-        paired(i, j) || (kinds && !super::build_touch_robot::never_touch(robot, &weld, i, j))
+        paired(i, j) || (kinds && !super::build_touch_robot::never_touch(description, &weld, i, j))
     };
     // Bodies that are welded to a free body are one with it: any of them that touches makes all of it touch.
     let mut pairs: BTreeMap<[String; 2], bool> = BTreeMap::new();
-    for i in 1..robot.bodies.len() {
+    for i in 1..description.bodies.len() {
         for j in (0..i).filter(|j| !(is_link(i) && is_link(*j))) {
             if touching(i).next().is_none()
                 || touching(j).next().is_none()
@@ -276,7 +278,7 @@ fn file_contacts(scene: &mut Scene, part: &RobotPart, name: &impl Fn(usize) -> S
 /// A rule that names the robot means all that its file holds. Takes out, and returns, what is said of the robot with itself.
 fn contact_rules(
     scene: &mut Scene,
-    part: &RobotPart,
+    part: &NamedRobot,
     name: &impl Fn(usize) -> String,
     world: Option<&String>,
 ) -> Option<ContactRule> {
@@ -290,7 +292,7 @@ fn contact_rules(
                 continue;
             }
             let free = part.whole.iter().flat_map(|whole| &whole.names);
-            let links = (1..part.machine.robot.bodies.len()).map(name);
+            let links = (1..part.robot.description.bodies.len()).map(name);
             for own in links.chain(free.chain(world).cloned()) {
                 let mut one = rule.clone();
                 one.between[side] = own;
@@ -304,20 +306,22 @@ fn contact_rules(
 /// Links that pass through each other, and those that touch by the rule `own`; what the scene says of two links goes before it.
 fn own_contacts(
     scene: &mut Scene,
-    robot: &Robot,
+    description: &RobotDescription,
     own: Option<&ContactRule>,
     name: &impl Fn(usize) -> String,
 ) {
-    let weld = super::build_touch_robot::welds(robot);
-    for i in 1..robot.bodies.len() {
+    let weld = super::build_touch_robot::welds(description);
+    for i in 1..description.bodies.len() {
         for j in 1..i {
             let pair = [name(i), name(j)];
             let said = scene.contact.iter().any(|rule| {
                 rule.between == pair || (rule.between[0] == pair[1] && rule.between[1] == pair[0])
             });
-            let kinds =
-                robot.bodies[i].geoms.iter().any(|g| robot.bodies[j].geoms.iter().any(|o| g.may_touch(o)));
-            let touch = kinds && !super::build_touch_robot::never_touch(robot, &weld, i, j);
+            let kinds = description.bodies[i]
+                .geoms
+                .iter()
+                .any(|g| description.bodies[j].geoms.iter().any(|o| g.may_touch(o)));
+            let touch = kinds && !super::build_touch_robot::never_touch(description, &weld, i, j);
             match own.filter(|_| touch) {
                 Some(_) if said => {}
                 Some(rule) => scene.contact.push(ContactRule { between: pair, ..rule.clone() }),
@@ -340,15 +344,15 @@ fn joint_name(robot: &str, joint: &str, body: usize) -> String {
 }
 
 /// Joints that follow others in proportion become gears. Other loops hold by the mass that the driver gives.
-fn couplings(scene: &mut Scene, part: &RobotPart) {
-    let robot = &part.machine.robot;
+fn couplings(scene: &mut Scene, part: &NamedRobot) {
+    let description = &part.robot.description;
     let label = |id: RobotJointId| {
-        let found = robot.joints().nth(id.0);
+        let found = description.joints().nth(id.0);
         found.map_or(String::new(), |(body, joint)| joint_name(&part.name, &joint.name, body.0))
     };
     let mut pairs: Vec<(RobotJointId, RobotJointId, f64)> =
-        robot.mimics.iter().map(|m| (m.joint, m.of, m.multiplier)).collect();
-    for equality in robot.equalities.iter().filter(|e| e.active) {
+        description.mimics.iter().map(|m| (m.joint, m.of, m.multiplier)).collect();
+    for equality in description.equalities.iter().filter(|e| e.active) {
         if let EqualityKind::Joints { joint, other: Some(other), polynomial: [_, factor, 0.0, 0.0, 0.0] } =
             equality.kind
         {
@@ -366,9 +370,9 @@ fn couplings(scene: &mut Scene, part: &RobotPart) {
 }
 
 /// First dof of joint n of body i.
-fn place(machine: &Machine, robot: &Robot, i: usize, n: usize) -> usize {
-    let number: usize = robot.bodies[..i].iter().map(|b| b.joints.len()).sum();
-    machine.joint_place(RobotJointId(number + n)).map_or(usize::MAX, |p| p.v.start)
+fn place(robot: &Robot, description: &RobotDescription, i: usize, n: usize) -> usize {
+    let number: usize = description.bodies[..i].iter().map(|b| b.joints.len()).sum();
+    robot.joint_place(RobotJointId(number + n)).map_or(usize::MAX, |p| p.v.start)
 }
 
 /// A frame without mass still needs numbers that say how large it is.
@@ -379,16 +383,16 @@ fn frame_mass() -> BodyMass {
 fn link(
     name: String,
     body: &RobotBody,
-    robot: &Robot,
+    description: &RobotDescription,
     pose: &Pose,
     stiffness: f64,
-    machine: &Machine,
+    robot: &Robot,
     number: usize,
     work: &crate::bodies::articulated::TreeWork,
     notes: &mut Notes,
 ) -> AffineBody {
     let touching = body.geoms.iter().filter(|geom| !geom.is_visual());
-    let shape = compound(robot, touching.map(|geom| (geom.pose, geom)), notes);
+    let shape = compound(description, touching.map(|geom| (geom.pose, geom)), notes);
     let inertial = &body.inertial;
     let mass = if inertial.mass > 0.0 && inertial.mass_properties().is_ok() && inertial.inertia.trace() > 0.0
     {
@@ -400,7 +404,7 @@ fn link(
         BodyMass::Given { center, .. } => pose.point(center),
         _ => pose.position,
     };
-    let motion = machine.tree.point_velocity(number, &center, work);
+    let motion = robot.tree.point_velocity(number, &center, work);
     AffineBody {
         mass,
         stiffness,

@@ -7,8 +7,8 @@ use super::build::Notes;
 use super::build_robot::{RobotItem, place};
 use super::geom_shape::compound;
 use super::{RigidBody, Scene};
+use crate::bodies::articulated::description::{RobotDescription, RobotGeom};
 use crate::bodies::articulated::free_bodies::{BodyPlace, FreeBody, Split, split};
-use crate::bodies::articulated::robot::{Robot, RobotGeom};
 use crate::math::rotation::{quaternion, renormalise};
 use crate::math::{Pose, Vec3};
 use crate::model::WholeRobot;
@@ -43,7 +43,7 @@ pub(super) fn free_bodies(scene: &mut Scene, notes: &mut Notes) -> Vec<Option<Bo
 }
 
 /// `ROBOT/BODY`; a body without a name is called by its number.
-pub(super) fn body_name(robot: &str, description: &Robot, body: usize) -> String {
+pub(super) fn body_name(robot: &str, description: &RobotDescription, body: usize) -> String {
     match description.bodies[body].name.as_str() {
         "" => format!("{robot}/body{body}"),
         name => format!("{robot}/{}", plain(name)),
@@ -73,7 +73,7 @@ fn start(item: &RobotItem) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Geoms of free body `k` that touch, in its frame.
-fn geoms<'a>(robot: &'a Robot, places: &[BodyPlace], k: usize) -> Vec<(Pose, &'a RobotGeom)> {
+fn geoms<'a>(robot: &'a RobotDescription, places: &[BodyPlace], k: usize) -> Vec<(Pose, &'a RobotGeom)> {
     let each = robot.geoms().filter(|(_, geom)| !geom.is_visual());
     each.filter_map(|(body, geom)| match &places[body.0] {
         BodyPlace::Free { free, pose } if *free == k => Some((pose.then(&geom.pose), geom)),

@@ -1,16 +1,16 @@
-//! Robots in a scene: what a user writes, and how it becomes a machine with a first state.
+//! Robots in a scene: what a user writes, and how it becomes a robot with a first state.
 
 use std::collections::BTreeMap;
 
 use super::Scene;
 use super::build::Notes;
-use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track, contact_notes};
-use crate::bodies::articulated::robot::{EqualityKind, Robot, RobotIntegrator};
+use crate::bodies::articulated::description::{EqualityKind, RobotDescription, RobotIntegrator};
 use crate::contact::Collide;
 use crate::joints::JointKind;
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
-use crate::model::{RobotPart, WholeRobot};
+use crate::model::{NamedRobot, RobotPlace, WholeRobot};
+use crate::robot::{Controller, Robot, RobotState, Track, contact_notes};
 use crate::step::{Method, ROBOT_INTEGRATORS, robot_scheme};
 
 /// What drives a robot besides its actuators.
@@ -49,7 +49,7 @@ pub struct RobotItem {
     /// Name, unique in the scene.
     pub name: String,
     /// What it is.
-    pub robot: Robot,
+    pub robot: RobotDescription,
     /// Where its world stands in the scene's.
     pub pose: Pose,
     /// Whether roots that float are fixed instead.
@@ -64,7 +64,7 @@ pub struct RobotItem {
     pub controls: Vec<(String, f64)>,
     /// What drives it besides its actuators.
     pub drive: Drive,
-    /// Which forces a step of `impulse` takes at its end: see [`Machine::integrator`].
+    /// Which forces a step of `impulse` takes at its end: see [`Robot::integrator`].
     pub integrator: RobotIntegrator,
     /// As what its meshes collide under `impulse`.
     pub collide: Collide,
@@ -72,7 +72,7 @@ pub struct RobotItem {
 
 impl RobotItem {
     /// A robot as its description has it.
-    pub fn new(name: impl Into<String>, robot: Robot) -> Self {
+    pub fn new(name: impl Into<String>, robot: RobotDescription) -> Self {
         Self {
             name: name.into(),
             robot,
@@ -95,15 +95,14 @@ impl From<RobotItem> for super::Item {
     }
 }
 
-/// Machines and first states of all robots; what is wrong with them is among the notes.
+/// Robots and first states of all robots; what is wrong with them is among the notes.
 pub(super) fn robots(
     scene: &mut Scene,
     whole: &mut [Option<Box<WholeRobot>>],
     notes: &mut Notes,
-) -> Vec<(RobotPart, MachineState)> {
+) -> Vec<(NamedRobot, RobotState)> {
     let items = std::mem::take(&mut scene.robot);
     let mut made = Vec::with_capacity(items.len());
-    let mut first = 0;
     let touch = matches!(scene.method, Method::Impulse(_));
     for (k, item) in items.into_iter().enumerate() {
         notes.at("robot", k, &item.name);
@@ -128,50 +127,48 @@ pub(super) fn robots(
                 format!("`RK4` is not used under `{method}`, whose steps are of first order; {why}"),
             );
         }
-        if let Some((machine, start)) = robot(item, &scene.gravity, notes) {
+        if let Some((robot, start)) = robot(item, &scene.gravity, notes) {
             if touch {
-                let described = whole[k].as_ref().map_or(&machine.robot, |whole| &whole.robot);
+                let described = whole[k].as_ref().map_or(&robot.description, |whole| &whole.robot);
                 contact_notes(described).into_iter().for_each(|note| notes.warn("", note));
             }
-            let count = MachineState::packed_len(&machine);
-            let (place, whole) = (first..first + count, whole[k].take());
-            made.push((RobotPart { name, machine, place, collide, whole }, start));
-            first += count;
+            let (place, whole) = (RobotPlace::default(), whole[k].take());
+            made.push((NamedRobot { name, robot: robot.into(), place, collide, whole }, start));
         }
     }
     made
 }
 
-fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Machine, MachineState)> {
+fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Robot, RobotState)> {
     let before = notes.found;
     item.robot.options.gravity = *gravity;
-    let mut machine = match Machine::new(item.robot) {
-        Ok(machine) => machine,
+    let mut robot = match Robot::new(item.robot) {
+        Ok(robot) => robot,
         Err(error) => {
             notes.error("file", error.to_string());
             return None;
         }
     };
-    let mut start = machine.blank();
+    let mut start = robot.blank();
     let key = if item.keyframe.is_empty() {
-        machine.robot.keyframes.first().cloned()
+        robot.description.keyframes.first().cloned()
     } else {
-        let found = machine.keyframe(&item.keyframe).cloned();
+        let found = robot.keyframe(&item.keyframe).cloned();
         if found.is_none() {
-            let known: Vec<String> = machine.robot.keyframes.iter().map(|key| key.name.clone()).collect();
+            let known: Vec<String> = robot.description.keyframes.iter().map(|key| key.name.clone()).collect();
             let message = format!("the robot has no keyframe `{}`", item.keyframe);
             notes.misspelt("keyframe", message, Some((item.keyframe.clone(), known)));
         }
         found
     };
     if let Some(key) = key {
-        machine.take_keyframe(&mut start, &key);
+        robot.take_keyframe(&mut start, &key);
         start.time = 0.0;
     }
     for (list, what) in [(&item.positions, "positions"), (&item.velocities, "velocities")] {
         for (joint, value) in list {
             notes.finite(what, *value);
-            let Some(place) = single(&machine, joint, what, notes) else { continue };
+            let Some(place) = single(&robot, joint, what, notes) else { continue };
             if what == "positions" {
                 start.q[place.0] = *value;
             } else {
@@ -181,23 +178,23 @@ fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Mach
     }
     for (actuator, value) in &item.controls {
         notes.finite("controls", *value);
-        match machine.actuator(actuator) {
+        match robot.actuator(actuator) {
             Some(id) => start.control[id.0] = *value,
             None => {
-                let known = machine.robot.actuators.iter().map(|a| a.name.clone()).collect();
+                let known = robot.description.actuators.iter().map(|a| a.name.clone()).collect();
                 let message = format!("the robot has no actuator `{actuator}`");
                 notes.misspelt("controls", message, Some((actuator.clone(), known)));
             }
         }
     }
-    let controller = controller(&machine, &start, item.drive, notes);
+    let controller = controller(&robot, &start, item.drive, notes);
     if notes.found > before {
         return None;
     }
-    machine.notes.iter().for_each(|note| notes.warn("", note.clone()));
-    machine.controller = controller;
-    machine.integrator = item.integrator;
-    let gap = machine.assemble(&mut start, &mut machine.work());
+    robot.notes.iter().for_each(|note| notes.warn("", note.clone()));
+    robot.controller = controller;
+    robot.integrator = item.integrator;
+    let gap = robot.assemble(&mut start, &mut robot.work());
     if !(gap < 1e-6) {
         let message = format!(
             "its loops still gape by {gap:.3e} (m or rad) after they were pulled together: start it elsewhere"
@@ -205,28 +202,23 @@ fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Mach
         notes.error("", message);
         return None;
     }
-    Some((machine, start))
+    Some((robot, start))
 }
 
 /// Coordinate and dof of a joint with one of each.
-fn single(machine: &Machine, joint: &str, key: &'static str, notes: &mut Notes) -> Option<(usize, usize)> {
-    let place = machine.joint(joint).filter(|place| place.q.len() == 1);
+fn single(robot: &Robot, joint: &str, key: &'static str, notes: &mut Notes) -> Option<(usize, usize)> {
+    let place = robot.joint(joint).filter(|place| place.q.len() == 1);
     if place.is_none() {
         let one = |kind: &JointKind| kind.position_count() == 1;
         let known =
-            machine.robot.joints().filter(|(_, j)| one(&j.kind)).map(|(_, j)| j.name.clone()).collect();
+            robot.description.joints().filter(|(_, j)| one(&j.kind)).map(|(_, j)| j.name.clone()).collect();
         let message = format!("the robot has no hinge, slide or screw called `{joint}`");
         notes.misspelt(key, message, Some((joint.to_owned(), known)));
     }
     place.map(|place| (place.q.start, place.v.start))
 }
 
-fn controller(
-    machine: &Machine,
-    start: &MachineState,
-    drive: Drive,
-    notes: &mut Notes,
-) -> Option<Controller> {
+fn controller(robot: &Robot, start: &RobotState, drive: Drive, notes: &mut Notes) -> Option<Controller> {
     let mut paths = |tracks: Vec<(String, Track)>| {
         let mut by_dof = BTreeMap::new();
         for (joint, track) in tracks {
@@ -234,11 +226,11 @@ fn controller(
             [center, amplitude, frequency, phase].iter().for_each(|x| {
                 notes.finite("drive", *x);
             });
-            if let Some((_, v)) = single(machine, &joint, "drive", notes) {
+            if let Some((_, v)) = single(robot, &joint, "drive", notes) {
                 by_dof.insert(v, track);
             }
         }
-        let joints = machine.tree.joints().iter();
+        let joints = robot.tree.joints().iter();
         joints
             .map(|j| by_dof.get(&j.v.start).copied().unwrap_or_else(|| Track::at(start.q[j.q.start])))
             .collect()
@@ -262,7 +254,7 @@ fn controller(
 }
 
 /// Moves the robot's world to a pose, and fixes its roots if asked.
-pub(super) fn place(robot: &mut Robot, pose: &Pose, fixed: bool) {
+pub(super) fn place(robot: &mut RobotDescription, pose: &Pose, fixed: bool) {
     let roots: Vec<usize> = (1..robot.bodies.len()).filter(|i| robot.bodies[*i].parent.0 == 0).collect();
     if fixed {
         for joint in roots.iter().flat_map(|i| robot.bodies[*i].joints.clone()).collect::<Vec<_>>() {
@@ -309,7 +301,7 @@ pub(super) fn place(robot: &mut Robot, pose: &Pose, fixed: bool) {
 }
 
 /// Free joints become fixed; keyframes lose their numbers, and the first gives the pose.
-fn fix_free(robot: &mut Robot) {
+fn fix_free(robot: &mut RobotDescription) {
     let (nq, nv) = (robot.position_count(), robot.velocity_count());
     let kinds: Vec<(usize, JointKind)> = robot.joints().map(|(body, joint)| (body.0, joint.kind)).collect();
     let (mut keep_q, mut keep_v) = (Vec::new(), Vec::new());
@@ -343,14 +335,14 @@ fn fix_free(robot: &mut Robot) {
 mod tests {
     use super::super::{ParticleSet, Scene};
     use super::*;
-    use crate::bodies::articulated::robot::{Inertial, RobotBody, RobotBodyId, RobotJoint};
+    use crate::bodies::articulated::description::{Inertial, RobotBody, RobotBodyId, RobotJoint};
     use crate::math::Mat3;
     use crate::model::Quantity;
     use crate::state::State;
     use crate::step::Integrator;
 
-    fn pendulum() -> Robot {
-        let mut robot = Robot::new("pendulum");
+    fn pendulum() -> RobotDescription {
+        let mut robot = RobotDescription::new("pendulum");
         let mut body = RobotBody::new("rod", RobotBodyId(0));
         body.inertial =
             Inertial { mass: 2.0, center: Vec3::new(0.5, 0.0, 0.0), inertia: 0.1 * Mat3::identity() };
@@ -414,13 +406,38 @@ mod tests {
     }
 
     #[test]
+    fn robots_are_blocks_at_the_end_of_q_and_v() {
+        let mut scene = Scene { method: Method::from_name("impulse").unwrap(), ..Scene::default() };
+        scene.add(ParticleSet::at("stone", [0.0, 0.0, 10.0]));
+        for (name, angle) in [("left", 0.3), ("right", -0.2)] {
+            scene.add(RobotItem {
+                positions: vec![("pivot".into(), angle)],
+                velocities: vec![("pivot".into(), 10.0 * angle)],
+                ..RobotItem::new(name, pendulum())
+            });
+        }
+        let mut sim = scene.build().unwrap();
+        let layout = sim.model.layout;
+        assert_eq!(sim.state.q[layout.robots_q()..], [0.3, -0.2]);
+        assert_eq!(sim.state.v[layout.robots_v()..], [3.0, -2.0]);
+        let right = sim.model.block("right").unwrap();
+        assert_eq!((right.q.clone(), right.v.clone(), right.points.len()), (4..5, 4..5, 0));
+        // A culprit among the robots has its name and dof.
+        sim.state.robot_force[1] = f64::NAN;
+        let before = sim.state.q.clone();
+        let error = sim.step().unwrap_err().to_string();
+        assert!(error.contains("`right`") && error.contains("dof 0"), "{error}");
+        assert_eq!(sim.state.q, before);
+    }
+
+    #[test]
     fn controls_are_slices_by_name() {
         let mut scene = Scene { method: Method::from_name("impulse").unwrap(), ..Scene::default() };
         scene.gravity = Vec3::zeros();
         scene.add(RobotItem::new("arm", pendulum()));
         let mut sim = scene.build().unwrap();
         let arm = sim.model.robot("arm").unwrap();
-        let pivot = arm.machine.joint("pivot").unwrap().clone();
+        let pivot = arm.robot.joint("pivot").unwrap().clone();
         arm.tau_mut(&mut sim.state)[pivot.v.start] = 0.6;
         sim.run(1.0).unwrap();
         // Inertia about the pivot is 0.1 + 2 · 0.25.

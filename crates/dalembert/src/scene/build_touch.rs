@@ -11,15 +11,15 @@ use super::build_told::Told;
 use super::mechanism::Stiffness;
 use super::{ContactRule, Scene};
 use crate::bodies::Shape;
-use crate::bodies::articulated::robot::{GeomShape, RobotGeom};
+use crate::bodies::articulated::description::{GeomShape, RobotGeom};
 use crate::collide::rigid::{Collider, Geometry, WORLD};
 use crate::contact::{Collide, Filled};
-use crate::contact::{Compliance, Material, Part, TouchModel, TouchRule};
+use crate::contact::{ColliderOwner, Compliance, Material, PairRule, RigidContactModel};
 use crate::filters::Filters;
 use crate::joints::JointKind;
 use crate::math::rotation::exp;
 use crate::math::{Pose, Quat, Vec3};
-use crate::model::RobotPart;
+use crate::model::NamedRobot;
 use crate::state::{Block, BlockKind};
 use crate::step::Method;
 
@@ -109,7 +109,7 @@ const FULL: f64 = 0.95;
 /// A model of contact while it is put together.
 pub(super) struct Maker<'a> {
     rules: &'a [ContactRule],
-    pub(super) out: TouchModel,
+    pub(super) out: RigidContactModel,
     names: Labels,
     /// Which of the names in rules fit, per class.
     classes: Vec<Vec<bool>>,
@@ -123,7 +123,7 @@ impl<'a> Maker<'a> {
             scene.contact.iter().flat_map(|r| &r.between).map(String::as_str).filter(|n| *n != "*").collect();
         mentioned.sort_unstable();
         mentioned.dedup();
-        let out = TouchModel { length: f64::INFINITY, ..TouchModel::default() };
+        let out = RigidContactModel { length: f64::INFINITY, ..RigidContactModel::default() };
         Self { rules: &scene.contact, out, names: Labels::default(), classes: Vec::new(), mentioned }
     }
 
@@ -158,7 +158,7 @@ impl<'a> Maker<'a> {
         }
         self.out.colliders.push(collider);
         let owner = self.names.of(name);
-        self.out.owner.push(owner);
+        self.out.name_of.push(owner);
     }
 
     /// Tells of meshes whose hollows are filled.
@@ -179,9 +179,9 @@ impl<'a> Maker<'a> {
         notes.warn("shape", format!("{what}: {way}"));
     }
 
-    fn finish(mut self) -> TouchModel {
+    fn finish(mut self) -> RigidContactModel {
         let n = self.classes.len().max(1);
-        let mut rules = vec![TouchRule::default(); n * n];
+        let mut rules = vec![PairRule::default(); n * n];
         for rule in self.rules {
             let fits = |name: &str, class: usize| {
                 let place = self.mentioned.iter().position(|m| *m == name);
@@ -208,7 +208,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-fn apply(rule: &ContactRule, out: &mut TouchRule) {
+fn apply(rule: &ContactRule, out: &mut PairRule) {
     out.off = !rule.enabled;
     out.friction = rule.friction.or(out.friction);
     out.restitution = rule.restitution.or(out.restitution);
@@ -236,9 +236,9 @@ pub(super) fn touch_model(
     blocks: &[Block],
     shapes: &[Shape],
     filters: &Filters,
-    robots: &[&RobotPart],
+    robots: &[&NamedRobot],
     notes: &mut Notes,
-) -> Option<TouchModel> {
+) -> Option<RigidContactModel> {
     let settings = match &scene.method {
         Method::Impulse(m) => (m.friction, m.restitution),
         Method::Lagrange(m) => {
@@ -268,7 +268,7 @@ pub(super) fn touch_model(
     for (k, block) in blocks.iter().filter(|b| b.kind == BlockKind::Rigid).enumerate() {
         notes.at("rigid", k, &block.name);
         part_of.insert(&block.name, k as u32);
-        maker.out.parts.push(Part::Rigid(k as u32));
+        maker.out.owners.push(ColliderOwner::Rigid(k as u32));
         maker.out.held.push(joined.held.contains(&block.name));
         if described.contains(block.name.as_str()) {
             continue;
@@ -346,8 +346,8 @@ fn add_particles(scene: &Scene, blocks: &[Block], filters: &Filters, maker: &mut
         let class = maker.class(&[&set.name]);
         let material = maker.material(Material { class, kinds: [1, 1], ..Material::default() });
         for i in block.points.clone() {
-            let body = maker.out.parts.len() as u32;
-            maker.out.parts.push(Part::Particle(i as u32));
+            let body = maker.out.owners.len() as u32;
+            maker.out.owners.push(ColliderOwner::Particle(i as u32));
             maker.out.held.push(filters.block(i).is_some());
             let ball = Collider::new(body, Geometry::Sphere { radius });
             maker.add(&set.name, Collider { material, group: PARTICLES, mask: !PARTICLES, ..ball });
@@ -406,14 +406,14 @@ fn note_bounces(scene: &Scene, restitution: f64, notes: &mut Notes) {
     }
 }
 
-fn check(scene: &Scene, blocks: &[Block], robots: &[&RobotPart], notes: &mut Notes) {
+fn check(scene: &Scene, blocks: &[Block], robots: &[&NamedRobot], notes: &mut Notes) {
     let names = |out: &mut Vec<String>| {
         out.extend(blocks.iter().filter(|b| b.kind != BlockKind::Mapped).map(|b| b.name.clone()));
         out.extend(scene.ground.iter().map(|g| g.name.clone()));
-        for robot in robots {
-            out.push(robot.name.clone());
-            let bodies = &robot.machine.robot.bodies;
-            out.extend(bodies.iter().map(|b| format!("{}/{}", robot.name, b.name)));
+        for named in robots {
+            out.push(named.name.clone());
+            let bodies = &named.robot.description.bodies;
+            out.extend(bodies.iter().map(|b| format!("{}/{}", named.name, b.name)));
         }
     };
     let mut known = Vec::new();

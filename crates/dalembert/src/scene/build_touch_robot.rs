@@ -6,27 +6,27 @@
 //! touch its parent nor what is welded to either; what hangs on the world touches it. Meshes collide as their hulls unless
 //! the robot says `collide`. Geoms within the `margin` are seen early; the force begins at a gap of 0.
 //! A free body that became a rigid body of the scene touches with the geoms of its file, by the same rules.
-//! What is done otherwise is among the notes of the machine.
+//! What is done otherwise is among the notes of the robot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::build::Notes;
 use super::build_touch::Maker;
-use crate::bodies::articulated::free_bodies::BodyPlace;
-use crate::bodies::articulated::robot::{
-    ContactPair, ContactSoftness, GeomShape, Robot, RobotBodyId, RobotGeom, RobotMesh,
+use crate::bodies::articulated::description::{
+    ContactPair, ContactSoftness, GeomShape, RobotBodyId, RobotDescription, RobotGeom, RobotMesh,
 };
+use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::collide::rigid::{Collider, Geometry, HeightField, Hull, Mesh, WORLD};
 use crate::contact::{Collide, convex_parts, hull_volume};
-use crate::contact::{GeomSoftness, Material, Part, TouchRule, compliance};
+use crate::contact::{ColliderOwner, GeomSoftness, Material, PairRule, compliance};
 use crate::math::Vec3;
-use crate::model::RobotPart;
+use crate::model::NamedRobot;
 
 /// Adds the colliders of one robot. `rigid` numbers the rigid bodies by name.
 pub(super) fn add_robot(
     number: u32,
-    part: &RobotPart,
+    part: &NamedRobot,
     rigid: &BTreeMap<&str, u32>,
     maker: &mut Maker,
     notes: &mut Notes,
@@ -54,9 +54,9 @@ pub(super) fn add_robot(
             BodyPlace::Robot(RobotBodyId(0)) => (WORLD, own, geom.pose),
             BodyPlace::Robot(b) => {
                 let link = *part_of[body.0].get_or_insert_with(|| {
-                    maker.out.parts.push(Part::Link { robot: number, link: b.0 as u32 - 1 });
+                    maker.out.owners.push(ColliderOwner::Link { robot: number, link: b.0 as u32 - 1 });
                     maker.out.held.push(weld[body.0] == 0);
-                    maker.out.parts.len() as u32 - 1
+                    maker.out.owners.len() as u32 - 1
                 });
                 (link, own, geom.pose)
             }
@@ -90,7 +90,7 @@ pub(super) fn add_robot(
 }
 
 /// What an explicit pair says: its own values, where it has none those of its geoms.
-fn pair_rule(robot: &Robot, pair: &ContactPair) -> TouchRule {
+fn pair_rule(robot: &RobotDescription, pair: &ContactPair) -> PairRule {
     let geom = |k: usize| robot.geoms().nth(pair.geoms[k].0).map(|(_, g)| g);
     let dimension = pair.dimension.or_else(|| {
         let [a, b] = [geom(0)?, geom(1)?];
@@ -112,18 +112,18 @@ fn pair_rule(robot: &Robot, pair: &ContactPair) -> TouchRule {
         }
     });
     let compliance = soft.as_ref().and_then(compliance);
-    TouchRule {
+    PairRule {
         friction: take(0, 3),
         torsional_friction: take(2, 4),
         rolling_friction: take(3, 6),
         hard: soft.is_some() && compliance.is_none(),
         compliance,
-        ..TouchRule::default()
+        ..PairRule::default()
     }
 }
 
 /// For each body: the nearest of itself and its ancestors that a joint moves; 0 if none does.
-pub(super) fn welds(robot: &Robot) -> Vec<usize> {
+pub(super) fn welds(robot: &RobotDescription) -> Vec<usize> {
     let mut weld = vec![0; robot.bodies.len()];
     for (i, body) in robot.bodies.iter().enumerate().skip(1) {
         let moves = body.joints.iter().any(|j| j.kind.velocity_count() > 0);
@@ -133,7 +133,7 @@ pub(super) fn welds(robot: &Robot) -> Vec<usize> {
 }
 
 /// True if two bodies never touch: welded to each other, neighbours at a joint, or said so.
-pub(super) fn never_touch(robot: &Robot, weld: &[usize], i: usize, j: usize) -> bool {
+pub(super) fn never_touch(robot: &RobotDescription, weld: &[usize], i: usize, j: usize) -> bool {
     let up = |i: usize| if weld[i] == 0 { 0 } else { weld[robot.bodies[weld[i]].parent.0] };
     let (wi, wj) = (weld[i], weld[j]);
     let neighbours = (up(i) == wj && wj != 0) || (up(j) == wi && wi != 0);
@@ -145,7 +145,7 @@ pub(super) fn never_touch(robot: &Robot, weld: &[usize], i: usize, j: usize) -> 
 }
 
 /// Notes bodies that never touch.
-fn exclude(robot: &Robot, weld: &[usize], part_of: &[Option<u32>], maker: &mut Maker) {
+fn exclude(robot: &RobotDescription, weld: &[usize], part_of: &[Option<u32>], maker: &mut Maker) {
     for i in 1..robot.bodies.len() {
         for j in i + 1..robot.bodies.len() {
             let (Some(a), Some(b)) = (part_of[i], part_of[j]) else { continue };
@@ -237,7 +237,7 @@ fn volume(vertices: &[Vec3], triangles: &[[u32; 3]]) -> f64 {
 
 /// The shapes of a geom; none if it cannot collide, which is noted.
 fn geometry(
-    robot: &Robot,
+    robot: &RobotDescription,
     geom: &RobotGeom,
     moves: bool,
     collide: &Collide,
@@ -250,7 +250,7 @@ fn geometry(
     simple(robot, geom, notes).into_iter().collect()
 }
 
-fn simple(robot: &Robot, geom: &RobotGeom, notes: &mut Notes) -> Option<Geometry> {
+fn simple(robot: &RobotDescription, geom: &RobotGeom, notes: &mut Notes) -> Option<Geometry> {
     Some(match &geom.shape {
         GeomShape::Plane { .. } => Geometry::HalfSpace,
         GeomShape::Sphere { radius } => Geometry::Sphere { radius: *radius },

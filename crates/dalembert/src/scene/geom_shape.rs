@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::build::Notes;
-use crate::bodies::articulated::robot::{GeomShape, HeightField, Robot, RobotGeom, RobotMesh};
+use crate::bodies::articulated::description::{
+    GeomShape, HeightField, RobotDescription, RobotGeom, RobotMesh,
+};
 use crate::bodies::{Shape, TriangleMesh};
 use crate::math::{Pose, Vec3};
 
 /// Geoms at their poses as one shape; a point if none of them has a shape of finite size.
 pub(super) fn compound<'a>(
-    robot: &Robot,
+    robot: &RobotDescription,
     geoms: impl Iterator<Item = (Pose, &'a RobotGeom)>,
     notes: &mut Notes,
 ) -> Shape {
@@ -19,7 +21,7 @@ pub(super) fn compound<'a>(
 }
 
 /// The shape of a geom; none of a plane, which has no end.
-fn shape(robot: &Robot, geom: &RobotGeom, notes: &mut Notes) -> Option<Shape> {
+fn shape(robot: &RobotDescription, geom: &RobotGeom, notes: &mut Notes) -> Option<Shape> {
     let shape = match geom.shape {
         GeomShape::Sphere { radius } => Shape::Sphere { radius },
         GeomShape::Capsule { radius, half_length } => Shape::Capsule { radius, length: 2.0 * half_length },

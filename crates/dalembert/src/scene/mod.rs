@@ -40,7 +40,7 @@ mod items;
 mod mechanism;
 mod sanity;
 mod unused;
-pub use crate::bodies::articulated::robot;
+pub use crate::bodies::articulated::description;
 
 pub use arrange::{Arrangement, Edges};
 pub use build_coupling::{ArticulationItem, ArticulationJoint};

@@ -9,10 +9,10 @@ use super::build::Notes;
 use super::build_told::name_of;
 use super::{ContactRule, RobotItem, Scene, build_touch};
 use crate::bodies::Shape;
+use crate::bodies::articulated::description::RobotIntegrator;
 use crate::check::{StableStep, critical_step, mass_ratio, stability_limit, unstable_step};
 use crate::contact::Collide;
 use crate::model::Model;
-use crate::scene::robot::RobotIntegrator;
 use crate::state::State;
 use crate::step::Method;
 

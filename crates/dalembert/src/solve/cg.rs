@@ -1,4 +1,5 @@
-//! Conjugate gradients for $A x = b$ with A symmetric positive definite, known only through products $A p$.
+//! Conjugate gradients (Hestenes and Stiefel 1952) for $A x = b$ with A symmetric positive definite, known only through
+//! products $A p$.
 //!
 //! With the residual $r = b - A x$ and a preconditioner $P \approx A$, from $z = P^{-1} r$ and $p = z$ repeat
 //!

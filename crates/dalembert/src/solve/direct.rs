@@ -1,4 +1,4 @@
-//! Sparse Cholesky: $A = L L^T$ in an order with little fill, $x = L^{-T} L^{-1} b$.
+//! Sparse Cholesky (George and Liu 1981): $A = L L^T$ in an order with little fill, $x = L^{-T} L^{-1} b$.
 //!
 //! The order and the places of L depend on the pattern of A alone and are found once; a new factorisation with other
 //! numbers only computes. The work is done by faer, on one thread, so that the bits do not depend on their number. If A

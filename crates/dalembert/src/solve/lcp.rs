@@ -1,4 +1,4 @@
-//! Linear complementarity: find z ≥ 0 with w = M z + q ≥ 0 and z·w = 0.
+//! Linear complementarity by Lemke's method (1965): find z ≥ 0 with w = M z + q ≥ 0 and z·w = 0.
 //!
 //! Resting contact asks for it: the accelerations at which contacts part are linear in their forces, both are never
 //! negative, and one of the two is zero. **Lemke's method** adds a covering vector, w = M z + q + d z₀, starts with z₀

@@ -29,6 +29,9 @@ pub struct Step {
 }
 
 impl LineSearch {
+    /// Any step that does not rise, at most twenty of them: for a merit that is convex and piecewise quadratic.
+    pub const NO_RISE: Self = Self { armijo: 0.0, halvings: 19, take_last: false, finite_after: u32::MAX };
+
     /// The first of the parts 1, ½, ¼, … with value(part) ≤ `start` + armijo · part · `derivative` + `noise`, if there is one.
     ///
     /// `start` is value(0), `derivative` its derivative (negative), `noise` what rounding makes of it. `value` leaves its

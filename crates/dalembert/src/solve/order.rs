@@ -1,4 +1,5 @@
-//! Orders of elimination that keep a sparse Cholesky factor small.
+//! Orders of elimination that keep a sparse Cholesky factor small: nested dissection (George 1973) and approximate minimum
+//! degree (Amestoy, Davis and Duff 1996).
 //!
 //! **Nested dissection by coordinates.** A plane across the longest extent of a set of nodes parts it in two halves.
 //! The nodes of one half that touch the other are the separator; without it the halves have nothing in common. Each

@@ -5,7 +5,7 @@ use crate::math::Vec3;
 /// What is remembered of a point of contact: to be read, and to start the next step with.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ContactPoint {
-    /// First collider, in the numbers of [`TouchModel::colliders`](crate::contact::TouchModel::colliders).
+    /// First collider, in the numbers of [`RigidContactModel::colliders`](crate::contact::RigidContactModel::colliders).
     pub a: u32,
     /// Second collider.
     pub b: u32,

@@ -1,17 +1,18 @@
 //! Where each body lives in the flat state vectors.
 //!
 //! One vector q of coordinates and one vector v of velocities hold the whole system. Order: bodies with
-//! coordinates of their own that are not points, then particles, then mapped points:
+//! coordinates of their own that are not points, then particles, then mapped points, then the trees of robots:
 //!
 //! ```text
-//!        free degrees of freedom                mapped
-//! q = [ rigid 7r | generalized | particles 3n ] [ mapped points 3p ]
-//! v = [ rigid 6r | generalized | particles 3n ] [ mapped points 3p ]
+//!        free degrees of freedom                mapped             reduced
+//! q = [ rigid 7r | generalized | particles 3n ] [ mapped points 3p ] [ robots ]
+//! v = [ rigid 6r | generalized | particles 3n ] [ mapped points 3p ] [ robots ]
 //!                                └──────────── points ────────────┘
 //! ```
 //!
-//! So the free part is a prefix (what a solver iterates on) and the points are a suffix (what forces act on), and
-//! a particle needs no copying to be a point.
+//! So the free part is a prefix (what a solver iterates on), the points are one range (what forces act on), and a particle
+//! needs no copying to be a point. A robot has the coordinates and velocities of its tree; each method steps robots in a
+//! phase of their own.
 
 use std::ops::Range;
 
@@ -34,8 +35,14 @@ pub struct Layout {
     pub turns: usize,
     /// Number of joints (a joint may have several constraints: its own, limits, motors).
     pub joints: usize,
-    /// Numbers of all robots together, in a vector of their own.
-    pub robots: usize,
+    /// Coordinates of all robots, at the end of q.
+    pub robot_q: usize,
+    /// Velocities of all robots, at the end of v.
+    pub robot_v: usize,
+    /// Activations of the actuators of all robots.
+    pub activations: usize,
+    /// Actuators of all robots.
+    pub actuators: usize,
     /// True if a saved state holds the step before as well, for a method that looks back.
     pub looks_back: bool,
 }
@@ -51,14 +58,30 @@ impl Layout {
         self.nv - 3 * self.particles
     }
 
-    /// Length of q with the mapped points.
-    pub fn len_q(&self) -> usize {
+    /// Position of the first robot's coordinates in q: the end of the points.
+    pub fn robots_q(&self) -> usize {
         self.points_q() + 3 * self.points
     }
 
-    /// Length of v, and of every force vector, with the mapped points.
-    pub fn len_v(&self) -> usize {
+    /// Position of the first robot's velocities in v: the end of the points.
+    pub fn robots_v(&self) -> usize {
         self.points_v() + 3 * self.points
+    }
+
+    /// How many numbers robots have besides q and v: activations, controls, forces from outside, accelerations and actuator
+    /// forces.
+    pub fn robot_lists(&self) -> usize {
+        self.activations + 2 * self.actuators + 2 * self.robot_v
+    }
+
+    /// Length of q.
+    pub fn len_q(&self) -> usize {
+        self.robots_q() + self.robot_q
+    }
+
+    /// Length of v, and of every force vector.
+    pub fn len_v(&self) -> usize {
+        self.robots_v() + self.robot_v
     }
 }
 
@@ -77,6 +100,15 @@ pub enum BlockKind {
     Markers,
     /// Points carried by other points through a mapping.
     Mapped,
+    /// A robot: the coordinates of its tree.
+    Robot,
+}
+
+impl BlockKind {
+    /// Numbers that belong together in v: three of a point, one of a robot's dof.
+    pub(crate) fn numbers(self) -> usize {
+        if self == Self::Robot { 1 } else { 3 }
+    }
 }
 
 /// A named piece of the state vectors: one body, or one set of points.

@@ -4,13 +4,11 @@ mod contact_point;
 mod drive;
 mod ids;
 mod layout;
-mod multiplier;
 
 pub use contact_point::ContactPoint;
 pub use drive::Drive;
 pub use ids::{PointId, PointSet};
 pub use layout::{Block, BlockKind, Layout};
-pub use multiplier::Multiplier;
 
 use crate::math::{Vec3, add_triple, triple};
 use crate::solve::ode::Controller;
@@ -24,9 +22,9 @@ pub struct State {
     pub time_rest: f64,
     /// Steps taken.
     pub steps: u64,
-    /// Coordinates: free ones, then carried points.
+    /// Coordinates: free ones, then carried points, then robots.
     pub q: Vec<f64>,
-    /// Velocities: free ones, then carried points.
+    /// Velocities: free ones, then carried points, then robots.
     pub v: Vec<f64>,
     /// Step size and error that an adaptive integrator remembers; under `ipc` the step d of the scheme in the last step,
     /// with which its forces of contact are read.
@@ -39,17 +37,24 @@ pub struct State {
     pub broken: Vec<bool>,
     /// The step before, for methods that look back: its h \[s\], free q, free v. Empty, or h = 0, if there is none.
     pub before: Vec<f64>,
-    /// Numbers of the robots: see [`RobotPart`](crate::model::RobotPart).
-    pub robots: Vec<f64>,
+    /// Activations of the actuators of robots that have one.
+    pub activation: Vec<f64>,
+    /// Controls of the actuators of robots: an input, which acts until it is set anew.
+    pub control: Vec<f64>,
+    /// Forces on the dofs of robots from outside \[N·m or N\]: an input, which acts until it is set anew.
+    pub robot_force: Vec<f64>,
+    /// Mean accelerations of the dofs of robots in the last step, which sensors read.
+    pub robot_acceleration: Vec<f64>,
+    /// Forces of the actuators of robots in the last step \[N·m or N\].
+    pub actuator_force: Vec<f64>,
     /// Points of contact of the last step of `impulse`, sorted by colliders.
     pub contacts: Vec<ContactPoint>,
-    /// Multipliers of contact of the last step of `ipc` with the augmented potential, sorted by bodies.
-    pub multipliers: Vec<Multiplier>,
     /// For how long each body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps. The bodies
-    /// are those of the [`ContactModel`](crate::model::ContactModel); empty if none may sleep. Whoever moves a sleeping body by hand
+    /// are those of the [`ContactGeometry`](crate::contact::potential::ContactGeometry); empty if none may sleep. Whoever moves a sleeping body by hand
     /// sets its number to 0.
     pub rest: Vec<f64>,
-    /// Forces from outside, laid out like v (free velocities, then carried points) \[N or N·m\]; empty for none. They act
+    /// Forces from outside, laid out like v \[N or N·m\]; empty for none. Those on robots stand in
+    /// [`robot_force`](Self::robot_force), and here they have no effect. They act
     /// unchanged until they are set anew. An input, not a part of what [`pack`](Self::pack) saves.
     pub applied: Vec<f64>,
     /// Mass and increments of each articulation that a caller drives, by the number of the articulation; an input as
@@ -84,9 +89,12 @@ impl State {
             turns: vec![0.0; layout.turns],
             broken: vec![false; layout.joints],
             before: Vec::new(),
-            robots: vec![0.0; layout.robots],
+            activation: vec![0.0; layout.activations],
+            control: vec![0.0; layout.actuators],
+            robot_force: vec![0.0; layout.robot_v],
+            robot_acceleration: vec![0.0; layout.robot_v],
+            actuator_force: vec![0.0; layout.actuators],
             contacts: Vec::new(),
-            multipliers: Vec::new(),
             rest: Vec::new(),
             applied: Vec::new(),
             drives: Vec::new(),
@@ -109,8 +117,11 @@ impl State {
         self.turns.clone_from(&other.turns);
         self.broken.clone_from(&other.broken);
         self.before.clone_from(&other.before);
-        self.robots.clone_from(&other.robots);
-        self.multipliers.clone_from(&other.multipliers);
+        self.activation.clone_from(&other.activation);
+        self.control.clone_from(&other.control);
+        self.robot_force.clone_from(&other.robot_force);
+        self.robot_acceleration.clone_from(&other.robot_acceleration);
+        self.actuator_force.clone_from(&other.actuator_force);
         self.rest.clone_from(&other.rest);
         self.applied.clone_from(&other.applied);
         self.drives.clone_from(&other.drives);
@@ -128,6 +139,11 @@ impl State {
         let arm = at - triple(&self.q[7 * k..], 0);
         add_triple(&mut self.applied, 2 * k, force);
         add_triple(&mut self.applied, 2 * k + 1, &arm.cross(force));
+    }
+
+    /// Forces from outside on all but robots; none if none were set.
+    pub(crate) fn pushes(&self, layout: &Layout) -> &[f64] {
+        &self.applied[..self.applied.len().min(layout.robots_v())]
     }
 
     /// Remembers coordinates and velocities at the start of a step of h seconds.
@@ -164,15 +180,18 @@ impl State {
         let before = if layout.looks_back { 1 + layout.nq + layout.nv } else { 0 };
         HEAD + layout.nq
             + layout.nv
+            + layout.robot_q
+            + layout.robot_v
+            + layout.robot_lists()
             + 6 * layout.constraints
             + layout.turns
             + layout.joints
-            + layout.robots
             + before
     }
 
-    /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, free q, free v,
-    /// λ, turns, broken joints, robots; the step before if the layout looks back; multipliers of contact, times at rest and contacts if there are any.
+    /// Writes all that must be saved to go on with the same bits: time, its rest, step count, controller, q and v (free, then of
+    /// robots), λ, turns, broken joints; activation, control, forces from outside, accelerations and actuator forces of robots; the
+    /// step before if the layout looks back; times at rest and contacts if there are any.
     pub fn pack(&self, layout: &Layout, out: &mut Vec<f64>) {
         out.clear();
         out.extend_from_slice(&[
@@ -183,19 +202,18 @@ impl State {
             self.controller.previous_error,
         ]);
         out.extend_from_slice(&self.q[..layout.nq]);
+        out.extend_from_slice(&self.q[layout.robots_q()..]);
         out.extend_from_slice(&self.v[..layout.nv]);
+        out.extend_from_slice(&self.v[layout.robots_v()..]);
         out.extend_from_slice(&self.lambda);
         out.extend_from_slice(&self.turns);
         out.extend(self.broken.iter().map(|&b| f64::from(u8::from(b))));
-        out.extend_from_slice(&self.robots);
+        for list in self.robot_lists() {
+            out.extend_from_slice(list);
+        }
         if layout.looks_back {
             out.extend_from_slice(&self.before);
             out.resize(Self::packed_len(layout), 0.0);
-        }
-        // A count below zero says that multipliers come first.
-        if !self.multipliers.is_empty() {
-            out.push(-(self.multipliers.len() as f64));
-            self.multipliers.iter().for_each(|m| m.pack(out));
         }
         if !self.contacts.is_empty() || !self.rest.is_empty() {
             out.push(self.rest.len() as f64);
@@ -215,39 +233,27 @@ impl State {
         state.time_rest = packed[1];
         state.steps = packed[2] as u64;
         state.controller = Controller { h: packed[3], previous_error: packed[4] };
-        state.q[..layout.nq].copy_from_slice(&packed[HEAD..HEAD + layout.nq]);
-        let mut rest = &packed[HEAD + layout.nq..];
+        let mut before = &packed[HEAD..];
         let mut take = |out: &mut [f64]| {
-            let (now, later) = rest.split_at(out.len());
+            let (now, later) = before.split_at(out.len());
             out.copy_from_slice(now);
-            rest = later;
+            before = later;
         };
+        take(&mut state.q[..layout.nq]);
+        take(&mut state.q[layout.robots_q()..]);
         take(&mut state.v[..layout.nv]);
+        take(&mut state.v[layout.robots_v()..]);
         take(&mut state.lambda);
         take(&mut state.turns);
-        let (broken, rest) = rest.split_at(layout.joints);
-        let (robots, before) = rest.split_at(layout.robots);
-        state.robots.copy_from_slice(robots);
-        for (b, x) in state.broken.iter_mut().zip(broken) {
-            *b = *x != 0.0;
+        for b in &mut state.broken {
+            let mut number = [0.0];
+            take(&mut number);
+            *b = number != [0.0];
         }
+        state.robot_lists_mut().into_iter().for_each(take);
         if before.first().is_some_and(|h| *h > 0.0) {
             state.before.extend_from_slice(before);
         }
-        let contacts = match contacts.split_first() {
-            Some((&count, behind)) if count < 0.0 => {
-                let length = -count * Multiplier::NUMBERS as f64;
-                let length = if length <= behind.len() as f64 { length as usize } else { usize::MAX };
-                let (own, behind) = behind.split_at_checked(length).ok_or(mismatch.clone())?;
-                let (own, left) = own.as_chunks::<{ Multiplier::NUMBERS }>();
-                if !left.is_empty() {
-                    return Err(mismatch);
-                }
-                state.multipliers.extend(own.iter().map(Multiplier::unpack));
-                behind
-            }
-            _ => contacts,
-        };
         if let Some((&count, behind)) = contacts.split_first() {
             let fits = count >= 0.0
                 && count <= behind.len() as f64
@@ -272,14 +278,37 @@ impl State {
             .fold(0xcbf2_9ce4_8422_2325, |hash, x| (hash ^ x.to_bits()).wrapping_mul(0x100_0000_01b3))
     }
 
-    /// Where the coordinates of a packed state begin.
+    /// Where the coordinates of a packed state begin: free ones, then those of robots.
     pub fn packed_q(_layout: &Layout) -> usize {
         HEAD
     }
 
-    /// Where the velocities of a packed state begin.
+    /// Where the velocities of a packed state begin: free ones, then those of robots.
     pub fn packed_v(layout: &Layout) -> usize {
-        HEAD + layout.nq
+        HEAD + layout.nq + layout.robot_q
+    }
+
+    /// Where the lists of robots of a packed state begin: activation, control, forces from outside, accelerations and actuator
+    /// forces.
+    pub fn packed_robots(layout: &Layout) -> usize {
+        let multipliers = 6 * layout.constraints + layout.turns + layout.joints;
+        Self::packed_v(layout) + layout.nv + layout.robot_v + multipliers
+    }
+
+    /// What robots have besides q and v, in the order of [`pack`](Self::pack).
+    pub fn robot_lists(&self) -> [&[f64]; 5] {
+        [&self.activation, &self.control, &self.robot_force, &self.robot_acceleration, &self.actuator_force]
+    }
+
+    /// The same, to be written.
+    pub fn robot_lists_mut(&mut self) -> [&mut [f64]; 5] {
+        [
+            &mut self.activation,
+            &mut self.control,
+            &mut self.robot_force,
+            &mut self.robot_acceleration,
+            &mut self.actuator_force,
+        ]
     }
 }
 

@@ -25,7 +25,7 @@
 
 use super::{Method, StepError, Workspace};
 use crate::math::{Vec3, triple};
-use crate::model::{Model, RobotPart};
+use crate::model::{Model, NamedRobot};
 use crate::state::State;
 
 /// From so many points on, one step in [`RARELY`] is looked at: theirs are bound by memory, and this reads it once more.
@@ -132,14 +132,14 @@ pub(super) fn check(
         let pair = Pair::of_vectors(triple(&whole.v[pv..], i), triple(&half.v[pv..], i), scene);
         take(pair, &|| model.owner(pv + 3 * i));
     }
-    for robot in &model.robots {
-        let energy = |s: &State| robot.machine.energy(&robot.state(s), &mut robot.machine.work()).0;
+    for named in &model.robots {
+        let energy = |s: &State| named.robot.energy(&named.state(s), &mut named.robot.work()).0;
         let (a, b) = (energy(&whole), energy(&half));
-        let (v, w) = (robot.v(&whole), robot.v(&half));
-        let beyond = dofs(robot, scene).any(|(d, yard)| yard.is_beyond_digits(v[d].abs().max(w[d].abs()), h));
+        let (v, w) = (named.v(&whole), named.v(&half));
+        let beyond = dofs(named, scene).any(|(d, yard)| yard.is_beyond_digits(v[d].abs().max(w[d].abs()), h));
         if (a - b).abs() > 2.0 * PART * a.max(b) || beyond {
-            for (d, yard) in dofs(robot, scene) {
-                take(Pair::of_numbers(v[d], w[d], yard), &|| (robot.name.clone(), d));
+            for (d, yard) in dofs(named, scene) {
+                take(Pair::of_numbers(v[d], w[d], yard), &|| (named.name.clone(), d));
             }
         }
     }
@@ -161,15 +161,15 @@ fn is_far(model: &Model, state: &State, h: f64) -> bool {
         || state.v[..rigid]
             .chunks_exact(6)
             .any(|v| scene.is_far(fastest(&v[..3]), h) || Yard::TURN.is_far(fastest(&v[3..]), h))
-        || model.robots.iter().any(|robot| {
-            let v = robot.v(state);
-            dofs(robot, scene).any(|(d, yard)| yard.is_far(v[d], h))
+        || model.robots.iter().any(|named| {
+            let v = named.v(state);
+            dofs(named, scene).any(|(d, yard)| yard.is_far(v[d], h))
         })
 }
 
 /// The dofs of a robot, and what each may cross.
-fn dofs(robot: &RobotPart, scene: Yard) -> impl Iterator<Item = (usize, Yard)> {
-    robot.machine.tree.joints().iter().flat_map(move |joint| {
+fn dofs(named: &NamedRobot, scene: Yard) -> impl Iterator<Item = (usize, Yard)> {
+    named.robot.tree.joints().iter().flat_map(move |joint| {
         // Shifts come first.
         let shifts = joint.kind.shift_count();
         joint.v.clone().enumerate().map(move |(k, d)| (d, if k < shifts { scene } else { Yard::TURN }))

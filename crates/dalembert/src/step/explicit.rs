@@ -19,6 +19,7 @@ use crate::joints::Ask;
 use crate::mapping::gather_all;
 use crate::math::all_finite;
 use crate::model::{Model, start_forces};
+use crate::robot::RobotScheme;
 use crate::state::State;
 
 /// Settings of the method `explicit`.
@@ -53,11 +54,22 @@ impl Explicit {
         h: f64,
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
-        match self.integrator {
+        let robots = work.robots.advance(self.robot_scheme(), model, state, h)?;
+        let mut report = match self.integrator {
             Integrator::SymplecticEuler if model.only_particles() => symplectic_euler(model, state, h, work),
             Integrator::SymplecticEuler => kick_drift(model, state, h, work, false),
             Integrator::Verlet => kick_drift(model, state, h, work, true),
             _ => runge_kutta(self, model, state, h, work),
+        }?;
+        work.robots.store(robots, model, state, &mut report);
+        Ok(report)
+    }
+
+    /// The scheme of robots; none if they have none like the integrator.
+    pub(super) fn robot_scheme(&self) -> Option<RobotScheme> {
+        match self.integrator {
+            Integrator::SymplecticEuler => Some(RobotScheme::SemiImplicit),
+            other => other.robot_scheme(),
         }
     }
 }
@@ -169,8 +181,8 @@ fn symplectic_euler(
     let (pq, pv) = (model.layout.points_q(), model.layout.points_v());
     let fused = model.layout.points == particles;
     let has_shared = shared_forces(model, state, fused, &mut work.f);
-    work.q.resize(state.q.len(), 0.0);
-    work.v.resize(state.v.len(), 0.0);
+    work.q.clone_from(&state.q);
+    work.v.clone_from(&state.v);
 
     let shared = has_shared.then_some(&work.f[pv..]);
     let (x, v) = (&state.q[pq..], &state.v[pv..]);
@@ -247,7 +259,7 @@ fn shared_forces(model: &Model, state: &State, fused: bool, f: &mut Vec<f64>) ->
     start_forces(&state.applied, f);
     let points = model.points(state.time, &state.q, &state.v);
     for batch in model.forces.iter().filter(|b| ours(b.force.is_local())) {
-        batch.force.add_force(&points, &mut f[model.layout.points_v()..]);
+        batch.force.add_force(&points, &mut f[model.layout.points_v()..model.layout.robots_v()]);
     }
     gather_all(&model.mappings, &state.q, f);
     true

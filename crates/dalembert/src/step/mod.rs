@@ -25,7 +25,7 @@ pub use explicit::Explicit;
 pub use implicit::{Implicit, Scheme};
 pub use impulse::{Impulse, RowSolver};
 pub use integrator::Integrator;
-pub use ipc::{ContactPotential, Ipc, Touching};
+pub use ipc::{Ipc, Touching};
 pub use lagrange::{Impacts, Lagrange, assemble};
 pub use robots::{ROBOT_INTEGRATORS, robot_scheme};
 pub use system::{RowCount, gaps, independent_rows, worst_gap};
@@ -84,14 +84,14 @@ pub struct StepReport {
 impl StepError {
     /// True if the motion ran away: its numbers overflowed, or the step makes energy from nothing.
     pub fn is_divergence(&self) -> bool {
-        use crate::bodies::articulated::machine::MachineStepError;
+        use crate::robot::RobotStepError;
         use crate::solve::ode::OdeError;
         matches!(
             self,
             StepError::Diverged { .. }
                 | StepError::NonFinite { .. }
                 | StepError::Adaptive(OdeError::NonFinite { .. })
-                | StepError::Robot(MachineStepError::NonFinite { .. })
+                | StepError::Robot(RobotStepError::NonFinite { .. })
         )
     }
 
@@ -185,7 +185,7 @@ pub enum StepError {
     Factor(#[from] crate::solve::linear::LinearError),
     /// A robot could not go on.
     #[error(transparent)]
-    Robot(#[from] crate::bodies::articulated::machine::MachineStepError),
+    Robot(#[from] crate::robot::RobotStepError),
     /// The method or its integrator does not take robots.
     #[error("`{0}` does not step robots; use `impulse` or `ipc`, or `lagrange` or `explicit` with {1}")]
     NoRobots(String, &'static str),
@@ -345,6 +345,9 @@ impl Method {
         if !(h.is_finite() && h > 0.0) {
             return Err(StepError::BadStepSize(h));
         }
+        if !model.robots.is_empty() && robot_scheme(self).is_none() {
+            return Err(StepError::NoRobots(self.to_string(), ROBOT_INTEGRATORS));
+        }
         diverged::check(self, model, state, h, work)?;
         self.advance(model, state, h, work)
     }
@@ -357,32 +360,21 @@ impl Method {
         h: f64,
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
-        // Under contact a robot is solved together with what it touches.
-        let together = match self {
-            Method::Impulse(_) => model.touch.is_some(),
-            Method::Ipc(_) => true,
-            _ => false,
-        };
-        if model.robots.is_empty() || together {
-            return self.step_bodies(model, state, h, work);
-        }
-        robots::step(self, model, state, h, work)
-    }
-
-    /// Everything but the robots.
-    fn step_bodies(
-        &self,
-        model: &Model,
-        state: &mut State,
-        h: f64,
-        work: &mut Workspace,
-    ) -> Result<StepReport, StepError> {
         match self {
             Method::Explicit(explicit) => explicit.step(model, state, h, work),
             Method::Lagrange(lagrange) => lagrange.step(model, state, h, work),
             Method::Impulse(impulse) => impulse.step(model, state, h, work),
             Method::Implicit(implicit) => implicit.step(model, state, h, work),
             Method::Ipc(ipc) => ipc.step(model, state, h, work),
+        }
+    }
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.integrator() {
+            Some(integrator) => write!(f, "{} with {}", self.name(), integrator.name()),
+            None => f.write_str(self.name()),
         }
     }
 }
@@ -402,7 +394,7 @@ pub struct Workspace {
     /// The state that a step builds before it becomes the state, or the one before a step that may fail.
     pub(crate) next: State,
     pub(crate) lagrange: System,
-    pub(crate) lagrange_touch: lagrange::TouchWork,
+    pub(crate) lagrange_contact: lagrange::ContactPointWork,
     pub(crate) impulse: ImpulseWork,
     pub(crate) implicit: ImplicitWork,
     pub(crate) robots: robots::RobotsWork,
@@ -492,9 +484,9 @@ impl Simulation {
         &mut self,
         mut driver: impl FnMut(&Articulation, &State) -> Result<Drive, String>,
     ) -> Result<StepReport, StepError> {
-        let Some(contact) = &self.model.contact else { return self.step() };
-        let mut drives = Vec::with_capacity(contact.articulations.len());
-        for a in &contact.articulations {
+        let Some(ipc) = &self.model.ipc else { return self.step() };
+        let mut drives = Vec::with_capacity(ipc.articulations.len());
+        for a in &ipc.articulations {
             drives.push(if a.driver == Driver::External {
                 driver(a, &self.state)
                     .map_err(|message| DriveError::Driver { articulation: a.name.clone(), message })?
@@ -512,7 +504,7 @@ impl Simulation {
 
     /// What the last step made of an articulation; none before the first step.
     pub fn articulation(&self, name: &str) -> Option<&DriveReport> {
-        let list = &self.model.contact.as_ref()?.articulations;
+        let list = &self.model.ipc.as_ref()?.articulations;
         self.workspace.ipc.coupling.reports.get(list.iter().position(|a| a.name == name)?)
     }
 

@@ -25,8 +25,8 @@ struct PhaseSpace<'a> {
 impl Manifold for PhaseSpace<'_> {
     fn advance(&self, y: &mut [f64], u: &[f64]) {
         let layout = &self.model.layout;
-        let (q, p) = y.split_at_mut(layout.len_q());
-        let (dq, dp) = u.split_at(layout.len_v());
+        let (q, p) = y.split_at_mut(layout.robots_q());
+        let (dq, dp) = u.split_at(layout.robots_v());
         let n = layout.rigid;
         Rigid::advance(&mut q[..7 * n], &dq[..6 * n]);
         for (q, u) in q[7 * n..].iter_mut().zip(&dq[6 * n..]) {
@@ -47,18 +47,18 @@ impl Manifold for PhaseSpace<'_> {
 
 /// y ← (q, p).
 fn load(model: &Model, state: &State, work: &mut Workspace) {
-    let n = model.layout.len_q() + model.layout.len_v();
+    let n = model.layout.robots_q() + model.layout.robots_v();
     work.y.resize(n, 0.0);
-    work.v.resize(model.layout.len_v(), 0.0);
-    work.f.resize(model.layout.len_v(), 0.0);
-    let (q, p) = work.y.split_at_mut(model.layout.len_q());
-    q.copy_from_slice(&state.q);
-    p.copy_from_slice(&state.v);
+    work.v.resize(model.layout.robots_v(), 0.0);
+    work.f.resize(model.layout.robots_v(), 0.0);
+    let (q, p) = work.y.split_at_mut(model.layout.robots_q());
+    q.copy_from_slice(&state.q[..model.layout.robots_q()]);
+    p.copy_from_slice(&state.v[..model.layout.robots_v()]);
     for k in 0..model.layout.rigid {
         let L = model.rigid.world_inertia(q, k) * triple(p, 2 * k + 1);
         set_triple(p, 2 * k + 1, &L);
     }
-    work.ode.resize(n, 2 * model.layout.len_v());
+    work.ode.resize(n, 2 * model.layout.robots_v());
 }
 
 /// v ← velocities from p: ω = I⁻¹ L for rigid bodies, the same numbers for all else.
@@ -78,14 +78,14 @@ fn commit(
     work: &mut Workspace,
     method: &str,
 ) -> Result<(), StepError> {
-    let (q, p) = work.y.split_at_mut(model.layout.len_q());
+    let (q, p) = work.y.split_at_mut(model.layout.robots_q());
     velocities(model, q, p, &mut work.v);
     model.settle_at(state.time_after(h), q, &mut work.v);
     if !all_finite(q) || !all_finite(&work.v) {
         return Err(not_finite(model, state, h, q, &work.v, method));
     }
-    state.q.copy_from_slice(q);
-    state.v.copy_from_slice(&work.v);
+    state.q[..q.len()].copy_from_slice(q);
+    state.v[..work.v.len()].copy_from_slice(&work.v);
     state.advance_time(h);
     Ok(())
 }
@@ -119,7 +119,7 @@ fn adaptive_error(
         && all_finite(&state.v)
     {
         // The tangent of y = (q, p) is (q̇, ṗ): two vectors that are laid out like v.
-        (*object, *index) = model.owner(i % model.layout.len_v());
+        (*object, *index) = model.owner(i % model.layout.robots_v());
     }
     out
 }
@@ -193,8 +193,8 @@ pub(super) fn integrate(
 /// Sizes that relative tolerances refer to: |y| for numbers in flat spaces, 1 for a turn.
 fn magnitudes(model: &Model, y: &[f64], m: &mut [f64]) {
     let layout = &model.layout;
-    let (q, p) = y.split_at(layout.len_q());
-    let (mq, mp) = m.split_at_mut(layout.len_v());
+    let (q, p) = y.split_at(layout.robots_q());
+    let (mq, mp) = m.split_at_mut(layout.robots_v());
     for k in 0..layout.rigid {
         for d in 0..3 {
             mq[6 * k + d] = q[7 * k + d].abs();
@@ -223,8 +223,8 @@ fn rates(
 ) {
     let layout = &model.layout;
     let (pq, pv) = (layout.points_q(), layout.points_v());
-    let (q, p) = y.split_at_mut(layout.len_q());
-    let (dq, dp) = dy.split_at_mut(layout.len_v());
+    let (q, p) = y.split_at_mut(layout.robots_q());
+    let (dq, dp) = dy.split_at_mut(layout.robots_v());
     velocities(model, q, p, v);
     model.filters.prescribe_at(t, &mut q[pq..], &mut v[pv..]);
     carry_all(&model.mappings, q, v);

@@ -123,7 +123,7 @@ impl Linearization {
         self.q.extend_from_slice(q);
         self.v.clear();
         self.v.extend_from_slice(v);
-        self.f.resize(model.layout.len_v(), 0.0);
+        self.f.resize(model.layout.robots_v(), 0.0);
     }
 
     /// Forces at (q, v), carried points up to date, into `f`.
@@ -209,7 +209,7 @@ impl Linearization {
     /// out ← (m M + b B + k K) y, not filtered. `y` and `out` hold the free velocities.
     pub(crate) fn times(&mut self, model: &Model, factors: Factors, y: &[f64], out: &mut [f64]) {
         let (nv, pv) = (model.layout.nv, model.layout.points_v());
-        let n = model.layout.len_v();
+        let n = model.layout.robots_v();
         self.product.clear();
         self.product.resize(n, 0.0);
         if factors.stiffness != 0.0 || factors.damping != 0.0 {
@@ -354,7 +354,7 @@ impl Linearization {
             for m in &model.mappings {
                 m.add_jacobian_blocks(&self.q, &mut self.jacobian);
             }
-            self.expansion.compose(free, model.layout.len_v() / 3, &self.jacobian);
+            self.expansion.compose(free, model.layout.robots_v() / 3, &self.jacobian);
         }
         for (i, j, K) in &self.points.entries {
             let (i, j) = (pv + *i as usize, pv + *j as usize);

@@ -5,7 +5,7 @@
 
 use std::f64::consts::PI;
 
-use dalembert::scene::robot::{Actuator, ActuatorDynamics, ActuatorLaw, Transmission};
+use dalembert::bodies::articulated::description::{Actuator, ActuatorDynamics, ActuatorLaw, Transmission};
 
 use super::super::xml::{Attribute, Node};
 use super::Model;

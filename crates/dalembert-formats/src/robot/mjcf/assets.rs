@@ -4,9 +4,11 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dalembert::bodies::articulated::description::{
+    HeightField, HeightFieldId, RobotDescription, RobotMeshId,
+};
 use dalembert::math::{Quat, Vec3};
 use dalembert::mesh::convex_hull;
-use dalembert::scene::robot::{HeightField, HeightFieldId, Robot, RobotMeshId};
 
 use super::super::meshes::{self, MeshFiles};
 use super::super::names::Names;
@@ -62,7 +64,7 @@ impl Assets {
 
 pub(super) struct Reader<'a, 'b, 'c> {
     pub(super) doc: &'a Document,
-    pub(super) robot: &'b mut Robot,
+    pub(super) robot: &'b mut RobotDescription,
     pub(super) loader: &'b mut Loader<'c>,
     pub(super) files: &'b mut MeshFiles,
     pub(super) options: &'b ReadOptions,

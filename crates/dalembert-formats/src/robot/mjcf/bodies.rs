@@ -4,10 +4,12 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use dalembert::bodies::articulated::description::{
+    ContactSoftness, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
+};
 use dalembert::joints::JointKind;
 use dalembert::math::rotation::matrix;
 use dalembert::math::{Mat3, Pose, Vec3, symmetric_eigen};
-use dalembert::scene::robot::{ContactSoftness, Inertial, Robot, RobotBody, RobotBodyId, RobotJoint};
 
 use super::super::names::Names;
 use super::super::xml::{Document, Node};
@@ -93,7 +95,7 @@ pub(super) struct Walker<'a, 'b> {
     pub(super) doc: &'a Document,
     pub(super) models: &'b [Model<'a>],
     pub(super) options: &'b ReadOptions,
-    pub(super) robot: &'b mut Robot,
+    pub(super) robot: &'b mut RobotDescription,
     pub(super) world: World,
     pub(super) masses: Vec<Masses>,
     instances: Vec<Instance>,
@@ -105,7 +107,7 @@ pub(super) struct Walker<'a, 'b> {
 /// Reads all bodies. The models in their places, the main one first.
 pub(super) fn walk<'a>(
     models: &[Model<'a>],
-    robot: &mut Robot,
+    robot: &mut RobotDescription,
     options: &ReadOptions,
 ) -> (World, Vec<Instance>) {
     let main = &models[0];

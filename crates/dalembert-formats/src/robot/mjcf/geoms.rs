@@ -1,8 +1,8 @@
 //! `geom` and `site`.
 
+use dalembert::bodies::articulated::description::{GeomShape, Inertial, RobotGeom, RobotSite};
 use dalembert::math::rotation::matrix;
 use dalembert::math::{Mat3, Pose, Vec3};
-use dalembert::scene::robot::{GeomShape, Inertial, RobotGeom, RobotSite};
 
 use super::super::solid::{self, MeshInertia};
 use super::super::weigh::{self, Extent};
@@ -95,25 +95,7 @@ impl<'a> Walker<'a, '_> {
         };
         pose = frame.then(&pose);
 
-        // What it weighs.
-        let extent = match (&shape, mesh) {
-            (GeomShape::Mesh(_), Some(mesh)) if !shell => Some(mesh.extent.clone()),
-            (GeomShape::Mesh(id), _) => {
-                let mesh = &self.robot.meshes[id.0];
-                Some(solid::extent(&mesh.vertices, &mesh.triangles, MeshInertia::Shell))
-            }
-            _ => weigh::extent(&shape, shell).map(Ok),
-        };
-        let weight = match extent {
-            None => Ok(Inertial::default()),
-            _ if mass == Some(0.0) => Ok(Inertial::default()),
-            Some(Err(reason)) => Err(reason),
-            Some(Ok(extent)) => {
-                let mass = mass.unwrap_or(density * extent.size);
-                Ok(placed(&extent, mass, &pose))
-            }
-        };
-
+        let weight = self.geom_inertial(&shape, mesh, shell, (mass, density), &pose);
         let mut geom = RobotGeom { pose, ..RobotGeom::new(scope.full(a.name()), shape) };
         geom.mass = weight.as_ref().map_or(0.0, |one| one.mass);
         self.masses[body].geoms.push(Weight { group, inertial: weight, span: a.span() });
@@ -142,6 +124,34 @@ impl<'a> Walker<'a, '_> {
         let place = (body, self.robot.bodies[body].geoms.len());
         self.world.geoms.add(self.doc, &geom.name, place, a.span());
         self.robot.bodies[body].geoms.push(geom);
+    }
+
+    /// Mass and inertia of a geom in the frame of its body.
+    fn geom_inertial(
+        &self,
+        shape: &GeomShape,
+        mesh: Option<&Mesh>,
+        shell: bool,
+        (mass, density): (Option<f64>, f64),
+        pose: &Pose,
+    ) -> Result<Inertial, String> {
+        let extent = match (shape, mesh) {
+            (GeomShape::Mesh(_), Some(mesh)) if !shell => Some(mesh.extent.clone()),
+            (GeomShape::Mesh(id), _) => {
+                let mesh = &self.robot.meshes[id.0];
+                Some(solid::extent(&mesh.vertices, &mesh.triangles, MeshInertia::Shell))
+            }
+            _ => weigh::extent(shape, shell).map(Ok),
+        };
+        match extent {
+            None => Ok(Inertial::default()),
+            _ if mass == Some(0.0) => Ok(Inertial::default()),
+            Some(Err(reason)) => Err(reason),
+            Some(Ok(extent)) => {
+                let mass = mass.unwrap_or(density * extent.size);
+                Ok(placed(&extent, mass, pose))
+            }
+        }
     }
 
     /// The shape of a geom; none if what it refers to is not there.

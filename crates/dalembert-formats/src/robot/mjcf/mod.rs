@@ -10,7 +10,7 @@
 //! into its principal axes; [`RobotMesh::inertial_frame`] says where these are), and bodies without joints are never
 //! fused with their parents.
 //!
-//! [`RobotMesh::inertial_frame`]: dalembert::scene::robot::RobotMesh::inertial_frame
+//! [`RobotMesh::inertial_frame`]: dalembert::bodies::articulated::description::RobotMesh::inertial_frame
 
 mod actuators;
 mod assets;
@@ -26,7 +26,7 @@ mod sensors;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dalembert::scene::robot::Robot;
+use dalembert::bodies::articulated::description::RobotDescription;
 
 use self::assets::Assets;
 use self::classes::Classes;
@@ -58,11 +58,11 @@ pub(super) fn read(
     parsed: Parsed,
     loader: &mut Loader<'_>,
     options: &ReadOptions,
-) -> Result<Robot, Diagnostic> {
+) -> Result<RobotDescription, Diagnostic> {
     let files = load(doc, parsed, loader)?;
     let doc: &Document = doc;
     let name = doc.node(files[0].root).text("model").unwrap_or("MuJoCo Model");
-    let mut robot = Robot::new(name);
+    let mut robot = RobotDescription::new(name);
     let mut mesh_files = MeshFiles::default();
     let mut models = Vec::new();
     for (i, file) in files.iter().enumerate() {

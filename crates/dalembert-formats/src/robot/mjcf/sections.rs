@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 
+use dalembert::bodies::articulated::description::{
+    ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, Keyframe, PathPoint,
+    RobotBodyId, RobotDescription, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId, RobotSolver,
+    Tendon, TendonId, TendonPath, Transmission,
+};
 use dalembert::joints::JointKind;
 use dalembert::math::{Pose, Quat, Vec3};
-use dalembert::scene::robot::{
-    ActuatorId, ContactExclude, ContactPair, ContactSoftness, Equality, EqualityKind, Keyframe, PathPoint,
-    Robot, RobotBodyId, RobotGeomId, RobotIntegrator, RobotJointId, RobotSiteId, RobotSolver, Tendon,
-    TendonId, TendonPath, Transmission,
-};
 
 use super::super::names::Names;
 use super::super::xml::{Attribute, Document, Node};
@@ -174,7 +174,12 @@ fn unfolded<'a, 's>(
 }
 
 /// Reads all sections of all models in their places.
-pub(super) fn read(models: &[Model<'_>], instances: &[Instance], world: &World, robot: &mut Robot) {
+pub(super) fn read(
+    models: &[Model<'_>],
+    instances: &[Instance],
+    world: &World,
+    robot: &mut RobotDescription,
+) {
     let doc = models[0].root.doc;
     let first = first_parts(robot);
     let kinds: Vec<(JointKind, Option<[f64; 2]>)> =
@@ -274,7 +279,7 @@ pub(super) fn read(models: &[Model<'_>], instances: &[Instance], world: &World, 
 }
 
 /// Numbers of the first joint, geom and site of each body.
-fn first_parts(robot: &Robot) -> Vec<[usize; 3]> {
+fn first_parts(robot: &RobotDescription) -> Vec<[usize; 3]> {
     let mut first = Vec::with_capacity(robot.bodies.len());
     let mut counts = [0; 3];
     for body in &robot.bodies {
@@ -290,7 +295,7 @@ fn first_parts(robot: &Robot) -> Vec<[usize; 3]> {
 fn keyframes<'a>(
     mut nodes: impl Iterator<Item = Node<'a>>,
     main: bool,
-    robot: &mut Robot,
+    robot: &mut RobotDescription,
     kinds: &[(JointKind, Option<[f64; 2]>)],
     world: &World,
 ) {
@@ -311,7 +316,7 @@ fn keyframes<'a>(
 }
 
 /// `option` of the main model.
-pub(super) fn options(model: &Model<'_>, robot: &mut Robot) {
+pub(super) fn options(model: &Model<'_>, robot: &mut RobotDescription) {
     let o = &mut robot.options;
     for node in model.root.named("option") {
         let a = Attributes::alone(node);
@@ -539,7 +544,7 @@ fn equality<'a>(node: Node<'a>, model: &Model<'a>, refer: &Refer<'_>) -> Option<
     Some(Equality { name: refer.scope.full(a.name()), kind, active, softness })
 }
 
-fn contact<'a>(node: Node<'a>, model: &Model<'a>, refer: &Refer<'_>, robot: &mut Robot) {
+fn contact<'a>(node: Node<'a>, model: &Model<'a>, refer: &Refer<'_>, robot: &mut RobotDescription) {
     match node.name() {
         "exclude" => {
             let a = Attributes::alone(node);
@@ -584,7 +589,7 @@ fn contact<'a>(node: Node<'a>, model: &Model<'a>, refer: &Refer<'_>, robot: &mut
     }
 }
 
-fn custom(node: Node<'_>, scope: &Scope, robot: &mut Robot) {
+fn custom(node: Node<'_>, scope: &Scope, robot: &mut RobotDescription) {
     let a = Attributes::alone(node);
     let name = scope.full(a.name());
     match node.name() {
@@ -608,7 +613,7 @@ fn custom(node: Node<'_>, scope: &Scope, robot: &mut Robot) {
 
 fn key(
     node: Node<'_>,
-    robot: &Robot,
+    robot: &RobotDescription,
     kinds: &[(JointKind, Option<[f64; 2]>)],
     incomplete: bool,
 ) -> Option<Keyframe> {
@@ -634,7 +639,9 @@ fn key(
     let activations = robot
         .actuators
         .iter()
-        .filter(|actuator| actuator.dynamics != dalembert::scene::robot::ActuatorDynamics::None)
+        .filter(|actuator| {
+            actuator.dynamics != dalembert::bodies::articulated::description::ActuatorDynamics::None
+        })
         .count();
     let mut positions = list("qpos", robot.position_count());
     // Quaternions of any length are allowed; one of length zero turns nothing, as in MuJoCo.

@@ -1,6 +1,6 @@
 //! `sensor`.
 
-use dalembert::scene::robot::{Sensor, SensorObject};
+use dalembert::bodies::articulated::description::{Sensor, SensorObject};
 
 use super::super::xml::{Attribute, Node};
 use super::attributes::Attributes;

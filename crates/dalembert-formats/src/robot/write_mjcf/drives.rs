@@ -1,6 +1,6 @@
 //! Tendons, actuators, equalities and sensors of a robot as MJCF.
 
-use dalembert::scene::robot::{
+use dalembert::bodies::articulated::description::{
     Actuator, ActuatorDynamics, ActuatorLaw, Equality, EqualityKind, PathPoint, RobotBodyId, Sensor,
     SensorObject, Tendon, TendonPath, Transmission,
 };

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use nalgebra::{Matrix3, Vector3};
 
-use super::small::{Number, Sym3, column, cross, dot, fma, plus, plus_cross, scaled, sum, turn};
+use super::fixed_size::{Number, Sym3, column, cross, dot, fma, plus, plus_cross, scaled, sum, turn};
 use super::tree::{Node, Tree};
 use super::work::{Articulated, Composite, Frame, Motion, Pivot, TreeWork, Wrench};
 use crate::joints::MotionSubspace;
@@ -224,8 +224,8 @@ impl Tree {
     ) {
         if wrenches.is_empty() {
             work.motion[0] = Motion { w: Vec3::zeros(), dw: Vec3::zeros(), a: Vec3::zeros() };
-            self.fours.iter().for_each(|four| four.accelerate(self, v, tau, diagonal, work, dv));
-            for nodes in &self.rest {
+            self.four_trees.iter().for_each(|four| four.accelerate(self, v, tau, diagonal, work, dv));
+            for nodes in &self.single_nodes {
                 self.accelerate_in(nodes.clone(), v, tau, &[], diagonal, work, dv);
             }
         } else {
@@ -471,7 +471,7 @@ impl Tree {
             }
             work.motion[i] = Motion { w: o, dw, a };
             let k = turn(&frame.R, &node.moment);
-            let spin = turn(&frame.R, &node.inertia.times(&super::small::turn_back(&frame.R, &dw)));
+            let spin = turn(&frame.R, &node.inertia.times(&super::fixed_size::turn_back(&frame.R, &dw)));
             work.wrench[i] =
                 Wrench { torque: plus_cross(&spin, &k, &a), force: node.mass * a + cross(&dw, &k) };
         }

@@ -1,17 +1,17 @@
-//! The mass matrix by the composite rigid body algorithm: $M_{ij} = s_j^T I^c_i s_i$ for j on the way of i to the world.
+//! The mass matrix by the composite rigid body algorithm: $M_{ij} = s_j^T I^c_i s_i$ for j on the path of i to the world.
 //!
 //! $I^c_i$ is the inertia of everything behind node i as if it were one rigid body: mass, first moment and inertia are
 //! summed from the leaves inwards. A unit velocity of dof i alone gives that body the momentum $(n, f)$, and dof j
 //! feels its part. Momenta are moved to the root's origin once, so that an entry costs six products.
 
-use super::branch::BranchMatrix;
-use super::small::{cross, dot, fma, plus, plus_cross};
+use super::fixed_size::{cross, dot, fma, plus, plus_cross};
+use super::ltdl::TreeMatrix;
 use super::tree::Tree;
 use super::work::TreeWork;
 
 impl Tree {
     /// M(q), armature on its diagonal, kept in `work`. After [`kinematics`](Self::kinematics).
-    pub fn mass_matrix<'a>(&self, work: &'a mut TreeWork) -> &'a mut BranchMatrix {
+    pub fn mass_matrix<'a>(&self, work: &'a mut TreeWork) -> &'a mut TreeMatrix {
         work.mass.fit(self);
         work.axes.resize(self.freedoms(), [0.0; 6]);
         let count = self.nodes.len();

@@ -3,7 +3,7 @@
 //!
 //! In spatial vectors about one fixed point (the root's origin), with S the axis of a dof, v and a the spatial velocity
 //! and acceleration of the node *before* its joint, $\dot\Psi = v\times S$, $\ddot\Psi = a\times S + v\times\dot\Psi$
-//! and $\dot S = v_{\text{own}}\times S$ (Singh, Russell, Wensing 2022, eqs. 37 to 40): for j on the way of i,
+//! and $\dot S = v_{\text{own}}\times S$ (Singh, Russell, Wensing 2022, eqs. 37 to 40): for j on the path of i,
 //!
 //! $$ \frac{\partial\tau_i}{\partial q_j} = S_i^T(2B_i\dot\Psi_j + I_i\ddot\Psi_j), \qquad
 //!    \frac{\partial\tau_j}{\partial q_i} = S_j^T(2B_i\dot\Psi_i + I_i\ddot\Psi_i + S_i\times^* f_i), $$
@@ -15,8 +15,8 @@
 //! $2\omega'\times f_h$, with $N = \[\omega\]I - I\[\omega\] - \[I\omega\] - 2\[k\]\[u\]$. So twelve numbers are summed,
 //! not 36.
 
-use super::branch::BranchSquare;
-use super::small::{cross, dot, fma, plus, plus_cross, turn};
+use super::fixed_size::{cross, dot, fma, plus, plus_cross, turn};
+use super::ltdl::TreeSquareMatrix;
 use super::tree::Tree;
 use super::work::{Composite, TreeWork};
 use crate::math::{Mat3, Vec3, skew};
@@ -74,7 +74,7 @@ impl Behind {
         body: Composite {
             mass: 0.0,
             moment: Vec3::new(0.0, 0.0, 0.0),
-            inertia: super::small::Sym3 { xx: 0.0, xy: 0.0, xz: 0.0, yy: 0.0, yz: 0.0, zz: 0.0 },
+            inertia: super::fixed_size::Sym3 { xx: 0.0, xy: 0.0, xz: 0.0, yy: 0.0, yz: 0.0, zz: 0.0 },
         },
         N: Mat3::new(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
         momentum: Vec3::new(0.0, 0.0, 0.0),
@@ -115,8 +115,8 @@ pub(super) struct DofRates {
 pub(super) struct DerivativeWork {
     behind: Vec<Behind>,
     rates: Vec<DofRates>,
-    by_q: BranchSquare,
-    by_v: BranchSquare,
+    by_q: TreeSquareMatrix,
+    by_v: TreeSquareMatrix,
 }
 
 impl Tree {
@@ -127,8 +127,8 @@ impl Tree {
         v: &[f64],
         dv: &[f64],
         work: &mut TreeWork,
-        by_q: &mut BranchSquare,
-        by_v: &mut BranchSquare,
+        by_q: &mut TreeSquareMatrix,
+        by_v: &mut TreeSquareMatrix,
     ) {
         by_q.fit(self);
         by_v.fit(self);
@@ -148,10 +148,10 @@ impl Tree {
                 let d = node.v as usize + k;
                 let r = &rates[d];
                 let S = &r.S;
-                // Rows: τ_d by the dofs on its way.
+                // Rows: τ_d by the dofs on its path.
                 let F = own.body.times(S);
                 let b = plus(&own.N.tr_mul(&S.a), 2.0, &cross(&own.momentum, &S.l));
-                // Columns: the forces on its way by d.
+                // Columns: the forces on its path by d.
                 let G = own.twice_B(&r.psi).plus(&own.body.times(&r.psi_rate)).plus(&S.cross_wrench(&own.f));
                 let H = own.twice_B(S).plus(&own.body.times(&r.psi_and_S));
                 let at = self.row[d];

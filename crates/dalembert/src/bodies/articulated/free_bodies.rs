@@ -5,7 +5,7 @@
 //! sensor or named site), or if something acts on it that acts on robots alone (damping or armature of its free joint,
 //! gravity compensation, a surrounding fluid, gravity switched off for the robot alone).
 
-use super::robot::*;
+use super::description::*;
 use crate::joints::JointKind;
 use crate::math::{Mat3, Pose, Vec3};
 
@@ -38,7 +38,7 @@ pub struct FreeBody {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
     /// The robot without its free bodies.
-    pub rest: Robot,
+    pub rest: RobotDescription,
     /// For each body of the whole description, what it became.
     pub places: Vec<BodyPlace>,
     /// The free bodies.
@@ -46,7 +46,7 @@ pub struct Split {
 }
 
 /// Takes the trees of one free body out of a description; `None` if there are none.
-pub fn split(robot: &Robot) -> Option<Split> {
+pub fn split(robot: &RobotDescription) -> Option<Split> {
     let options = &robot.options;
     let ordered = robot.bodies.iter().enumerate().skip(1).all(|(i, body)| body.parent.0 < i);
     if options.density != 0.0 || options.viscosity != 0.0 || options.disables("gravity") || !ordered {
@@ -90,7 +90,7 @@ pub fn split(robot: &Robot) -> Option<Split> {
 }
 
 /// For each body the child of the world that it hangs on; the world for itself.
-fn roots(robot: &Robot) -> Vec<usize> {
+fn roots(robot: &RobotDescription) -> Vec<usize> {
     let mut root: Vec<usize> = (0..robot.bodies.len()).collect();
     for (i, body) in robot.bodies.iter().enumerate().skip(1) {
         if body.parent.0 != 0 {
@@ -108,7 +108,7 @@ fn is_free(body: &RobotBody) -> bool {
 }
 
 /// Bodies that an actuator, tendon, loop or sensor acts on or reads.
-fn referred(robot: &Robot) -> Vec<RobotBodyId> {
+fn referred(robot: &RobotDescription) -> Vec<RobotBodyId> {
     let joint: Vec<RobotBodyId> = robot.joints().map(|(body, _)| body).collect();
     let geom: Vec<RobotBodyId> = robot.geoms().map(|(body, _)| body).collect();
     let site: Vec<RobotBodyId> = robot.sites().map(|(body, _)| body).collect();
@@ -172,7 +172,7 @@ fn referred(robot: &Robot) -> Vec<RobotBodyId> {
 }
 
 /// Where a body stands in the frame of its root, to which it is welded.
-fn pose_in_root(robot: &Robot, root: usize, body: usize) -> Pose {
+fn pose_in_root(robot: &RobotDescription, root: usize, body: usize) -> Pose {
     let mut pose = Pose::identity();
     let mut i = body;
     while i != root {
@@ -183,7 +183,7 @@ fn pose_in_root(robot: &Robot, root: usize, body: usize) -> Pose {
 }
 
 /// Mass, centre and inertia of a root with all that is welded to it, in the root's frame.
-fn fused(robot: &Robot, root: &[usize], at: usize) -> Inertial {
+fn fused(robot: &RobotDescription, root: &[usize], at: usize) -> Inertial {
     let parts: Vec<(f64, Vec3, Mat3)> = (at..robot.bodies.len())
         .filter(|i| root[*i] == at)
         .map(|i| {
@@ -216,7 +216,7 @@ fn renumber(keep: impl Iterator<Item = bool>) -> Vec<Option<usize>> {
 }
 
 /// The description with some of its bodies alone. Nothing but contact may refer to the others.
-fn subset(robot: &Robot, keep: &[bool]) -> Robot {
+fn subset(robot: &RobotDescription, keep: &[bool]) -> RobotDescription {
     let of_body = renumber(keep.iter().copied());
     let of_joint = renumber(robot.joints().map(|(body, _)| keep[body.0]));
     let of_geom = renumber(robot.geoms().map(|(body, _)| keep[body.0]));
@@ -226,7 +226,7 @@ fn subset(robot: &Robot, keep: &[bool]) -> Robot {
     let joint = |id: &mut RobotJointId| id.0 = new(&of_joint, id.0);
     let geom = |id: &mut RobotGeomId| id.0 = new(&of_geom, id.0);
     let site = |id: &mut RobotSiteId| id.0 = new(&of_site, id.0);
-    let mut out = Robot { bodies: Vec::new(), keyframes: Vec::new(), ..robot.clone() };
+    let mut out = RobotDescription { bodies: Vec::new(), keyframes: Vec::new(), ..robot.clone() };
     for (own, _) in robot.bodies.iter().zip(keep).filter(|(_, keep)| **keep) {
         let mut own = own.clone();
         body(&mut own.parent);
@@ -295,7 +295,7 @@ fn subset(robot: &Robot, keep: &[bool]) -> Robot {
 }
 
 /// Keyframes with the numbers of the joints that are kept.
-fn keyframes(robot: &Robot, of_joint: &[Option<usize>]) -> Vec<Keyframe> {
+fn keyframes(robot: &RobotDescription, of_joint: &[Option<usize>]) -> Vec<Keyframe> {
     let spread = |count: fn(&JointKind) -> usize| -> Vec<bool> {
         let each = robot.joints().zip(of_joint);
         each.flat_map(|((_, j), keep)| std::iter::repeat_n(keep.is_some(), count(&j.kind))).collect()

@@ -1,6 +1,6 @@
 //! Where a tree is and how it moves: $R_i = R_p R_c R_z(q)$, $p_i = p_p + R_p p_c$, $\omega_i = \omega_p + z\dot q$.
 //!
-//! One sweep from the world to the leaves. The Jacobian of a point x of a link has a column for each dof on the way
+//! One sweep from the world to the leaves. The Jacobian of a point x of a link has a column for each dof on the path
 //! from the world: $z \times (x - p)$ and $z$ for a turn about z through p, z and 0 for a shift. Its rate times the
 //! velocity, $\dot J v$, is the acceleration that the point has if all $\dot v$ are zero.
 
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use nalgebra::Vector3;
 
-use super::small::{
+use super::fixed_size::{
     Number, column, cross, dot, plus, plus_cross, plus_turn, product, scaled, sum, turn, turn_back,
 };
 use super::tree::{NONE, Node, Tree};
@@ -268,7 +268,7 @@ impl Tree {
 
     /// Axes of the node of a dof, and in world axes its mass \[kg\], first moment \[kg·m\] and inertia about its origin
     /// \[kg·m²\]. After [`kinematics`](Self::kinematics).
-    pub(super) fn node_inertia(&self, d: usize, work: &TreeWork) -> (Mat3, f64, Vec3, Mat3) {
+    pub(crate) fn node_inertia(&self, d: usize, work: &TreeWork) -> (Mat3, f64, Vec3, Mat3) {
         let i = self.dof_node[d] as usize;
         let R = work.frames[i].R;
         let own = self.nodes[i].composite(&R);

@@ -11,8 +11,8 @@
 
 use nalgebra::Vector3;
 
+use super::fixed_size::{Number, column, cross, dot, plus_cross, scaled, sum, turn, turn_back};
 use super::kinematics::vec3;
-use super::small::{Number, column, cross, dot, plus_cross, scaled, sum, turn, turn_back};
 use super::tree::{Node, Tree};
 use super::work::{Frame, Motion, TreeWork, Wrench};
 use crate::joints::MotionSubspace;

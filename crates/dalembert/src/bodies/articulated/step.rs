@@ -14,9 +14,9 @@
 //!
 //! In all of them τ is the sum of the springs, dampers and gravity compensation of the tree and of what the caller adds.
 
-use super::groups::Trees;
+use super::fixed_size::fma;
+use super::groups::TreeRange;
 use super::kinematics::vec3;
-use super::small::fma;
 use super::tree::{ForwardDynamics, Tree};
 use super::work::{TreeWork, Wrench};
 use crate::joints::MotionSubspace;
@@ -78,7 +78,7 @@ impl Tree {
 
     /// X ← M⁻¹ X for `columns` columns, stored row by row, with what [`accelerate_by_choice`](Self::accelerate_by_choice)
     /// left at the same q.
-    pub(super) fn solve_at_hand(&self, columns: usize, work: &mut TreeWork, x: &mut [f64]) {
+    pub(crate) fn solve_at_hand(&self, columns: usize, work: &mut TreeWork, x: &mut [f64]) {
         match self.forward {
             ForwardDynamics::Articulated => self.solve_articulated_many(columns, work, x),
             ForwardDynamics::Factored => work.factor.solve_many(self, columns, x),
@@ -86,8 +86,14 @@ impl Tree {
     }
 
     /// The same for whole trees: their nodes, and their dofs, which alone `x` has.
-    pub(super) fn solve_at_hand_in(&self, trees: &Trees, columns: usize, work: &mut TreeWork, x: &mut [f64]) {
-        let Trees { nodes, dofs } = trees.clone();
+    pub(crate) fn solve_at_hand_in(
+        &self,
+        trees: &TreeRange,
+        columns: usize,
+        work: &mut TreeWork,
+        x: &mut [f64],
+    ) {
+        let TreeRange { nodes, dofs } = trees.clone();
         match self.forward {
             ForwardDynamics::Articulated => self.solve_articulated_in(nodes, dofs, columns, work, x),
             ForwardDynamics::Factored => work.factor.solve_in(self, dofs, columns, x),
@@ -95,7 +101,7 @@ impl Tree {
     }
 
     /// (M + diagonal)⁻¹(τ − b). After [`kinematics`](Self::kinematics).
-    pub(super) fn accelerate_by_choice(
+    pub(crate) fn accelerate_by_choice(
         &self,
         v: &[f64],
         tau: &[f64],
@@ -243,7 +249,7 @@ impl Tree {
     }
 
     /// u ← its own rate at q ⊕ u under the velocity v: dexp⁻¹ of the spin of a ball, v elsewhere.
-    pub(super) fn rate_of_turn(&self, v: &[f64], u: &mut [f64]) {
+    pub(crate) fn rate_of_turn(&self, v: &[f64], u: &mut [f64]) {
         for node in &self.nodes[1..] {
             let d = node.v as usize;
             match node.kind {

@@ -18,8 +18,9 @@
 
 use std::ops::Range;
 
-use super::fours::Four;
-use super::small::{Sym3, turn, turn_back};
+use super::aba_simd::FourTrees;
+use super::fixed_size::{Sym3, turn, turn_back};
+use super::links::{Joint, Link, TreeError, check_joint, check_link, depth_first};
 use crate::bodies::mass_properties::unit_inertia_at;
 use crate::joints::{JointFrame, JointKind, MotionSubspace};
 use crate::math::rotation::{matrix, renormalise};
@@ -33,182 +34,6 @@ pub(super) const NONE: u32 = u32::MAX;
 const ROW_COST: f64 = 4.0;
 const UPDATE_COST: f64 = 0.06;
 const ELIMINATION_COST: f64 = 17.0;
-
-/// One joint of a link. Coefficients hold for each of its freedoms.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Joint {
-    /// Name, for messages.
-    pub name: String,
-    /// How it moves.
-    pub kind: JointKind,
-    /// A point of the axis, in the link's frame \[m\].
-    pub anchor: Vec3,
-    /// Axis in the link's frame; any length but zero.
-    pub axis: Vec3,
-    /// Second axis of a universal joint, in the link's frame; any length but zero.
-    pub second_axis: Vec3,
-    /// Coordinate of the pose as placed, of a hinge, slide or screw, of the angle of a planar joint and of the first
-    /// angle of a universal one \[rad or m\].
-    pub reference: f64,
-    /// Rotor inertia seen by the joint, added to the diagonal of M \[kg·m² or kg\].
-    pub armature: f64,
-    /// Viscous damping \[N·m·s/rad or N·s/m\].
-    pub damping: f64,
-    /// Stiffness of a spring towards `spring_reference` \[N·m/rad or N/m\].
-    pub stiffness: f64,
-    /// Coordinate at which the spring of a hinge, slide or screw rests \[rad or m\]. A ball and a free joint rest as
-    /// placed.
-    pub spring_reference: f64,
-    /// Largest dry friction \[N·m or N\]. Not a force of the kernels here: a row of the contact solver.
-    pub dry_friction: f64,
-    /// Lowest and highest coordinate of a hinge, slide or screw; largest angle of a ball in the second \[rad or m\].
-    pub limits: Option<[f64; 2]>,
-}
-
-impl Default for Joint {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            kind: JointKind::Hinge,
-            anchor: Vec3::zeros(),
-            axis: Vec3::z(),
-            second_axis: Vec3::x(),
-            reference: 0.0,
-            armature: 0.0,
-            damping: 0.0,
-            stiffness: 0.0,
-            spring_reference: 0.0,
-            dry_friction: 0.0,
-            limits: None,
-        }
-    }
-}
-
-impl Joint {
-    /// A joint of a kind about or along an axis through the link's origin.
-    pub fn new(name: impl Into<String>, kind: JointKind, axis: Vec3) -> Self {
-        Self { name: name.into(), kind, axis, ..Self::default() }
-    }
-
-    /// A hinge about an axis through the link's origin.
-    pub fn hinge(name: impl Into<String>, axis: Vec3) -> Self {
-        Self::new(name, JointKind::Hinge, axis)
-    }
-}
-
-/// One rigid link of a tree.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Link {
-    /// Name, for messages.
-    pub name: String,
-    /// Number of the parent in the list of links; none for the world.
-    pub parent: Option<usize>,
-    /// Frame of the link in its parent's frame (the world's), joints as placed.
-    pub placement: Pose,
-    /// Mass \[kg\], ≥ 0.
-    pub mass: f64,
-    /// Centre of mass in the link's frame \[m\].
-    pub center: Vec3,
-    /// Inertia about the centre of mass, link axes \[kg·m²\]. Symmetric; robot files hold ones that no mass
-    /// distribution has, so no more is asked.
-    pub inertia: Mat3,
-    /// Joints that move it, in order; none fixes it to its parent.
-    pub joints: Vec<Joint>,
-    /// Share of its weight that is taken away, 0 to 1.
-    pub gravity_compensation: f64,
-}
-
-impl Default for Link {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            parent: None,
-            placement: Pose::identity(),
-            mass: 0.0,
-            center: Vec3::zeros(),
-            inertia: Mat3::zeros(),
-            joints: Vec::new(),
-            gravity_compensation: 0.0,
-        }
-    }
-}
-
-/// Why links are not a tree that moves.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum TreeError {
-    /// A parent that does not exist.
-    #[error("link `{link}` has parent number {parent}, but there are only {count} links")]
-    UnknownParent {
-        /// Name of the link.
-        link: String,
-        /// Number of the parent.
-        parent: usize,
-        /// How many links there are.
-        count: usize,
-    },
-    /// Links that are parents of each other.
-    #[error("link `{link}` is its own ancestor")]
-    Cycle {
-        /// Name of one of the links.
-        link: String,
-    },
-    /// A number that is not finite.
-    #[error("{what} of link `{link}` must be finite")]
-    NotFinite {
-        /// Name of the link.
-        link: String,
-        /// What is wrong.
-        what: &'static str,
-    },
-    /// A coefficient below zero.
-    #[error("{what} of `{name}` is {value}; it must not be negative")]
-    Negative {
-        /// Name of the link or joint.
-        name: String,
-        /// Which number.
-        what: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// An axis without direction.
-    #[error("joint `{joint}` of link `{link}` has an axis without direction")]
-    NoAxis {
-        /// Name of the link.
-        link: String,
-        /// Name of the joint.
-        joint: String,
-    },
-    /// A free joint below another link or behind another joint.
-    #[error(
-        "joint `{joint}` is free, so it must be the first joint of a link that stands in the world, not of `{link}`"
-    )]
-    FreeBelow {
-        /// Name of the link.
-        link: String,
-        /// Name of the joint.
-        joint: String,
-    },
-    /// A kind of joint that has no reduced form.
-    #[error("joint `{joint}` of link `{link}` is a `{kind}`, which has no coordinates of its own")]
-    NotReduced {
-        /// Name of the link.
-        link: String,
-        /// Name of the joint.
-        joint: String,
-        /// Name of the kind.
-        kind: &'static str,
-    },
-    /// A joint that moves nothing with inertia.
-    #[error(
-        "joint `{joint}` of link `{link}` moves neither mass nor armature, so its acceleration has no value"
-    )]
-    Weightless {
-        /// Name of the link.
-        link: String,
-        /// Name of the joint.
-        joint: String,
-    },
-}
 
 /// A joint in the finished tree: where its numbers are.
 #[derive(Debug, Clone, PartialEq)]
@@ -275,7 +100,7 @@ pub(super) struct LinkPlace {
 pub enum ForwardDynamics {
     /// The articulated body algorithm: a time linear in the dofs.
     Articulated,
-    /// The mass matrix and its factor: faster where the ways to the world are short.
+    /// The mass matrix and its factor: faster where the paths to the root are short.
     Factored,
 }
 
@@ -292,11 +117,11 @@ pub struct Tree {
     pub(super) neutral: Vec<f64>,
     /// Coordinates at which the springs rest.
     pub(super) spring_rest: Vec<f64>,
-    pub(super) armature: Vec<f64>,
+    pub(crate) armature: Vec<f64>,
     pub(super) damping: Vec<f64>,
     pub(super) stiffness: Vec<f64>,
     pub(super) dry_friction: Vec<f64>,
-    /// Dof before this one on the way to the world.
+    /// Dof before this one on the path to the root.
     pub(super) dof_parent: Vec<u32>,
     /// Node of each dof.
     pub(super) dof_node: Vec<u32>,
@@ -305,11 +130,11 @@ pub struct Tree {
     pub(super) has_springs: bool,
     pub(super) has_damping: bool,
     pub(super) has_compensation: bool,
-    /// Trees of one shape by fours, and the nodes of all others.
-    pub(super) fours: Vec<Four>,
-    pub(super) rest: Vec<Range<usize>>,
-    /// Last dofs of the stems of all trees.
-    pub(super) stems: Vec<u32>,
+    /// Trees of one shape four at a time, and the nodes of all others.
+    pub(super) four_trees: Vec<FourTrees>,
+    pub(super) single_nodes: Vec<Range<usize>>,
+    /// Last dofs of the common_ancestors of all trees.
+    pub(super) common_ancestors: Vec<u32>,
 }
 
 /// Axes of a joint: a right-handed frame whose third column is the direction of t. For t = z it is the identity.
@@ -326,13 +151,13 @@ pub fn aligned_frame(t: &Vec3) -> Mat3 {
 }
 
 /// A frame that is carried along while nodes are added: axes and origin in the last node.
-struct Stage {
+struct NodeFrame {
     node: u32,
     R: Mat3,
     p: Vec3,
 }
 
-impl Stage {
+impl NodeFrame {
     /// Adds the node of a joint whose frame has axes `A` and origin `anchor` in the stage's frame.
     fn push(&mut self, tree: &mut Tree, kind: MotionSubspace, A: &Mat3, anchor: &Vec3, reference: f64) {
         let number = tree.nodes.len() as u32;
@@ -408,9 +233,9 @@ impl Tree {
             has_springs: false,
             has_damping: false,
             has_compensation: links.iter().any(|link| link.gravity_compensation != 0.0 && link.mass > 0.0),
-            fours: Vec::new(),
-            rest: Vec::new(),
-            stems: Vec::new(),
+            four_trees: Vec::new(),
+            single_nodes: Vec::new(),
+            common_ancestors: Vec::new(),
         };
         for i in depth_first(links)? {
             check_link(&links[i])?;
@@ -426,8 +251,8 @@ impl Tree {
         tree.has_damping = tree.damping.iter().any(|b| *b != 0.0);
         tree.check_weights(links)?;
         tree.forward = tree.cheaper();
-        tree.stems = tree.find_stems();
-        (tree.fours, tree.rest) = Four::find(&tree.nodes, &tree.trees(&[]));
+        tree.common_ancestors = tree.find_common_ancestors();
+        (tree.four_trees, tree.single_nodes) = FourTrees::find(&tree.nodes, &tree.trees(&[]));
         Ok(tree)
     }
 
@@ -491,13 +316,13 @@ impl Tree {
         self.nodes.len()
     }
 
-    /// The dof before dof `d` on the way to the world, none at the root: the pattern of M.
+    /// The dof before dof `d` on the path to the root, none at the root: the pattern of M.
     pub fn parent_dof(&self, d: usize) -> Option<usize> {
         let above = self.dof_parent[d];
         (above != NONE).then_some(above as usize)
     }
 
-    /// Number of dofs on the way from the world to dof `d`, itself included.
+    /// Number of dofs on the path from the root to dof `d`, itself included.
     pub fn depth(&self, d: usize) -> usize {
         self.row[d + 1] - self.row[d]
     }
@@ -517,7 +342,7 @@ impl Tree {
         }
     }
 
-    /// Last dof on the way to a node, or [`NONE`].
+    /// Last dof on the path to a node, or [`NONE`].
     pub(super) fn last_dof(&self, node: u32) -> u32 {
         if node == 0 {
             return NONE;
@@ -532,9 +357,9 @@ impl Tree {
         let mut stage = match link.parent {
             Some(parent) => {
                 let LinkPlace { node, R, p, .. } = &self.links[parent];
-                Stage { node: *node, R: R * R_0, p: p + turn(R, &link.placement.position) }
+                NodeFrame { node: *node, R: R * R_0, p: p + turn(R, &link.placement.position) }
             }
-            None => Stage { node: 0, R: R_0, p: link.placement.position },
+            None => NodeFrame { node: 0, R: R_0, p: link.placement.position },
         };
         for (number, joint) in link.joints.iter().enumerate() {
             if joint.kind == JointKind::Fixed {
@@ -572,7 +397,7 @@ impl Tree {
     }
 
     /// The nodes of one joint, with the coordinates at rest.
-    fn add_nodes(&mut self, stage: &mut Stage, link: &Link, joint: &Joint) {
+    fn add_nodes(&mut self, stage: &mut NodeFrame, link: &Link, joint: &Joint) {
         let Pose { position, rotation } = &link.placement;
         let placement = Pose::new(*position, renormalise(rotation));
         for factor in joint.kind.factors() {
@@ -621,92 +446,5 @@ impl Tree {
             }
         }
         Ok(())
-    }
-}
-
-/// Numbers of the links, parents first, children in the order of the list.
-fn depth_first(links: &[Link]) -> Result<Vec<usize>, TreeError> {
-    let count = links.len();
-    let mut children: Vec<Vec<usize>> = vec![Vec::new(); count];
-    let mut stack = Vec::new();
-    for (i, link) in links.iter().enumerate().rev() {
-        match link.parent {
-            None => stack.push(i),
-            Some(parent) if parent < count => children[parent].push(i),
-            Some(parent) => return Err(TreeError::UnknownParent { link: link.name.clone(), parent, count }),
-        }
-    }
-    let (mut order, mut seen) = (Vec::with_capacity(count), vec![false; count]);
-    while let Some(i) = stack.pop() {
-        order.push(i);
-        seen[i] = true;
-        stack.extend(&children[i]); // in falling order, so that the lowest is taken next
-    }
-    match seen.iter().position(|s| !s) {
-        Some(i) => Err(TreeError::Cycle { link: links[i].name.clone() }),
-        None => Ok(order),
-    }
-}
-
-fn check_link(link: &Link) -> Result<(), TreeError> {
-    let finite = |what: &'static str, ok: bool| {
-        if ok { Ok(()) } else { Err(TreeError::NotFinite { link: link.name.clone(), what }) }
-    };
-    let Pose { position, rotation } = &link.placement;
-    finite("placement", position.iter().chain(rotation.coords.iter()).all(|x| x.is_finite()))?;
-    finite("mass", link.mass.is_finite())?;
-    finite("centre of mass", link.center.iter().all(|x| x.is_finite()))?;
-    finite("inertia", link.inertia.iter().all(|x| x.is_finite()))?;
-    finite("gravity compensation", link.gravity_compensation.is_finite())?;
-    if link.mass < 0.0 {
-        return Err(TreeError::Negative { name: link.name.clone(), what: "mass", value: link.mass });
-    }
-    Ok(())
-}
-
-fn check_joint(link: &Link, joint: &Joint, number: usize) -> Result<(), TreeError> {
-    for (what, value) in [
-        ("armature", joint.armature),
-        ("damping", joint.damping),
-        ("stiffness", joint.stiffness),
-        ("dry friction", joint.dry_friction),
-    ] {
-        if !(value >= 0.0 && value.is_finite()) {
-            return Err(TreeError::Negative { name: joint.name.clone(), what, value });
-        }
-    }
-    let numbers = [joint.reference, joint.spring_reference];
-    if !numbers.iter().chain(joint.anchor.iter()).all(|x| x.is_finite()) {
-        return Err(TreeError::NotFinite { link: link.name.clone(), what: "a joint" });
-    }
-    let direction = |axis: &Vec3| {
-        if axis.norm() > 0.0 && axis.iter().all(|x| x.is_finite()) {
-            Ok(())
-        } else {
-            Err(TreeError::NoAxis { link: link.name.clone(), joint: joint.name.clone() })
-        }
-    };
-    match joint.kind {
-        JointKind::Free if number > 0 || link.parent.is_some() => {
-            Err(TreeError::FreeBelow { link: link.name.clone(), joint: joint.name.clone() })
-        }
-        JointKind::Screw { pitch } if !pitch.is_finite() => {
-            Err(TreeError::NotFinite { link: link.name.clone(), what: "the pitch of a joint" })
-        }
-        kind if kind.info().reduced.is_none() => Err(TreeError::NotReduced {
-            link: link.name.clone(),
-            joint: joint.name.clone(),
-            kind: kind.name(),
-        }),
-        kind => {
-            let uses = |frame: JointFrame| kind.factors().iter().any(|factor| factor.frame == frame);
-            if uses(JointFrame::Axis) {
-                direction(&joint.axis)?;
-            }
-            if uses(JointFrame::SecondAxis) {
-                direction(&joint.second_axis)?;
-            }
-            Ok(())
-        }
     }
 }

@@ -7,10 +7,10 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::aba::LANES;
-use super::branch::{BranchMatrix, BranchSquare};
+use super::aba_simd::FourWork;
 use super::derivatives::DerivativeWork;
-use super::fours::FourWork;
-use super::small::Sym3;
+use super::fixed_size::Sym3;
+use super::ltdl::{TreeMatrix, TreeSquareMatrix};
 use super::step::StepBuffers;
 use super::tree::Tree;
 use crate::math::{Mat3, Vec3};
@@ -94,14 +94,14 @@ pub struct TreeWork {
     pub(super) articulated: Vec<Articulated>,
     pub(super) pivots: Vec<Pivot>,
     /// M as `mass_matrix` wrote it.
-    pub(super) mass: BranchMatrix,
+    pub(super) mass: TreeMatrix,
     /// Its factor.
-    pub(super) factor: BranchMatrix,
+    pub(super) factor: TreeMatrix,
     /// Turn and shift of each dof about the origin of its root.
     pub(super) axes: Vec<[f64; 6]>,
     pub(super) derivatives: DerivativeWork,
-    pub(super) jacobian: BranchSquare,
-    pub(super) jacobian_v: BranchSquare,
+    pub(super) jacobian: TreeSquareMatrix,
+    pub(super) jacobian_v: TreeSquareMatrix,
     pub(super) step_buffers: StepBuffers,
     /// Wrenches or accelerations of eight right-hand sides.
     pub(super) lanes: Vec<[[f64; LANES]; 6]>,
@@ -129,12 +129,12 @@ impl TreeWork {
             composite: vec![Composite { mass: 0.0, moment: o, inertia: Sym3::default() }; nodes],
             articulated: vec![articulated; nodes],
             pivots: vec![Pivot { U: Wrench::default(), inv_d: 0.0, u: 0.0 }; nv],
-            mass: BranchMatrix::default(),
-            factor: BranchMatrix::default(),
+            mass: TreeMatrix::default(),
+            factor: TreeMatrix::default(),
             axes: Vec::new(),
             derivatives: DerivativeWork::default(),
-            jacobian: BranchSquare::default(),
-            jacobian_v: BranchSquare::default(),
+            jacobian: TreeSquareMatrix::default(),
+            jacobian_v: TreeSquareMatrix::default(),
             step_buffers: StepBuffers::default(),
             lanes: Vec::new(),
             lane_u: Vec::new(),

@@ -5,8 +5,8 @@
 //! |---|---|---|
 //! | [`cholesky`] | symmetric positive definite or semidefinite, any size | contacts by Newton's method, rows with bounds, Anderson acceleration |
 //! | [`cholesky_block`] | symmetric positive definite blocks by columns | [`block_cholesky`](super::block_cholesky) |
-//! | [`inverse_ldl`] | symmetric blocks by rows, one or four at a time | [`kkt`](super::kkt), preconditioners |
-//! | [`Lu`] | any, a few hundred rows at most | semismooth Newton |
+//! | `inverse_ldl` | symmetric blocks by rows, one or four at a time | [`kkt`](super::kkt), preconditioners |
+//! | `Lu` | any, a few hundred rows at most | semismooth Newton |
 //!
 //! Golub and Van Loan 2013, chapters 3 and 4. Large sparse matrices go to [`direct`](super::direct).
 

@@ -1,4 +1,5 @@
-//! Saddle-point systems of small blocks, $M x + A^T y = f$ and $A x - R y = g$, solved directly.
+//! Quasidefinite factorisation (Vanderbei 1995) of saddle-point systems of small blocks, $M x + A^T y = f$ and
+//! $A x - R y = g$.
 //!
 //! M has one symmetric positive definite 6×6 block per *primal node* (a body), A couples each *dual node* (a joint
 //! with up to 6 rows) to a few primal nodes, R ≥ 0 is diagonal. The matrix K is quasi-definite: eliminating a primal

@@ -1,4 +1,4 @@
-//! The order of elimination: minimum degree, weighted by rows, with safe pivots only.
+//! The order of elimination: minimum degree (Tinney and Walker 1967), weighted by rows, with safe pivots only.
 //!
 //! A primal node (M > 0) may be eliminated at any time. A dual node may go when its pivot
 //! $A_{QP} S^{-1} A_{QP}^T$ has full rank, P being the primal and Q the dual nodes eliminated so far. That holds when

@@ -1,4 +1,5 @@
-//! Integration with a step size chosen by an error estimate (`step_size`).
+//! Adaptive explicit integration: Euler with step doubling, and Dormand and Prince 5(4) (1980). Steps are chosen by an error
+//! estimate (`step_size`).
 //!
 //! * Step doubling: $x_a$ from one Euler step h, $x_b$ from two of h/2, error $x_b - x_a = \tfrac h2 (k_{1/2} - k_1)$;
 //!   $h \leftarrow h\, e^{-1/2}$. Global error ∝ tolerance^½.
@@ -167,13 +168,10 @@ pub fn integrate_adaptive_observed<M: Manifold>(
     report.evaluations = 1;
     let mut memory = *controller;
     if !(memory.h > 0.0 && memory.h.is_finite()) {
-        memory = Controller {
-            h: first_step(method, tolerance, rate, space, t, t_end, work),
-            ..Default::default()
-        };
+        let h = first_step(method, tolerance, rate, space, t, t_end, work);
+        memory = Controller { h, ..Default::default() };
         report.evaluations += 1;
     }
-
     let (mut time, mut rejected_before) = (t, false);
     loop {
         if report.accepted + report.rejected >= options.max_steps {

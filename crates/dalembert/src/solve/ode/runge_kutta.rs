@@ -1,4 +1,4 @@
-//! Explicit Runge–Kutta steps in the chart centred at $y_n$ (Runge–Kutta–Munthe-Kaas).
+//! Explicit Runge–Kutta steps in the chart centred at $y_n$ (Munthe-Kaas 1998).
 //!
 //! $u_i = h \sum_j a_{ij} k_j$, $y_i = y_n \oplus u_i$, $k_i = \mathrm{dexp}^{-1}_{u_i} f(t_n + c_i h, y_i)$,
 //! $y_{n+1} = y_n \oplus h \sum_i b_i k_i$. In flat space this is the classical scheme. Book: "Solvers".

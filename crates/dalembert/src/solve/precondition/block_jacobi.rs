@@ -1,4 +1,4 @@
-//! $P = \operatorname{diag}(A_{11}, A_{22}, \ldots)$ with 3×3 blocks.
+//! Block Jacobi preconditioner: $P = \operatorname{diag}(A_{11}, A_{22}, \ldots)$ with 3×3 blocks.
 
 use super::positive_inverse;
 use crate::math::{Mat3, set_triple, triple};

@@ -1,4 +1,5 @@
-//! $P = L D L^T$ where L has ones on its diagonal and blocks only where A has them.
+//! Incomplete Cholesky without fill, IC(0) (Meijerink and van der Vorst 1977): $P = L D L^T$ where L has ones on its diagonal and
+//! blocks only where A has them.
 //!
 //! Row by row, with $S_{ik} = L_{ik} D_k$:
 //!

@@ -1,4 +1,5 @@
-//! Two levels: what neighbours cannot see of each other, a coarse matrix solves at once.
+//! Two-level preconditioner with balancing (Mandel 1993): what neighbours cannot see of each other, a coarse matrix solves at
+//! once.
 //!
 //! Nodes are gathered in aggregates of some tens that lie together and touch. The columns of Z are the six rigid motions
 //! of each aggregate: an elastic body moves nearly so in the small, whatever it does in the large. With the coarse
@@ -6,7 +7,7 @@
 //!
 //! $$P^{-1} = Q + (I - Q A)\, B^{-1} (I - A Q)$$
 //!
-//! (Mandel 1993). It is positive definite for any positive definite B, and in $z = P^{-1} r$
+//! is positive definite for any positive definite B, and in $z = P^{-1} r$
 //!
 //! - $c = A_c^{-1} Z^T r$, $w = B^{-1} (r - (AZ) c)$;
 //! - $d = A_c^{-1} (AZ)^T w$, $z = w + Z (c - d)$,

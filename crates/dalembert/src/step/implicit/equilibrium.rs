@@ -105,7 +105,7 @@ impl ImplicitWork {
         for batch in &model.forces {
             f.clear();
             f.resize(n, 0.0);
-            batch.force.add_force(&points, &mut f[model.layout.points_v()..]);
+            batch.force.add_force(&points, &mut f[model.layout.points_v()..model.layout.robots_v()]);
             crate::mapping::gather_all(&model.mappings, &self.here.q, &mut f);
             largest = largest.max(self.weighted(&f[..model.layout.nv]));
         }

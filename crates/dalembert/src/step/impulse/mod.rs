@@ -6,7 +6,7 @@
 //! $$ D\lambda = d,\quad D = h A M^{-1} A^T + r,\quad d = -\big(A v + h A M^{-1} F + (\epsilon/h) C\big), $$
 //!
 //! solved directly in its saddle-point form (see `system`) with R = r/h and unknowns v⁺, hλ. Limits, motors and friction
-//! are rows whose force has bounds: an active-set iteration finds which of them stand at a bound. Then bodies drift:
+//! are rows whose force has bounds: an active-set iteration finds which of them are at a bound. Then bodies drift:
 //! x by v⁺, rotations by the energy-momentum step, which keeps the spin's momentum and energy. A hard joint on a fast
 //! link then gapes by about r(ωh)²/2; a mass-weighted projection closes it. Swings of light links between heavy
 //! ones that are too fast for the step are damped (see `system::stiffen`). Scenes whose things touch take the steps of
@@ -14,20 +14,20 @@
 
 mod contact;
 mod project;
+mod rows;
 mod rules;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
-use rules::{Rule, row_rule};
-
 use super::system::{Island, Keep, System};
 use super::{StepError, StepReport, Workspace};
-use crate::joints::{Ask, Holder};
-use crate::math::{Vec3, all_finite, norm, set_triple, triple};
+use crate::joints::Holder;
+use crate::math::{all_finite, norm};
 use crate::model::Model;
-use crate::solve::kkt::FactorReport;
+use crate::robot::RobotScheme;
+use crate::solve::box_lcp::Active;
 use crate::state::State;
 
 /// How the rows are solved.
@@ -58,7 +58,7 @@ pub struct Impulse {
     pub restitution: f64,
     /// Impacts slower than this do not bounce \[m/s\].
     pub bounce_speed: f64,
-    /// Things that overlap are parted no faster than this \[m/s\].
+    /// Things that overlap are separated no faster than this \[m/s\].
     pub push_speed: f64,
     /// Contacts are solved until a sweep moves no relative velocity by more than this part of the fastest change that
     /// the step asks for.
@@ -89,17 +89,6 @@ impl Default for Impulse {
     }
 }
 
-/// Where a row with bounds stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stand {
-    /// The row holds; its force is unknown.
-    Free,
-    /// The force is at its lower bound.
-    Low,
-    /// The force is at its upper bound.
-    High,
-}
-
 /// A row whose force has bounds.
 #[derive(Debug, Clone, Copy)]
 struct Bounded {
@@ -108,7 +97,6 @@ struct Bounded {
     high: f64,
     /// r of the row.
     regularization: f64,
-    stand: Stand,
 }
 
 /// Buffers of the method. Islands are solved one after the other with the same numbers.
@@ -118,6 +106,8 @@ pub(crate) struct ImpulseWork {
     islands: Vec<Island>,
     loose: Loose,
     bounded: Vec<Bounded>,
+    /// The active set among them.
+    active: Vec<Active>,
     /// Target rate of each row, if all is kept.
     target: Vec<[f64; 6]>,
     /// M v + h F of the nodes, if all is kept.
@@ -154,10 +144,6 @@ struct Loose {
     others: Vec<Range<usize>>,
 }
 
-/// More rounds than this mean that bounds and rows contradict each other.
-const MOST_ROUNDS: u32 = 60;
-/// Rounds with masses from forces found in the same step.
-const STIFFER: u32 = 12;
 /// Scenes with so many colliders are stepped on a thread of the pool.
 const MANY_COLLIDERS: usize = 200;
 
@@ -170,11 +156,16 @@ impl Impulse {
         h: f64,
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
-        let large = model.touch.as_ref().is_some_and(|t| t.colliders.len() >= MANY_COLLIDERS);
-        super::on_pool(large, || self.step_here(model, state, h, work))
+        let large = model.rigid_contact.as_ref().is_some_and(|t| t.colliders.len() >= MANY_COLLIDERS);
+        // With contact robots are solved together with what they touch.
+        let scheme = model.rigid_contact.is_none().then_some(RobotScheme::Implicit);
+        let robots = work.robots.advance(scheme, model, state, h)?;
+        let mut report = super::on_pool(large, || self.step_bodies(model, state, h, work))?;
+        work.robots.store(robots, model, state, &mut report);
+        Ok(report)
     }
 
-    fn step_here(
+    fn step_bodies(
         &self,
         model: &Model,
         state: &mut State,
@@ -182,53 +173,53 @@ impl Impulse {
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
         let n = self.substeps.max(1);
+        let inner = h / f64::from(n);
+        let mut report = StepReport { substeps: n, last_substep: inner, ..StepReport::default() };
         if contact::all_asleep(self, model, state) {
             state.advance_time(h);
-            return Ok(StepReport {
-                time: state.time,
-                substeps: n,
-                last_substep: h / f64::from(n),
-                ..StepReport::default()
-            });
+            return Ok(StepReport { time: state.time, ..report });
         }
         let mut next = std::mem::take(&mut work.next);
         next.copy_but_contacts(state);
         // Contacts are many, and the step makes new ones: it is lent the old ones.
         std::mem::swap(&mut next.contacts, &mut state.contacts);
-        let mut report = StepReport::default();
-        for k in 0..n {
-            let done = match &model.touch {
-                None => {
-                    if k == 0 {
-                        state.contacts.clone_from(&next.contacts);
-                    }
-                    self.substep(model, &mut next, h / f64::from(n), work, &mut report)
-                }
-                Some(touch) => {
-                    let done =
-                        self.substep_touching(touch, model, &mut next, h / f64::from(n), work, &mut report);
-                    match &mut work.impulse.contact {
-                        _ if k > 0 => {}
-                        Some(contact) if done.is_ok() => contact.give_back(&mut state.contacts),
-                        _ => std::mem::swap(&mut next.contacts, &mut state.contacts),
-                    }
-                    done.and_then(|()| close(model, &mut next, h / f64::from(n)))
-                }
-            };
-            if let Err(e) = done {
-                work.next = next;
-                return Err(e);
-            }
+        let mut step = |k| self.inner_step(model, (&mut *state, &mut next), inner, k == 0, work, &mut report);
+        let done = (0..n).try_for_each(&mut step);
+        if done.is_ok() {
+            (next.time, next.time_rest, next.steps) = (state.time, state.time_rest, state.steps);
+            next.advance_time(h);
+            std::mem::swap(state, &mut next);
         }
-        (next.time, next.time_rest, next.steps) = (state.time, state.time_rest, state.steps);
-        next.advance_time(h);
-        std::mem::swap(state, &mut next);
         work.next = next;
-        report.time = state.time;
-        report.substeps = n;
-        report.evaluations = n;
-        report.last_substep = h / f64::from(n);
+        done?;
+        (report.time, report.evaluations) = (state.time, n);
         Ok(report)
+    }
+
+    /// An inner step of `next`; the `first` gives `state` back the contacts that were lent.
+    fn inner_step(
+        &self,
+        model: &Model,
+        (state, next): (&mut State, &mut State),
+        h: f64,
+        first: bool,
+        work: &mut Workspace,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        let Some(contact) = &model.rigid_contact else {
+            if first {
+                state.contacts.clone_from(&next.contacts);
+            }
+            return self.substep(model, next, h, work, report);
+        };
+        let done = self.substep_with_contact(contact, model, next, h, work, report);
+        match &mut work.impulse.contact {
+            _ if !first => {}
+            Some(contact) if done.is_ok() => contact.give_back(&mut state.contacts),
+            _ => std::mem::swap(&mut next.contacts, &mut state.contacts),
+        }
+        done?;
+        close(model, next, h)
     }
 
     fn substep(
@@ -352,7 +343,8 @@ impl ImpulseWork {
         h: f64,
         report: &mut StepReport,
     ) {
-        self.solve_island(settings, model, state, f, h, false, report);
+        let start = Start { model, state, f, h, projection: settings.projection };
+        self.solve_island(settings, &start, false, report);
         self.store_forces(state, h);
         self.drift(model, state, h);
         if settings.projection {
@@ -371,283 +363,6 @@ impl ImpulseWork {
                 _ => own.for_each(|i| q[i + model.layout.rigid] += h * v[i]),
             }
         }
-    }
-
-    /// Everything about some bodies and constraints at the start of the step. Constraints need their bodies loaded, now or
-    /// before.
-    fn load(&mut self, start: &Start, nodes: Range<usize>, constraints: Range<usize>) {
-        let Start { model, state, .. } = *start;
-        let (turns, broken) = (&state.turns, &state.broken);
-        self.system.load_some(model, nodes.clone(), &state.q, &state.v);
-        self.load_momentum(start, nodes.clone());
-        self.system.evaluate_some(model, constraints.clone(), state.time, turns, broken, Ask::Jacobian);
-        let first = self.bounded.len();
-        self.choose_rows(start, constraints.clone());
-        if self.system.keep == Keep::All {
-            let (nodes, rows) = (6 * nodes.start..6 * nodes.end, 6 * constraints.start..6 * constraints.end);
-            self.momentum[nodes.clone()].copy_from_slice(&self.system.x[nodes]);
-            self.target.as_flattened_mut()[rows.clone()].copy_from_slice(&self.system.y[rows]);
-        }
-        self.take_stands(first, start.h);
-    }
-
-    /// M v + h F of some bodies.
-    fn load_momentum(&mut self, start: &Start, nodes: Range<usize>) {
-        let Start { f, h, .. } = *start;
-        let s = &mut self.system;
-        for n in nodes {
-            let (node, body, inertia) = (&s.island.nodes[n], &s.bodies[n], &s.inertia[n]);
-            let f = &f[node.v..node.v + node.dofs];
-            let mut linear = inertia.linear * body.v + h * triple(f, 0);
-            let turning = node.dofs == 6;
-            let angular = if turning { inertia.angular * body.w + h * triple(f, 1) } else { Vec3::zeros() };
-            // A filtered particle moves only where it may; the rest of its velocity is not an unknown.
-            if let Some(filter) = node.filter {
-                linear = s.island.filters[filter as usize] * linear;
-            }
-            set_triple(&mut s.x, 2 * n, &linear);
-            set_triple(&mut s.x, 2 * n + 1, &angular);
-        }
-    }
-
-    /// Target rate, softness r/h and bounds of the rows of some constraints.
-    fn choose_rows(&mut self, start: &Start, constraints: Range<usize>) {
-        let Start { state, h, projection, .. } = *start;
-        let first = self.bounded.len();
-        for c in constraints {
-            let s = &mut self.system;
-            let terms = &s.island.terms[c];
-            let (violation, drift) = (s.violation[c], s.drift[c]);
-            let last = s.island.lambda(&state.lambda, c);
-            self.pull += last.iter().map(|l| l * l).sum::<f64>();
-            // A row of a broken joint, or none at all: no Jacobian, multiplier 0.
-            s.softness[c] = [1.0; 6];
-            s.y[6 * c..6 * c + 6].fill(0.0);
-            if terms.is_broken(&state.broken) {
-                continue;
-            }
-            for row in 0..s.island.row_count[c] as usize {
-                let rule = row_rule(&terms.hold, violation[row], || s.row_rate(c, row), h, projection);
-                s.y[6 * c + row] = rule.target - drift[row];
-                s.softness[c][row] = rule.regularization / h;
-                if rule.low > f64::NEG_INFINITY || rule.high < f64::INFINITY {
-                    let last = last[0];
-                    let stand = if last <= rule.low || rule.low == rule.high {
-                        Stand::Low
-                    } else if last >= rule.high {
-                        Stand::High
-                    } else {
-                        Stand::Free
-                    };
-                    let Rule { low, high, regularization, .. } = rule;
-                    self.bounded.push(Bounded { constraint: c, low, high, regularization, stand });
-                }
-            }
-        }
-        for b in &self.bounded[first..] {
-            self.kept.extend(self.system.island.blocks(b.constraint).map(|k| self.system.jacobian[k]));
-        }
-    }
-
-    /// A bounded row that does not hold, from number `first` on, becomes a known force.
-    fn take_stands(&mut self, first: usize, h: f64) {
-        let s = &mut self.system;
-        for b in self.bounded[first..].iter().filter(|b| b.stand != Stand::Free) {
-            let force = if b.stand == Stand::Low { b.low } else { b.high };
-            let mut x = std::mem::take(&mut s.x);
-            s.add_row_force(b.constraint, 0, h * force, &mut x);
-            s.x = x;
-            s.y[6 * b.constraint] = 0.0;
-            s.softness[b.constraint][0] = 1.0;
-            s.island.blocks(b.constraint).for_each(|k| s.jacobian[k] = [0.0; 36]);
-        }
-    }
-
-    /// Makes all bounded rows hold again, as [`take_stands`](Self::take_stands) found them.
-    fn free_bounded(&mut self, h: f64) {
-        let mut at = 0;
-        for b in &self.bounded {
-            self.system.softness[b.constraint][0] = b.regularization / h;
-            for k in self.system.island.blocks(b.constraint) {
-                self.system.jacobian[k] = self.kept[at];
-                at += 1;
-            }
-        }
-    }
-
-    /// Solves with masses that hold against turning forces: those of the step before, and those found now where they
-    /// are much larger, as when a slack chain becomes taut.
-    fn solve_stiffened(&mut self, start: &Start, report: &mut StepReport) {
-        let Start { model, state, h, .. } = *start;
-        let last = |island: &Island, c: usize| island.lambda(&state.lambda, c);
-        report.weak_rows = self.load_and_solve(start, last);
-        self.find_stands(h, report);
-        let mut before = self.pull.sqrt();
-        for _ in 0..STIFFER {
-            let now = norm(&self.system.y) / h;
-            if now <= 2.0 * before || now.is_nan() {
-                break;
-            }
-            before = now;
-            self.keep_found(h);
-            if !self.system.stiffen_by(model, &self.found, &state.broken, h) {
-                break;
-            }
-            if self.system.keep == Keep::All {
-                report.weak_rows = self.solve_again(h);
-                self.find_stands(h, report);
-            } else {
-                let found = std::mem::take(&mut self.found);
-                report.weak_rows = self.load_and_solve(start, |_, c| found[c]);
-                self.found = found;
-            }
-        }
-    }
-
-    /// Loads and eliminates chunk by chunk, so that numbers are used while they are in the cache; then v⁺ and hλ.
-    fn load_and_solve(&mut self, start: &Start, lambda: impl Fn(&Island, usize) -> [f64; 6]) -> u32 {
-        let Start { model, state, h, .. } = *start;
-        let pattern = self.system.pattern();
-        let mut report = FactorReport::default();
-        for chunk in pattern.chunks() {
-            self.load(start, chunk.nodes.clone(), chunk.couplings.clone());
-            self.system.stiffen_chunk(model, chunk, &lambda, &state.broken, h);
-            self.system.factor_chunk(chunk, &mut report);
-        }
-        self.system.solve_backwards();
-        report.weak_rows as u32
-    }
-
-    /// Keeps the forces that were found last, λ = −y/h.
-    fn keep_found(&mut self, h: f64) {
-        self.found.clear();
-        self.found.extend(self.system.y.as_chunks::<6>().0.iter().map(|y| y.map(|y| -y / h)));
-    }
-
-    /// The same with other stands or masses.
-    fn solve_again(&mut self, h: f64) -> u32 {
-        self.free_bounded(h);
-        self.system.x.copy_from_slice(&self.momentum);
-        self.system.y.copy_from_slice(self.target.as_flattened());
-        self.take_stands(0, h);
-        self.system.factor_and_solve()
-    }
-
-    /// Active-set iteration over the bounded rows, each round a direct solve; the first is done.
-    fn find_stands(&mut self, h: f64, report: &mut StepReport) {
-        let mut fewest = usize::MAX;
-        let mut patience = 4;
-        let mut round = 1;
-        loop {
-            self.free_bounded(h);
-            let wrong = self.wrong_stands(h);
-            if wrong.0 == 0 || round >= MOST_ROUNDS {
-                report.iterations = round;
-                report.unfinished = wrong.0 > 0;
-                break;
-            }
-            // Flip all wrong ones while their number falls; otherwise only the last one, which always ends (Murty 1974).
-            let all = if wrong.0 < fewest {
-                (fewest, patience) = (wrong.0, 4);
-                true
-            } else {
-                patience -= 1;
-                patience > 0
-            };
-            self.flip(h, if all { None } else { Some(wrong.1) });
-            report.weak_rows = self.solve_again(h);
-            round += 1;
-        }
-        for b in self.bounded.iter().filter(|b| b.stand != Stand::Free) {
-            let force = if b.stand == Stand::Low { b.low } else { b.high };
-            self.system.y[6 * b.constraint] = -h * force;
-        }
-    }
-
-    /// The stand that a bounded row should take, given the solution.
-    fn better_stand(&self, b: &Bounded, h: f64) -> Stand {
-        let c = b.constraint;
-        match b.stand {
-            Stand::Free => {
-                let force = -self.system.y[6 * c] / h;
-                let slack = 1e-12 * (1.0 + force.abs());
-                if force < b.low - slack {
-                    Stand::Low
-                } else if force > b.high + slack {
-                    Stand::High
-                } else {
-                    Stand::Free
-                }
-            }
-            Stand::Low | Stand::High if b.low == b.high => b.stand,
-            Stand::Low | Stand::High => {
-                let force = if b.stand == Stand::Low { b.low } else { b.high };
-                let rate = self.system.row_times(c, 0, &self.system.x);
-                // Positive: the row runs ahead of its target, so it asks for less force.
-                let ahead = rate + b.regularization * force - self.target[c][0];
-                let slack = 1e-11 * (1.0 + rate.abs() + self.target[c][0].abs());
-                match b.stand {
-                    Stand::Low if ahead < -slack => Stand::Free,
-                    Stand::High if ahead > slack => Stand::Free,
-                    stand => stand,
-                }
-            }
-        }
-    }
-
-    fn wrong_stands(&self, h: f64) -> (usize, usize) {
-        let mut count = 0;
-        let mut last = 0;
-        for (k, b) in self.bounded.iter().enumerate() {
-            if self.better_stand(b, h) != b.stand {
-                count += 1;
-                last = k;
-            }
-        }
-        (count, last)
-    }
-
-    fn flip(&mut self, h: f64, only: Option<usize>) {
-        for k in 0..self.bounded.len() {
-            if only.is_none_or(|o| o == k) {
-                self.bounded[k].stand = self.better_stand(&self.bounded[k], h);
-            }
-        }
-    }
-
-    /// Projected Gauss–Seidel on D λ = d, row by row.
-    fn solve_sweeps(&mut self, h: f64, sweeps: u32, report: &mut StepReport) {
-        let n = self.target.len();
-        let s = &mut self.system;
-        s.y.fill(0.0);
-        // v = M⁻¹ (M v + h F), then each row adds M⁻¹ Aᵀ of its impulse.
-        s.inverse_masses();
-        s.x.copy_from_slice(&self.momentum);
-        s.inverse_mass_times_x();
-        let mut worst = 0.0f64;
-        for _ in 0..sweeps {
-            worst = 0.0;
-            for c in 0..n {
-                for row in 0..s.island.row_count[c] as usize {
-                    let diagonal = s.row_diagonal(c, row) + s.softness[c][row];
-                    if diagonal <= 0.0 {
-                        continue;
-                    }
-                    let old = -s.y[6 * c + row];
-                    let rate = s.row_times(c, row, &s.x) + s.softness[c][row] * old;
-                    let mut new = old + (self.target[c][row] - rate) / diagonal;
-                    if let Some(b) = self.bounded.iter().find(|b| b.constraint == c) {
-                        new = new.clamp(h * b.low, h * b.high);
-                    }
-                    worst = worst.max((new - old).abs() * diagonal);
-                    s.y[6 * c + row] = -new;
-                    s.add_row_kick(c, row, new - old);
-                }
-            }
-        }
-        report.iterations = sweeps;
-        report.residual = worst;
-        report.unfinished = worst > 1e-6;
     }
 
     /// λ into the state; joints that were pulled too hard break.

@@ -3,7 +3,8 @@
 //! Newton's method solves $M\,\Delta q - A^T\mu = 0$, $A\,\Delta q = -C$ with the factors of the velocity solve as long as
 //! these serve: they close a gap by about the largest turn since.
 
-use super::{ImpulseWork, Island, STIFFER};
+use super::rows::STIFFER;
+use super::{ImpulseWork, Island};
 use crate::math::norm;
 use crate::model::Model;
 use crate::state::State;

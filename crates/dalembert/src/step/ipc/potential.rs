@@ -62,7 +62,7 @@ impl Potential {
         self.dissipates = model.forces.iter().any(|b| !b.force.is_conservative());
         self.here.load_inertia(model, &state.q);
         self.v.clear();
-        self.v.resize(model.layout.len_v(), 0.0);
+        self.v.resize(model.layout.robots_v(), 0.0);
     }
 
     /// Velocities of all points at q, for forces that ask for them.
@@ -80,9 +80,8 @@ impl Potential {
     pub(super) fn energy(&mut self, model: &Model, memory: &State, q: &[f64], from: &[f64]) -> (f64, f64) {
         let n = model.layout.nv;
         let mut W = model.potential_at(self.time, q, &self.v, memory);
-        if !memory.applied.is_empty() {
-            W -= dot(&memory.applied, q);
-        }
+        let pushes = memory.pushes(&model.layout);
+        W -= dot(pushes, &q[..pushes.len()]);
         let mut kinetic = 0.0;
         if self.inertia > 0.0 {
             self.off.clear();
@@ -98,7 +97,7 @@ impl Potential {
             self.off.extend(q.iter().zip(from).map(|(a, b)| a - b));
             lost = -dot(&self.drag, &self.off);
             self.product.clear();
-            self.product.resize(model.layout.len_v(), 0.0);
+            self.product.resize(model.layout.robots_v(), 0.0);
             let points = model.points(self.time, from, &self.v);
             for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {
                 batch.force.add_damping_times(&points, &self.off, &mut self.product);
@@ -151,9 +150,8 @@ impl Potential {
                 Sharing::Unit(_) => {}
             }
         }
-        if !memory.applied.is_empty() {
-            (0..memory.applied.len()).for_each(|k| add(k / 3, -memory.applied[k] * q[k]));
-        }
+        let pushes = memory.pushes(&model.layout).iter().zip(q).enumerate();
+        pushes.for_each(|(k, (f, q))| add(k / 3, -f * q));
         if self.inertia > 0.0 {
             self.off.clear();
             self.off.extend(q[..n].iter().zip(&self.target).map(|(z, s)| z - s));
@@ -166,7 +164,7 @@ impl Potential {
             self.off.clear();
             self.off.extend(q.iter().zip(from).map(|(a, b)| a - b));
             self.product.clear();
-            self.product.resize(model.layout.len_v(), 0.0);
+            self.product.resize(model.layout.robots_v(), 0.0);
             let points = model.points(self.time, from, &self.v);
             for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {
                 batch.force.add_damping_times(&points, &self.off, &mut self.product);
@@ -197,17 +195,17 @@ impl Potential {
     }
 
     /// b ← −∇ at q, not filtered.
-    pub(super) fn slope(&mut self, model: &Model, memory: &State, q: &[f64], b: &mut Vec<f64>) {
+    pub(super) fn gradient(&mut self, model: &Model, memory: &State, q: &[f64], b: &mut Vec<f64>) {
         if self.dissipates {
             self.drag.clear();
-            self.drag.resize(model.layout.len_v(), 0.0);
+            self.drag.resize(model.layout.robots_v(), 0.0);
             self.velocities(model, q);
             let points = model.points(self.time, q, &self.v);
             let still = vec![0.0; self.v.len()];
             let at_rest = model.points(self.time, q, &still);
             for batch in model.forces.iter().filter(|b| !b.force.is_conservative()) {
                 self.product.clear();
-                self.product.resize(model.layout.len_v(), 0.0);
+                self.product.resize(model.layout.robots_v(), 0.0);
                 batch.force.add_force(&at_rest, &mut self.product);
                 self.product.iter_mut().for_each(|f| *f = -*f);
                 batch.force.add_force(&points, &mut self.product);
@@ -215,11 +213,11 @@ impl Potential {
             }
         }
         self.here.evaluate(model, self.time, q, &self.v, memory);
-        self.gather_slope(model, q, b);
+        self.gather_gradient(model, q, b);
     }
 
     /// b ← −∇ from the forces that were evaluated last, at q.
-    fn gather_slope(&mut self, model: &Model, q: &[f64], b: &mut Vec<f64>) {
+    fn gather_gradient(&mut self, model: &Model, q: &[f64], b: &mut Vec<f64>) {
         let n = model.layout.nv;
         b.clear();
         b.resize(n, 0.0);
@@ -238,7 +236,7 @@ impl Potential {
 
     /// The value \[J\] and the size of its terms as [`energy`](Self::energy) says, and b ← −∇, in one pass over the forces;
     /// where all that moves are nodes and every force has an energy.
-    pub(super) fn energy_and_slope(
+    pub(super) fn energy_and_gradient(
         &mut self,
         model: &Model,
         memory: &State,
@@ -246,10 +244,9 @@ impl Potential {
         b: &mut Vec<f64>,
     ) -> (f64, f64) {
         let mut W = self.here.evaluate_with_energy(model, self.time, q, &self.v, memory);
-        if !memory.applied.is_empty() {
-            W -= dot(&memory.applied, q);
-        }
-        self.gather_slope(model, q, b);
+        let pushes = memory.pushes(&model.layout);
+        W -= dot(pushes, &q[..pushes.len()]);
+        self.gather_gradient(model, q, b);
         let mut kinetic = 0.0;
         if self.inertia > 0.0 {
             // off is s − z now.
@@ -261,15 +258,15 @@ impl Potential {
         (W + kinetic, W.abs() + kinetic)
     }
 
-    /// Adds the blocks of the curvature where [`slope`](Self::slope) was taken last, plus `shift` times M.
-    pub(super) fn curvature(&mut self, model: &Model, shift: f64, out: &mut Blocks) {
+    /// Adds the blocks of the Hessian where [`gradient`](Self::gradient) was taken last, plus `shift` times M.
+    pub(super) fn hessian(&mut self, model: &Model, shift: f64, out: &mut Blocks) {
         self.here.linearize_blocks(model, Tangent::Projected);
         let damping = if self.dissipates { 1.0 / self.d } else { 0.0 };
         let factors = Factors { mass: self.inertia + shift, damping, stiffness: 1.0 };
         self.here.free_blocks_into(model, factors, out);
     }
 
-    /// Hands over the blocks of the curvature where [`slope`](Self::slope) was taken last: see
+    /// Hands over the blocks of the Hessian where [`gradient`](Self::gradient) was taken last: see
     /// [`Linearization::each_block`].
     pub(super) fn each_block(&self, model: &Model, sink: &mut dyn TangentSink) {
         self.here.each_block(model, self.inertia, sink);

@@ -1,4 +1,5 @@
-//! Forces of many contacts at once: normal forces that only push, with friction on a pyramid.
+//! Forces of many contacts at once as a linear complementarity problem with friction on a pyramid (Stewart and Trinkle 1996), or in
+//! round cones.
 //!
 //! With f the forces along the axes of the points, $u = A f + b$ is what they lead to: accelerations of points that rest,
 //! or velocities after an impact. Without friction
@@ -14,7 +15,7 @@
 //! (Stewart and Trinkle 1996), one of the eight turned against the motion that would be without friction. Both the
 //! pyramid and the frictionless problem go through Lemke's pivots; without friction a quadratic program stands in reserve.
 
-use super::touch::{Delassus, Point};
+use super::contact_points::{Delassus, Point};
 use crate::math::{Blocks, Mat3};
 use crate::solve::block_matrix::BlockMatrix;
 use crate::solve::box_lcp::{Bounds, BoxLcpWork, solve_box_lcp};

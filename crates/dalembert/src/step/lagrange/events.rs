@@ -1,4 +1,4 @@
-//! A step with contact: from event to event.
+//! Event-driven step with contact: from impact to impact.
 //!
 //! Between events the equations of motion are smooth: points that rest get their forces ([`Resting`]), everything else
 //! flies. A step is tried as a whole; if at its end something has sunk in that was apart, or a point that slid has turned
@@ -16,10 +16,10 @@
 use super::super::phase::{self, Scheme};
 use super::super::system::System;
 use super::super::{StepError, StepReport, Workspace};
+use super::contact_points::{ContactPointWork, Delassus, Point, same};
 use super::resting::{Resting, slides};
-use super::touch::{Delassus, Point, TouchWork, same};
 use super::{Lagrange, LagrangeReport, add_multiplier_forces, impact, project};
-use crate::contact::TouchModel;
+use crate::contact::RigidContactModel;
 use crate::joints::Ask;
 use crate::model::Model;
 use crate::state::{ContactPoint, State};
@@ -58,7 +58,7 @@ struct Start<'a> {
 struct Run<'a> {
     settings: &'a Lagrange,
     model: &'a Model,
-    touch: &'a TouchModel,
+    shapes: &'a RigidContactModel,
     scheme: Scheme,
     small: Small,
     /// Size of the whole step \[s\].
@@ -71,12 +71,12 @@ impl Lagrange {
     pub(super) fn step_with_contact(
         &self,
         model: &Model,
-        touch: &TouchModel,
+        shapes: &RigidContactModel,
         state: &mut State,
         h: f64,
         most_trials: u32,
         system: &mut System,
-        contact: &mut TouchWork,
+        contact: &mut ContactPointWork,
         work: &mut Workspace,
         worst: &mut LagrangeReport,
     ) -> Result<StepReport, StepError> {
@@ -86,11 +86,11 @@ impl Lagrange {
             min_step: self.min_step,
             method: "lagrange",
         };
-        let gap = 1e-10 * touch.length;
+        let gap = 1e-10 * shapes.length;
         // A bounce that does not lift a point out of what counts as touching is none.
         let rest_speed = self.rest_speed.max(3.0 * (2.0 * model.gravity.norm() * gap).sqrt());
         let small = Small { gap, near: 1e3 * gap, speed: 1e-3 * self.rest_speed, rest_speed };
-        let run = Run { settings: self, model, touch, scheme, small, h, most_trials };
+        let run = Run { settings: self, model, shapes, scheme, small, h, most_trials };
         run.go(state, system, contact, work, worst)
     }
 }
@@ -100,11 +100,11 @@ impl Run<'_> {
         &self,
         state: &mut State,
         system: &mut System,
-        contact: &mut TouchWork,
+        contact: &mut ContactPointWork,
         work: &mut Workspace,
         worst: &mut LagrangeReport,
     ) -> Result<StepReport, StepError> {
-        let (model, touch) = (self.model, self.touch);
+        let (model, shapes) = (self.model, self.shapes);
         let (time, rest, steps) = (state.time, state.time_rest, state.steps);
         let mut report = StepReport::default();
         let (mut done, mut impacts, mut stuck) = (0.0, 0, 0);
@@ -113,7 +113,7 @@ impl Run<'_> {
         let mut trial = State::clone(state);
         let end = self.h * (1.0 - 1e-14);
         while done < end {
-            let points = contact.find(model, touch, (&state.q, &state.v), 0.1 * touch.length, 0.0);
+            let points = contact.find(model, shapes, (&state.q, &state.v), 0.1 * shapes.length, 0.0);
             let mut touching: Vec<Point> =
                 points.iter().filter(|p| self.touches(p, &state.v)).copied().collect();
             let approach = |p: &Point| p.gap <= self.small.gap && p.rates(&state.v)[0] < -self.small.speed;
@@ -133,9 +133,9 @@ impl Run<'_> {
             touching.retain(|p| p.rates(&state.v)[0] <= self.small.speed);
             let (tau, last) = self.trial_length(state, &touching, contact, self.h - done);
             let directions = slides(&touching, &state.v, self.settings.rest_speed);
-            let resting = Resting { touch, points: &touching, slides: &directions, alpha: 0.1 / self.h };
+            let resting = Resting { shapes, points: &touching, slides: &directions, alpha: 0.1 / self.h };
             parts += 1;
-            let mut run = |tau: f64, trial: &mut State, contact: &mut TouchWork| {
+            let mut run = |tau: f64, trial: &mut State, contact: &mut ContactPointWork| {
                 trials += 1;
                 if trials > self.most_trials {
                     let (most, done) = (self.most_trials, done);
@@ -149,7 +149,7 @@ impl Run<'_> {
             let mut gone = tau;
             let start = Start { state, points: &points, resting: &touching };
             if self.lowest(&start, &trial, contact, true) < 0.0 && stuck < 3 {
-                let value = |tau: f64, contact: &mut TouchWork| {
+                let value = |tau: f64, contact: &mut ContactPointWork| {
                     run(tau, &mut trial, contact)?;
                     Ok(self.lowest(&start, &trial, contact, false))
                 };
@@ -196,14 +196,14 @@ impl Run<'_> {
         &self,
         state: &State,
         touching: &[Point],
-        contact: &mut TouchWork,
+        contact: &mut ContactPointWork,
         left: f64,
     ) -> (f64, bool) {
-        let (model, touch) = (self.model, self.touch);
+        let (model, shapes) = (self.model, self.shapes);
         let fall = 0.5 * model.gravity.norm() * left * left;
-        let near = contact.find(model, touch, (&state.q, &state.v), fall + self.small.gap, 1.1 * left);
+        let near = contact.find(model, shapes, (&state.q, &state.v), fall + self.small.gap, 1.1 * left);
         let speed = near.iter().map(|p| -p.rates(&state.v)[0]).fold(0.0, f64::max);
-        let most = 0.25 * touch.length / (speed + model.gravity.norm() * left);
+        let most = 0.25 * shapes.length / (speed + model.gravity.norm() * left);
         let slide = |p: &Point| {
             let [_, t, u] = p.rates(&state.v);
             let speed = t.hypot(u);
@@ -229,7 +229,7 @@ impl Run<'_> {
         state: &mut State,
         tau: f64,
         system: &mut System,
-        contact: &mut TouchWork,
+        contact: &mut ContactPointWork,
         work: &mut Workspace,
         worst: &mut LagrangeReport,
     ) -> Result<StepReport, StepError> {
@@ -245,7 +245,7 @@ impl Run<'_> {
         })?;
         if lost {
             let p = &resting.points[0];
-            let name = |c: u32| self.touch.names[self.touch.owner[c as usize] as usize].clone();
+            let name = |c: u32| self.shapes.names[self.shapes.name_of[c as usize] as usize].clone();
             return Err(StepError::NoContactForce { a: name(p.key[0]), b: name(p.key[1]), time });
         }
         Ok(report)
@@ -253,14 +253,14 @@ impl Run<'_> {
 
     /// The smallest of all that must stay positive: gaps of points that do not rest, and how fast sliding points still
     /// slide as they did. `coarse` leaves rounding of touching points out.
-    fn lowest(&self, start: &Start, now: &State, contact: &mut TouchWork, coarse: bool) -> f64 {
+    fn lowest(&self, start: &Start, now: &State, contact: &mut ContactPointWork, coarse: bool) -> f64 {
         let Start { state: before, points, resting } = start;
-        let near = 0.1 * self.touch.length;
-        let all = contact.find(self.model, self.touch, (&now.q, &now.v), near, 0.0);
+        let near = 0.1 * self.shapes.length;
+        let all = contact.find(self.model, self.shapes, (&now.q, &now.v), near, 0.0);
         let slack = if coarse { self.small.gap } else { 0.0 };
         let mut least = f64::INFINITY;
         for p in &all {
-            if same(resting, p, 1e-3 * self.touch.length).is_some() {
+            if same(resting, p, 1e-3 * self.shapes.length).is_some() {
                 continue;
             }
             // A point that touched and parts is looked at again when it comes back.
@@ -291,15 +291,15 @@ impl Run<'_> {
         &self,
         begin: &Start,
         tau: f64,
-        mut value: impl FnMut(f64, &mut TouchWork) -> Result<f64, StepError>,
-        contact: &mut TouchWork,
+        mut value: impl FnMut(f64, &mut ContactPointWork) -> Result<f64, StepError>,
+        contact: &mut ContactPointWork,
     ) -> Result<f64, StepError> {
         let start = self.lowest(begin, begin.state, contact, false);
         let (mut low, mut high) = (0.0, tau);
         // The start counts as positive: what touches there was dealt with.
         let mut at_low = if start > 0.0 && start.is_finite() { start } else { self.small.gap };
         let mut at_high = value(tau, contact)?;
-        let enough = 1e-16 * self.touch.length;
+        let enough = 1e-16 * self.shapes.length;
         let mut best = (at_high.abs(), tau);
         let mut side = 0;
         for round in 0..100 {
@@ -315,7 +315,7 @@ impl Run<'_> {
             let middle = if middle > low && middle < high { middle } else { 0.5 * (low + high) };
             let found = value(middle, contact)?;
             // Nothing near is as good as positive.
-            let found = if found.is_finite() { found } else { self.touch.length };
+            let found = if found.is_finite() { found } else { self.shapes.length };
             if found.abs() < best.0 {
                 best = (found.abs(), middle);
             }
@@ -341,18 +341,18 @@ impl Run<'_> {
         &self,
         state: &mut State,
         system: &mut System,
-        contact: &mut TouchWork,
+        contact: &mut ContactPointWork,
         work: &mut Workspace,
         impulses: &[(Point, [f64; 3])],
         report: &mut StepReport,
     ) {
-        let (model, touch) = (self.model, self.touch);
-        let points = contact.find(model, touch, (&state.q, &state.v), 0.1 * touch.length, 0.0);
+        let (model, shapes) = (self.model, self.shapes);
+        let points = contact.find(model, shapes, (&state.q, &state.v), 0.1 * shapes.length, 0.0);
         report.smallest_gap = points.iter().fold(f64::INFINITY, |least, p| least.min(p.gap));
         let rests = |p: &&Point| self.touches(p, &state.v) && p.rates(&state.v)[0].abs() <= self.small.speed;
         let touching: Vec<Point> = points.iter().filter(rests).copied().collect();
         let directions = slides(&touching, &state.v, self.settings.rest_speed);
-        let resting = Resting { touch, points: &touching, slides: &directions, alpha: 0.1 / self.h };
+        let resting = Resting { shapes, points: &touching, slides: &directions, alpha: 0.1 / self.h };
         let mut f = std::mem::take(&mut work.f);
         model.forces_into(state.time, &state.q, &state.v, &state.applied, &mut f);
         let worst = &mut LagrangeReport::default();

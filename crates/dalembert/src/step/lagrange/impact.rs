@@ -15,7 +15,7 @@
 
 use super::Impacts;
 use super::complementarity::{self, Friction};
-use super::touch::{Delassus, Point};
+use super::contact_points::{Delassus, Point};
 use nalgebra::{Matrix3, Vector2, Vector3};
 
 /// Single impacts before the rest is taken as not elastic.

@@ -22,14 +22,14 @@
 //! contact".
 
 mod complementarity;
+mod contact_points;
 mod events;
 mod impact;
 mod resting;
 #[cfg(test)]
 mod tests;
-mod touch;
 
-pub(crate) use touch::TouchWork;
+pub(crate) use contact_points::ContactPointWork;
 
 use super::integrator::Integrator;
 use super::phase::{self, Scheme};
@@ -38,6 +38,7 @@ use super::{StepError, StepReport, Workspace};
 use crate::joints::Ask;
 use crate::math::{all_finite, norm, set_triple, triple};
 use crate::model::Model;
+use crate::robot::RobotScheme;
 use crate::state::State;
 
 /// How several impacts at the same moment follow each other.
@@ -117,17 +118,35 @@ impl Lagrange {
         h: f64,
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
+        let robots = work.robots.advance(self.robot_scheme(), model, state, h)?;
+        let mut report = self.step_bodies(model, state, h, work)?;
+        work.robots.store(robots, model, state, &mut report);
+        Ok(report)
+    }
+
+    /// The scheme of robots; none if they have none like the integrator.
+    pub(super) fn robot_scheme(&self) -> Option<RobotScheme> {
+        self.integrator.robot_scheme()
+    }
+
+    fn step_bodies(
+        &self,
+        model: &Model,
+        state: &mut State,
+        h: f64,
+        work: &mut Workspace,
+    ) -> Result<StepReport, StepError> {
         let mut system = std::mem::take(&mut work.lagrange);
         let mut before = std::mem::take(&mut work.next);
         before.copy_from(state);
         system.prepare(model);
         let mut worst = LagrangeReport::default();
-        if let Some(touch) = &model.touch {
-            let mut contact = std::mem::take(&mut work.lagrange_touch);
+        if let Some(shapes) = &model.rigid_contact {
+            let mut contact = std::mem::take(&mut work.lagrange_contact);
             let done = self
                 .step_with_contact(
                     model,
-                    touch,
+                    shapes,
                     state,
                     h,
                     events::MOST_TRIALS,
@@ -147,7 +166,7 @@ impl Lagrange {
                     Err(phase::not_finite(model, &before, h, &state.q, &state.v, "lagrange, contact"))
                 })
                 .inspect_err(|_| state.copy_from(&before));
-            (work.lagrange, work.next, work.lagrange_touch) = (system, before, contact);
+            (work.lagrange, work.next, work.lagrange_contact) = (system, before, contact);
             return done;
         }
         let scheme = Scheme {

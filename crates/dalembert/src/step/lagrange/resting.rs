@@ -1,4 +1,4 @@
-//! Resting contact: forces that keep points from sinking in, at every evaluation of the equations of motion.
+//! Resting contact by complementarity at the acceleration level (Baraff 1994), at every evaluation of the equations of motion.
 //!
 //! For each point that rests, with gap d and free accelerations a₀,
 //!
@@ -16,15 +16,15 @@
 
 use super::super::system::System;
 use super::complementarity::{self, Friction};
-use super::touch::{Delassus, Point, TouchWork, same, unmoved};
+use super::contact_points::{ContactPointWork, Delassus, Point, same, unmoved};
 use crate::bodies::Rigid;
-use crate::contact::TouchModel;
+use crate::contact::RigidContactModel;
 use crate::math::{Vec3, set_triple, triple};
 use crate::model::Model;
 
 /// What rests, and how.
 pub(super) struct Resting<'a> {
-    pub(super) touch: &'a TouchModel,
+    pub(super) shapes: &'a RigidContactModel,
     /// Points when the step began.
     pub(super) points: &'a [Point],
     /// The direction in which each of them slid, a unit vector; `None` for those that stick.
@@ -48,13 +48,13 @@ impl Resting<'_> {
     /// Points as they stand at (q, v), in the order of `points`; those that are gone are left out.
     fn now(
         &self,
-        work: &mut TouchWork,
+        work: &mut ContactPointWork,
         model: &Model,
         q: &[f64],
         v: &[f64],
     ) -> (Vec<Point>, Vec<Option<Vec3>>) {
-        let near = 0.1 * self.touch.length;
-        let all = work.find(model, self.touch, (q, v), near, 0.0);
+        let near = 0.1 * self.shapes.length;
+        let all = work.find(model, self.shapes, (q, v), near, 0.0);
         let (mut out, mut slides): (Vec<Point>, Vec<Option<Vec3>>) = (Vec::new(), Vec::new());
         for (old, slide) in self.points.iter().zip(self.slides) {
             if let Some(p) = same(&all, old, near)
@@ -70,14 +70,14 @@ impl Resting<'_> {
     /// J̇ v along the axes of each point \[m/s²\].
     fn centripetal(
         &self,
-        work: &mut TouchWork,
+        work: &mut ContactPointWork,
         model: &Model,
         q: &[f64],
         v: &[f64],
         points: &[Point],
     ) -> Vec<f64> {
         let n = model.layout.rigid;
-        let length = self.touch.length;
+        let length = self.shapes.length;
         let speed = (0..n)
             .map(|k| triple(v, 2 * k).norm() + length * triple(v, 2 * k + 1).norm())
             .fold(0.0, f64::max);
@@ -90,7 +90,7 @@ impl Resting<'_> {
             let mut moved = q.to_vec();
             let step: Vec<f64> = v[..6 * n].iter().map(|v| v * d).collect();
             Rigid::advance(&mut moved[..7 * n], &step);
-            work.find(model, self.touch, (&moved, v), 0.1 * length, 0.0)
+            work.find(model, self.shapes, (&moved, v), 0.1 * length, 0.0)
         });
         for (i, p) in points.iter().enumerate() {
             let near = 1e-3 * length;
@@ -113,7 +113,7 @@ impl Resting<'_> {
         &self,
         model: &Model,
         s: &mut System,
-        work: &mut TouchWork,
+        work: &mut ContactPointWork,
         (q, v): (&[f64], &[f64]),
         broken: &[bool],
         f: &mut [f64],

@@ -341,21 +341,21 @@ fn a_box_that_falls_flat_on_its_corners_comes_to_rest_on_them() {
 #[test]
 fn a_step_of_more_events_than_it_may_follow_fails_with_their_number() {
     use super::super::{StepError, Workspace};
-    use super::{LagrangeReport, System, TouchWork, events};
+    use super::{ContactPointWork, LagrangeReport, System, events};
     let settings = Lagrange { restitution: 0.9, ..Lagrange::default() };
     let mut s = scene(settings, 1.0);
     s.add(Ground::default());
     s.add(ball("ball", 0.1, 2.0, [0.0, 0.0, 0.2], [0.0; 3]));
     let sim = s.build().unwrap();
-    let touch = sim.model.touch.as_ref().unwrap();
+    let shapes = sim.model.rigid_contact.as_ref().unwrap();
     let step = |most_trials: u32| {
         let (mut system, mut work) = (System::default(), Workspace::default());
         system.prepare(&sim.model);
-        let (mut state, mut contact) = (sim.state.clone(), TouchWork::default());
+        let (mut state, mut contact) = (sim.state.clone(), ContactPointWork::default());
         let worst = &mut LagrangeReport::default();
         settings.step_with_contact(
             &sim.model,
-            touch,
+            shapes,
             &mut state,
             1.0,
             most_trials,

@@ -3,206 +3,118 @@
 //! One inner step:
 //!
 //! ```text
-//! detect      shapes at q: normals n, gaps g, points that touch or may touch within h; fast bodies are followed
-//! free        v + h M⁻¹F of loose bodies; islands of joints and robots solve their own rows
-//! warm        impulses of the step before, by the features that meet
-//! sweep       u = v_a − v_b of each contact in its turn by Coulomb's exact law, joints holding meanwhile
-//! settle      islands and robots again under the impulses found; another round if limits changed their minds
-//! drift       q along v⁺; overlaps part by velocities that live for this step only
+//! detect              shapes at q: normals n, gaps g, points that touch or may touch within h; fast bodies are followed
+//! prepare             v + h M⁻¹F of bodies by themselves; islands of joints and robots solve their own rows; targets
+//! warm start          impulses of the step before, by the features that meet
+//! solve               u = v_a − v_b of each contact by Coulomb's law, joints holding meanwhile (contact::solver)
+//! respond             joints and robots again under the impulses found; another round if their active sets changed
+//! restitution         bounces less where simultaneous impacts would add energy
+//! split impulse       velocities that take overlaps away in the drift of this step only
+//! integrate           q along v⁺
+//! store impulses, fall asleep
 //! ```
 //!
-//! **The normal row.** A gap may close within the step but no more: $u_n^+ \ge -g/h$. What has closed stays: for g ≤ 0,
-//! $u_n^+ \ge 0$. Soft contact follows the joints' rule, $u_n^+ = -(\epsilon/h) g - r\lambda$. What overlaps by more
-//! than a hundred-thousandth of the smallest shape is parted by a fifth of it per step, at a bounded speed, with
-//! velocities that no later step sees: no energy comes from it.
-//!
-//! **Bouncing.** With $u_n^-$ and the acceleration a of the point without impulses, the impact comes at the time τ with
-//! $g + u_n^-\tau + \tfrac12 a\tau^2 = 0$, at the speed $u_\tau = u_n^- + a\tau$, and leaves at $-e\,u_\tau$. So the row
-//! asks for $u_n^+ = u_n^- + a h - (1+e)\,u_\tau$, and a body that does nothing but bounce moves by
-//! $h v^- + \tfrac12 h^2 M^{-1}F + \sum (h-\tau)\,\Delta v$: a ball on the floor keeps its energy to rounding at any h.
-//! Bodies that touch nothing move on their parabola. Where simultaneous impacts with friction would add energy, they
-//! bounce less (see `energy`).
-//!
-//! Book: "Contact by impulses".
+//! A body that does nothing but bounce moves by $h v^- + \tfrac12 h^2 M^{-1}F + \sum (h-\tau)\,\Delta v$: a ball on the floor
+//! keeps its energy to rounding at any h. Bodies that touch nothing move on their parabola. Book: "Contact by impulses".
 
-mod clusters;
-mod dense;
-mod detect;
-mod direct;
-mod dormant;
-mod drift;
-mod energy;
-mod faces;
-mod halves;
-mod islands;
-mod lanes;
-mod mix;
-mod particles;
-mod passing;
-mod pile;
-mod rest;
-mod robots;
-mod rows;
-mod sleep;
-mod sweep;
-mod swift;
+mod find;
+mod gather;
+mod integrate;
+mod joint_islands;
+mod joint_trees;
+mod large_islands;
+mod setup;
+
 #[cfg(test)]
 mod tests;
-mod ties;
-mod together;
-mod tree_lanes;
-mod trees;
-mod units;
 
-use super::{Impulse, ImpulseWork};
-use crate::collide::rigid::Detector;
-use crate::contact::{Part, TouchLaw, TouchModel};
-use crate::math::{Pose, Vec3};
+use super::{Impulse, ImpulseWork, Start};
+use crate::contact::detection::Detection;
+use crate::contact::inactive::{self, InactiveContacts};
+use crate::contact::problem::ContactProblem;
+use crate::contact::restitution::Restitution;
+use crate::contact::sleep::{SleepRule, Sleepers, is_all_asleep};
+use crate::contact::solver::cascade::{Accuracy, SolveReport, Solvers};
+use crate::contact::solver::parallel::Parallel;
+use crate::contact::speculative_ccd::{Snapshot, SpeculativeCcd};
+use crate::contact::split_impulse::SplitImpulse;
+use crate::contact::{ContactLaw, RigidContactModel};
+use crate::math::Vec3;
 use crate::model::Model;
+use crate::solve::box_lcp::Active;
 use crate::state::{ContactPoint, State};
 use crate::step::{StepError, StepReport, Workspace};
-use islands::Islands;
-pub(super) use sleep::all_asleep;
-use sweep::{Contact, Field, Spin};
 
-/// Laws of so many materials are looked up.
-const MANY_MATERIALS: usize = 64;
-/// What stands in no list.
-const NONE: u32 = u32::MAX;
+/// Rounds in which rows of joints and robots may change their active sets.
+const MOST_ROUNDS: u32 = 5;
 
-/// What a contact remembers beside the numbers of the sweeps.
-#[derive(Debug, Clone, Copy)]
-struct Info {
-    a: u32,
-    b: u32,
-    part: u32,
-    feature: u32,
-    point: Vec3,
-    gap: f64,
-    /// Slots of its two bodies, trees of robots behind bodies; `NONE` for the world.
-    nodes: [u32; 2],
-    /// Links of its two bodies; `NONE` for other bodies.
-    links: [u32; 2],
-    /// Time of the impact, if it is one; negative otherwise \[s\].
-    impact: f64,
-    /// How fast its points were, against what it asks for \[m/s\].
-    speed: f64,
-    /// True if a spring and damper hold it, so that overlap is its business.
-    soft: bool,
-    /// Place among the contacts in the order of detection.
-    place: u32,
-    /// Number of its meeting.
-    meeting: u32,
+/// What does not change in a step.
+#[derive(Clone, Copy)]
+struct StepInput<'a> {
+    settings: &'a Impulse,
+    contact: &'a RigidContactModel,
+    model: &'a Model,
+    h: f64,
 }
 
-/// Two colliders that are near each other.
-#[derive(Debug, Clone, Copy)]
-struct Meeting {
-    /// As in [`Info`]; twice `NONE` if nothing comes of it.
-    nodes: [u32; 2],
-    law: TouchLaw,
-}
-
-/// Bodies that answer together: an island of joints, or a tree of a robot.
-#[derive(Debug, Clone, Copy, Default)]
-struct Cluster {
-    /// First velocity in `Field::x`.
-    first: u32,
-    /// Velocities.
-    len: u32,
-    /// Some contact touches it.
-    touched: bool,
-    /// All contacts that touch it are among these, `from..to`.
-    from: u32,
-    to: u32,
+impl<'a> StepInput<'a> {
+    /// What islands of joints begin with.
+    fn start(&self, state: &'a State, f: &'a [f64]) -> Start<'a> {
+        Start { model: self.model, state, f, h: self.h, projection: self.settings.projection }
+    }
 }
 
 /// Buffers of contact.
 #[derive(Debug, Default)]
 pub(super) struct ContactWork {
-    /// The contacts that a step began with, while the state has those that it made.
-    lent: Vec<ContactPoint>,
     made_for: Option<[usize; 4]>,
-    detector: Detector,
-    poses: Vec<Pose>,
-    reach: Vec<f64>,
-    /// Radius of each part about its centre of mass \[m\].
-    radius: Vec<f64>,
-    /// Slot of each rigid body, of each particle.
-    slot_rigid: Vec<u32>,
-    slot_particle: Vec<u32>,
+    /// Laws of all pairs of materials, row by row; empty if there are many materials.
+    laws: Vec<ContactLaw>,
     /// Where the velocities of each slot begin in v.
     place: Vec<usize>,
-    /// Cluster of each slot; `NONE` for bodies by themselves.
-    cluster_of: Vec<u32>,
-    /// Islands of joints first, then trees of robots.
-    clusters: Vec<Cluster>,
-    field: Field,
-    /// Velocities at the start of the step, and without contacts.
-    start: Vec<f64>,
-    free: Vec<f64>,
-    contacts: Vec<Contact>,
-    sorted: Vec<Contact>,
-    sorted_info: Vec<Info>,
-    cursor: Vec<u32>,
-    order: Vec<u32>,
-    mixer: mix::Mixer,
-    direct: direct::Direct,
-    dense: dense::Dense,
-    change: Vec<Vec3>,
-    /// Impulses and angular impulses of the best sweep so far.
-    best: Vec<[Vec3; 2]>,
-    info: Vec<Info>,
-    /// Points of robots that stay apart.
-    dormant: Vec<(Contact, Info)>,
-    spins: Vec<Spin>,
-    /// Rows of robots with bounds, and those of the island that is solved.
-    bound_rows: Vec<rows::BoundRow>,
-    rows_at_hand: Vec<u32>,
-    islands: Islands,
-    meetings: Vec<Meeting>,
-    together: together::Together,
-    /// Islands whose impulses did not converge.
-    unsolved: Vec<bool>,
-    /// Laws of all pairs of materials, row by row; empty if there are many materials.
-    laws: Vec<TouchLaw>,
-    pile: pile::Pile,
-    trees: trees::Trees,
-    sleepers: sleep::Sleepers,
-    /// Position-only velocities.
-    push: Vec<f64>,
-    pushes: Vec<f64>,
-    impulses: Vec<f64>,
-    /// How the normal rates of an island of links answer to each other, and the rates.
-    part_matrix: Vec<f64>,
-    part_rates: Vec<f64>,
-    /// How the bounded rows of each cluster stand.
-    stands: Vec<Vec<super::Stand>>,
+    detection: Detection,
+    ccd: SpeculativeCcd,
+    sleepers: Sleepers,
+    problem: ContactProblem,
+    inactive: InactiveContacts,
+    solvers: Solvers,
+    parallel: Parallel,
+    restitution: Restitution,
+    split: SplitImpulse,
+    /// Islands that are solved by substepping, and the trees of joints among them.
+    large: large_islands::LargeIslands,
+    joint_trees: joint_trees::JointTrees,
     /// Forces without contacts.
     f_free: Vec<f64>,
-    /// Per slot: what the contacts of this step did to a body.
-    moved: Vec<Moved>,
-    robots: robots::RobotRoom,
+    /// Active sets of the islands of joints.
+    active_sets: Vec<Vec<Active>>,
     /// Robots were solved under the impulses as they are.
-    fresh: bool,
-    /// Fast bodies and what they pass.
-    passing: passing::Passing,
+    robots_solved: bool,
+    /// Changes of the velocities of all slots, where contacts of the step before are counted.
+    kicks: Vec<Vec3>,
+    /// The contacts that a step began with, while the state has those that it made.
+    before: Vec<ContactPoint>,
 }
 
-/// What contacts did to a body by itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Moved {
-    /// Some contact other than an impact holds it.
-    held: bool,
-    /// Way that the kicks of impacts make from their times on \[m\].
-    late: Vec3,
+/// True if nothing but gravity acts from afar.
+fn may_sleep(settings: &Impulse, model: &Model) -> bool {
+    settings.sleep_after.is_finite() && model.forces.iter().all(|f| f.force.kind() == "gravity")
+}
+
+/// True if every body sleeps or is fixed, and nothing disturbs them: then a step changes nothing but the time.
+pub(super) fn all_asleep(settings: &Impulse, model: &Model, state: &State) -> bool {
+    let Some(contact) = model.rigid_contact.as_ref().filter(|_| may_sleep(settings, model)) else {
+        return false;
+    };
+    let only = model.robots.is_empty() && model.layout.particles == 0 && model.generalized.is_empty();
+    only && is_all_asleep(contact, state)
 }
 
 impl Impulse {
     /// One inner step with contacts.
-    pub(super) fn substep_touching(
+    pub(super) fn substep_with_contact(
         &self,
-        touch: &TouchModel,
+        contact: &RigidContactModel,
         model: &Model,
         state: &mut State,
         h: f64,
@@ -214,203 +126,175 @@ impl Impulse {
         model.forces_into(state.time, &state.q, &state.v, &state.applied, f);
         own.prepare(model);
         let mut c = own.contact.take().unwrap_or_default();
-        c.prepare(touch, model, own);
-        let done = c.step(self, touch, model, state, f, h, own, report);
+        let given = StepInput { settings: self, contact, model, h };
+        c.prepare(&given, own);
+        let done = c.step(&given, state, f, own);
         own.contact = Some(c);
-        done
+        let all = done?;
+        report.weak_rows = report.weak_rows.max(all.weak_rows);
+        report.projections += all.projections;
+        report.contacts = report.contacts.max(all.contacts);
+        report.smallest_gap = all.smallest_gap;
+        report.add_worst(&StepReport { projections: 0, ..all });
+        Ok(())
     }
 }
 
 impl ContactWork {
     fn step(
         &mut self,
-        settings: &Impulse,
-        touch: &TouchModel,
-        model: &Model,
+        given: &StepInput,
         state: &mut State,
         f: &mut [f64],
-        h: f64,
-        own: &mut ImpulseWork,
-        report: &mut StepReport,
-    ) -> Result<(), StepError> {
-        self.find_sleepers(settings, touch, model, state);
-        loop {
-            self.load(touch, model, state, f, h);
-            self.detector.update_awake(&touch.colliders, &self.poses, &self.reach, &self.sleepers.parts);
-            if !self.wake_touched(touch) {
-                break;
-            }
-        }
-        self.keep_sleeping_contacts(touch, state);
-        self.trees.allowed = settings.projection && !state.broken.contains(&true);
-        self.f_free.clear();
-        self.f_free.extend_from_slice(f);
-        self.look_ahead(touch, model, state, h);
-        let mut all = self.velocities(settings, touch, model, state, f, h, own)?;
-        while self.look_again(touch, model, state, h) {
-            f.copy_from_slice(&self.f_free);
-            self.load(touch, model, state, f, h);
-            all = self.velocities(settings, touch, model, state, f, h, own)?;
-        }
-        self.part_overlaps(settings, touch, model, h);
-        self.conclude(settings, touch, model, state, f, h, own, &mut all)?;
-        let least = self.remember(state, h);
-        self.fall_asleep(settings, touch, model, state, h);
-        report.weak_rows = report.weak_rows.max(all.weak_rows);
-        report.projections += all.projections;
-        report.contacts = report.contacts.max(all.contacts);
-        let infos = self.info.iter().chain(self.dormant.iter().map(|(_, info)| info));
-        report.smallest_gap = infos.fold(least, |least, i| least.min(i.gap));
-        report.add_worst(&StepReport { projections: 0, ..all });
-        Ok(())
-    }
-
-    /// Velocities and impulses of all that the detector has found, left-out points of robots among it.
-    fn velocities(
-        &mut self,
-        settings: &Impulse,
-        touch: &TouchModel,
-        model: &Model,
-        state: &State,
-        f: &mut [f64],
-        h: f64,
         own: &mut ImpulseWork,
     ) -> Result<StepReport, StepError> {
-        self.detect(touch, model, state, h);
-        self.set_aside(touch, model, h);
-        let mut all = StepReport::default();
-        let slow = settings.tolerance * h * model.gravity.norm();
-        for time in 1..=dormant::MOST_TIMES {
-            self.sort_by_island();
-            all = StepReport::default();
-            self.rounds(settings, touch, model, state, f, h, own, &mut all)?;
-            if !self.take_in(touch, model, h, slow, time + 1 == dormant::MOST_TIMES) {
+        self.detect(given, state, f);
+        let mut report = self.solve(given, state, f, own)?;
+        while self.meets_what_it_missed(given, state) {
+            f.copy_from_slice(&self.f_free);
+            self.gather(given, state, f);
+            report = self.solve(given, state, f, own)?;
+        }
+        self.split.solve(&mut self.problem, given.settings.push_speed);
+        self.integrate(given, state, f, own, &mut report)?;
+        report.smallest_gap = self.store_impulses(given, state);
+        self.fall_asleep(given, state);
+        Ok(report)
+    }
+
+    /// Manifolds of everything awake, fast bodies followed.
+    fn detect(&mut self, given: &StepInput, state: &State, f: &[f64]) {
+        self.sleepers.clear();
+        if may_sleep(given.settings, given.model) {
+            self.sleepers.find(given.contact, state);
+        }
+        loop {
+            self.gather(given, state, f);
+            let Detection { detector, poses, reach, .. } = &mut self.detection;
+            detector.update_awake(&given.contact.colliders, poses, reach, &self.sleepers.asleep);
+            if !self.sleepers.wake_touched(given.contact, &self.detection) {
                 break;
             }
         }
-        self.bound_energy(settings, touch, model, h, &mut all);
-        if !self.pile.is_empty() {
-            self.solve_pile(settings, touch, model, state, h, own, &mut all);
-        }
-        Ok(all)
+        self.sleepers.keep_contacts(given.contact, state);
+        self.joint_trees.allowed = given.settings.projection && !state.broken.contains(&true);
+        self.f_free.clear();
+        self.f_free.extend_from_slice(f);
+        let now = Snapshot { model: given.contact, state, problem: &self.problem };
+        self.ccd.predict(now, &mut self.detection);
     }
 
-    /// Velocities and impulses, clusters and contacts in turn until no row of a cluster changes its mind.
-    fn rounds(
+    /// Velocities and impulses of all contacts, inactive ones among them.
+    fn solve(
         &mut self,
-        settings: &Impulse,
-        touch: &TouchModel,
-        model: &Model,
+        given: &StepInput,
         state: &State,
         f: &mut [f64],
-        h: f64,
         own: &mut ImpulseWork,
-        report: &mut StepReport,
-    ) -> Result<(), StepError> {
-        for round in 0.. {
-            let again = self.answer_clusters(settings, touch, model, state, f, h, round, own, report)?;
-            self.fresh = round > 0 && !again;
-            if self.fresh {
-                break;
-            }
-            if round == 0 {
-                self.finish_contacts(settings, model, h);
-            } else {
-                self.refresh_contacts();
-            }
-            self.solve(settings, model, h, report);
-            if round >= clusters::MOST_ROUNDS || !self.clusters.iter().any(|c| c.touched) {
+    ) -> Result<StepReport, StepError> {
+        self.find_contacts(given, state);
+        self.inactive.deactivate(&mut self.problem);
+        let mut report = StepReport::default();
+        let slow = given.settings.tolerance * self.problem.fall_speed();
+        for time in 1..=inactive::MOST_TIMES {
+            self.problem.sort_by_island();
+            report = self.solve_rounds(given, state, f, own);
+            let last = time + 1 == inactive::MOST_TIMES;
+            if !self.inactive.activate(&mut self.problem, slow, last) {
                 break;
             }
         }
-        Ok(())
+        let accuracy = accuracy(given.settings);
+        let mut solved = SolveReport::default();
+        let Self { restitution, problem, solvers, .. } = self;
+        self.robots_solved &= !restitution.bound_energy(problem, solvers, &accuracy, &mut solved);
+        report.add_solved(&solved);
+        if !self.large.is_empty() {
+            self.solve_large_islands(given, state, own, &mut report);
+        }
+        Ok(report)
     }
 
-    /// Room, and who lives where; once.
-    fn prepare(&mut self, touch: &TouchModel, model: &Model, own: &ImpulseWork) {
-        let layout = &model.layout;
-        let made_for = [layout.constraints, layout.nv, touch.colliders.len(), model.robots.len()];
-        if self.made_for == Some(made_for) {
+    /// Joints and robots, then contacts, until no active set changes.
+    fn solve_rounds(
+        &mut self,
+        given: &StepInput,
+        state: &State,
+        f: &mut [f64],
+        own: &mut ImpulseWork,
+    ) -> StepReport {
+        let mut report = StepReport::default();
+        for round in 0..=MOST_ROUNDS {
+            let changed = self.respond(given, state, f, round, own, &mut report);
+            self.robots_solved = round > 0 && !changed;
+            if self.robots_solved {
+                break;
+            }
+            let Self { problem, solvers, parallel, .. } = self;
+            if round == 0 {
+                problem.prepare(given.settings.bounce_speed);
+            } else {
+                problem.update_responses();
+            }
+            let mut solved = SolveReport::default();
+            parallel.solve_islands(problem, solvers, &accuracy(given.settings), &mut solved);
+            report.add_solved(&solved);
+            report.contacts = problem.contacts.iter().filter(|c| c.impulse != Vec3::zeros()).count() as u32;
+            if !problem.coupled.iter().any(|c| c.touched) {
+                break;
+            }
+        }
+        report
+    }
+
+    /// True if bodies that were to miss each other meet with the velocities found.
+    fn meets_what_it_missed(&mut self, given: &StepInput, state: &State) -> bool {
+        if !self.ccd.has_missed() {
+            return false;
+        }
+        self.problem.robots.load_velocities(&self.problem.x);
+        let now = Snapshot { model: given.contact, state, problem: &self.problem };
+        self.ccd.recheck(now, &self.detection)
+    }
+
+    /// Forces into the state, in the order of detection, in place of those of the step before, which are kept until they are
+    /// [given back](Self::give_back). Returns the smallest gap \[m\].
+    fn store_impulses(&mut self, given: &StepInput, state: &mut State) -> f64 {
+        std::mem::swap(&mut self.before, &mut state.contacts);
+        let Self { problem, inactive, large, .. } = self;
+        let count = problem.contacts.len() + inactive.contacts.len() + large.len();
+        state.contacts.resize(count, ContactPoint::default());
+        let least = large.store_contacts(self.detection.detector.manifolds(), given.h, &mut state.contacts);
+        problem.store(0..problem.contacts.len(), &mut state.contacts);
+        inactive.store(problem, &mut state.contacts);
+        let infos = problem.info.iter().chain(inactive.contacts.iter().map(|(_, info)| info));
+        infos.fold(least, |least, i| least.min(i.gap))
+    }
+
+    /// The contacts that the last step began with, where that has been done.
+    pub(super) fn give_back(&mut self, contacts: &mut Vec<ContactPoint>) {
+        std::mem::swap(&mut self.before, contacts);
+    }
+
+    fn fall_asleep(&mut self, given: &StepInput, state: &mut State) {
+        if !may_sleep(given.settings, given.model) {
+            state.rest.clear();
             return;
         }
-        *self = Self { made_for: Some(made_for), ..Self::default() };
-        for &(a, b) in &touch.excluded {
-            self.detector.exclude(a, b);
-        }
-        if touch.materials.len() <= MANY_MATERIALS {
-            let pairs = touch.materials.iter().flat_map(|a| touch.materials.iter().map(move |b| (a, b)));
-            self.laws = pairs.map(|(a, b)| touch.law_between(a, b, None)).collect();
-        }
-        self.slot_rigid = vec![NONE; layout.rigid];
-        self.slot_particle = vec![NONE; layout.particles];
-        self.place_bodies(touch, model, own);
-        self.trees.find(&own.islands, model);
-        self.radius = vec![0.0; touch.parts.len()];
-        for collider in touch.colliders.iter().filter(|c| (c.body as usize) < touch.parts.len()) {
-            let size = collider.shape.bounds(&collider.pose, 0.0);
-            let center = match touch.parts[collider.body as usize] {
-                Part::Rigid(k) => model.rigid.center[k as usize],
-                Part::Particle(_) | Part::Link { .. } => Vec3::zeros(),
-            };
-            let far =
-                Vec3::from_fn(|k, _| (size.high[k] - center[k]).abs().max((size.low[k] - center[k]).abs()));
-            let radius = &mut self.radius[collider.body as usize];
-            *radius = radius.max(far.norm());
-        }
-        let sizes = self.radius.iter().copied().filter(|r| *r > 0.0);
-        self.passing.smallest = sizes.fold(f64::INFINITY, f64::min);
+        let rule = SleepRule { after: given.settings.sleep_after, speed: given.settings.sleep_speed };
+        self.sleepers.fall_asleep(rule, given.contact, &mut self.problem, &self.detection, state);
     }
+}
 
-    /// Slots: islands of joints first, each in one piece, then bodies by themselves, then robots.
-    fn place_bodies(&mut self, touch: &TouchModel, model: &Model, own: &ImpulseWork) {
-        use crate::joints::Holder;
-        let mut next = 0u32;
-        for (i, island) in own.islands.iter().enumerate() {
-            let first = next;
-            for node in &island.nodes {
-                match node.holder {
-                    Holder::Rigid(k) => self.slot_rigid[k as usize] = next,
-                    Holder::Particle(k) => self.slot_particle[k as usize] = next,
-                    Holder::World => {}
-                }
-                self.cluster_of.push(i as u32);
-                next += 1;
-            }
-            self.clusters.push(Cluster { first: 6 * first, len: 6 * (next - first), ..Cluster::default() });
-        }
-        let mut take = |slot: &mut u32, cluster_of: &mut Vec<u32>| {
-            if *slot == NONE {
-                *slot = next;
-                cluster_of.push(NONE);
-                next += 1;
-            }
-        };
-        for slot in &mut self.slot_rigid {
-            take(slot, &mut self.cluster_of);
-        }
-        for part in &touch.parts {
-            if let Part::Particle(i) = part {
-                take(&mut self.slot_particle[*i as usize], &mut self.cluster_of);
-            }
-        }
-        self.place = vec![0; next as usize];
-        for (k, &slot) in self.slot_rigid.iter().enumerate() {
-            self.place[slot as usize] = 6 * k;
-        }
-        for (i, &slot) in self.slot_particle.iter().enumerate().filter(|(_, s)| **s != NONE) {
-            self.place[slot as usize] = model.layout.points_v() + 3 * i;
-        }
-        let first = self.robots.fit(model, 6 * next, &mut self.clusters);
-        self.field.x.resize(first as usize, 0.0);
-    }
+fn accuracy(settings: &Impulse) -> Accuracy {
+    Accuracy { tolerance: settings.tolerance, most_sweeps: settings.most_sweeps }
+}
 
-    /// Number of islands of joints: the clusters behind them are those of robots.
-    fn joint_islands(&self) -> usize {
-        self.clusters.len() - self.robots.groups()
-    }
-
-    /// Number of slots of bodies and particles.
-    fn slots(&self) -> usize {
-        self.cluster_of.len()
+impl StepReport {
+    /// The larger of the numbers of the contact solvers.
+    fn add_solved(&mut self, solved: &SolveReport) {
+        self.iterations = self.iterations.max(solved.iterations);
+        self.residual = self.residual.max(solved.residual);
+        self.unfinished |= solved.unfinished;
     }
 }

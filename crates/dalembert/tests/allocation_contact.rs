@@ -1,0 +1,77 @@
+//! A warm step with contact takes no memory under `impulse`. Alone in its file, so that nothing else counts.
+#![allow(unsafe_code)] // a global allocator cannot be written without
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dalembert::prelude::*;
+
+struct Counting;
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to the system allocator unchanged; only a counter is added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A tower, a chain on ball joints that lies on the floor, a box that slides, and a ball that spins on the spot.
+fn scene() -> Scene {
+    let method = Method::Impulse(Impulse { friction: 0.3, ..Impulse::default() });
+    let mut scene = Scene { method, dt: 2e-3, ..Scene::default() };
+    scene.add(Ground::default());
+    let cube = |name: String, at: [f64; 3]| {
+        RigidBody::new(name, Shape::Box { size: Vec3::repeat(0.2) }).at(at).mass(1.0)
+    };
+    for k in 0..6 {
+        scene.add(cube(format!("tower{k}"), [0.0, 0.0, 0.1 + 0.2 * k as f64]));
+    }
+    scene.add(cube("slider".into(), [0.0, 2.0, 0.1]).velocity([1.5, 0.0, 0.0]));
+    for k in 0..4 {
+        let link = cube(format!("link{k}"), [2.0 + 0.25 * k as f64, 0.0, 0.1]);
+        scene.add(link);
+        if k > 0 {
+            let joint = JointItem::new(
+                format!("joint{k}"),
+                JointKind::Ball,
+                format!("link{}", k - 1),
+                format!("link{k}"),
+            );
+            scene.add(joint.anchor([1.875 + 0.25 * k as f64, 0.0, 0.1]));
+        }
+    }
+    let ball = RigidBody::new("ball", Shape::Sphere { radius: 0.1 }).at([-2.0, 0.0, 0.1]).mass(1.0);
+    scene.add(ball.angular_velocity([0.0, 0.0, 40.0]));
+    scene
+}
+
+#[test]
+fn a_warm_step_with_contact_takes_no_memory() {
+    let mut sim = scene().build().unwrap();
+    for _ in 0..150 {
+        sim.step().unwrap();
+    }
+    let before = CALLS.load(Ordering::Relaxed);
+    let mut most = 0;
+    for _ in 0..300 {
+        most = most.max(sim.step().unwrap().contacts);
+    }
+    let calls = CALLS.load(Ordering::Relaxed) - before;
+    assert!(most > 30, "{most} contacts");
+    assert_eq!(calls, 0, "a step with contact asked for memory {calls} times in 300 steps");
+}
