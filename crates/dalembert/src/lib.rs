@@ -32,7 +32,7 @@
 //! [`state::Layout`] draws the map.
 //!
 //! **Where does a new thing go?** A force: a file in `forces/unary`, `forces/nary` or `forces/spatial`. A way to carry
-//! points: `mapping/`. A joint: `joints/`. Geometry of contact: `collide/`, of rigid shapes `collide/rigid/`. A way to let
+//! points: `mapping/`. A joint: `joints/kind/`. Geometry of contact: `collide/`, of rigid shapes `collide/rigid/`. A way to let
 //! another engine drive bodies: `coupling/`. A method: `step/`. Mathematics without physics: `solve/`. Each adds a line to
 //! [`check::samples`], and the law tests find it there. The list below is also the direction of `use`: a module uses
 //! those above it.

@@ -55,6 +55,18 @@ pub enum Role {
     Armature(f64),
 }
 
+impl Role {
+    /// θ − low, high − θ, θ − target; 0 for roles on the rate alone.
+    pub fn violation(&self, value: f64) -> f64 {
+        match *self {
+            Role::Lower(low) => value - low,
+            Role::Upper(high) => high - value,
+            Role::Servo { target, .. } => value - target,
+            _ => 0.0,
+        }
+    }
+}
+
 /// One row on the coordinate of a joint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisRow {
@@ -107,7 +119,6 @@ impl Constraint for AxisRow {
         &self.holders
     }
 
-    /// Violation: θ − low, high − θ, θ − target; 0 for roles on the rate alone.
     fn evaluate(&self, _t: f64, bodies: &[Body], turns: &[f64], out: &mut Rows) {
         let e = Ends::new(&self.ends, bodies);
         let factor = if matches!(self.role, Role::Upper(_)) { -1.0 } else { 1.0 };
@@ -115,12 +126,7 @@ impl Constraint for AxisRow {
             Axis::Angle => e.add_angle(0, factor, turns[0], out),
             Axis::Position => e.add_position(0, factor, out),
         };
-        out.violation[0] = match self.role {
-            Role::Lower(low) => value - low,
-            Role::Upper(high) => high - value,
-            Role::Servo { target, .. } => value - target,
-            _ => 0.0,
-        };
+        out.violation[0] = self.role.violation(value);
     }
 
     fn coordinates(&self, bodies: &[Body], turns: &[f64]) -> [Option<f64>; 2] {

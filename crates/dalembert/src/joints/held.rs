@@ -29,6 +29,27 @@ pub enum Hold {
     },
 }
 
+impl Hold {
+    /// Stiffness of a row that stores energy \[N/m or N·m/rad\]; else 0.
+    pub(crate) fn stiffness(&self) -> f64 {
+        match *self {
+            Hold::Gains { kp, .. } | Hold::Axis { role: Role::Servo { kp, .. }, .. } => kp,
+            Hold::Axis { role: Role::Lower(_) | Role::Upper(_), kp, .. } if kp.is_finite() => kp,
+            _ => 0.0,
+        }
+    }
+
+    /// Energy stored in a row \[J\]: that of a soft limit only beyond it.
+    pub(crate) fn energy(&self, C: f64) -> f64 {
+        let kp = self.stiffness();
+        match self {
+            Hold::Axis { role: Role::Lower(_) | Role::Upper(_), .. } if C >= 0.0 => 0.0,
+            _ if kp == 0.0 => 0.0,
+            _ => 0.5 * kp * C * C,
+        }
+    }
+}
+
 /// A constraint under a name.
 pub struct NamedConstraint {
     /// Name of the joint, and what part of it: `elbow`, `elbow.upper`, `elbow.motor`.
@@ -96,13 +117,6 @@ impl NamedConstraint {
 
     /// Energy stored in a row \[J\].
     pub(crate) fn energy(&self, C: f64) -> f64 {
-        match self.hold {
-            Hold::Gains { kp, .. } => 0.5 * kp * C * C,
-            Hold::Axis { role: Role::Servo { kp, .. }, .. } => 0.5 * kp * C * C,
-            Hold::Axis { role: Role::Lower(_) | Role::Upper(_), kp, .. } if kp.is_finite() && C < 0.0 => {
-                0.5 * kp * C * C
-            }
-            _ => 0.0,
-        }
+        self.hold.energy(C)
     }
 }

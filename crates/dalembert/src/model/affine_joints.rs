@@ -1,7 +1,7 @@
 //! Joints of affine bodies as a model reads them: quantities, energy and worst violation.
 
 use super::Model;
-use crate::joints::affine::{AffineJoint, AffineJoints, JointRole, JointTerm};
+use crate::joints::affine::{AffineJoint, AffineJoints, JointTerm};
 use crate::state::State;
 
 /// What of a joint of affine bodies a [`Quantity`](super::Quantity) reads.
@@ -61,11 +61,9 @@ impl Model {
                 let j = &joints.joints[k];
                 let row = |r: &super::LinearRow| r.lack(&state.q).norm();
                 let rows = ipc.rows[j.rows.clone()].iter().map(row).fold(0.0, f64::max);
-                let off = |t: usize| match joints.terms[t].role {
-                    JointRole::Hold { target } | JointRole::Spring { target, .. } => {
-                        (joints.value(joints.terms[t].coordinate, &state.q, &state.turns) - target).abs()
-                    }
-                    _ => 0.0,
+                let off = |t: usize| {
+                    let term = &joints.terms[t];
+                    term.violation(joints.value(term.coordinate, &state.q, &state.turns)).abs()
                 };
                 j.own.clone().map(off).fold(rows, f64::max)
             }
@@ -74,25 +72,17 @@ impl Model {
 
     /// True if terms of affine joints store energy.
     pub(super) fn has_joint_springs(&self) -> bool {
-        self.ipc.as_ref().is_some_and(|c| c.joints.terms.iter().any(|t| t.role.stiffness() > 0.0))
+        self.ipc.as_ref().is_some_and(|c| c.joints.terms.iter().any(|t| t.hold.stiffness() > 0.0))
     }
 
     /// Energy in servos, soft limits and soft rows of affine joints \[J\]; soft linear rows are forces of their own.
     pub(super) fn affine_joint_energy(&self, state: &State) -> f64 {
         let Some(ipc) = &self.ipc else { return 0.0 };
         let energy = |t: &JointTerm| {
-            let kp = t.role.stiffness();
-            if kp == 0.0 {
+            if t.hold.stiffness() == 0.0 {
                 return 0.0;
             }
-            let x = ipc.joints.value(t.coordinate, &state.q, &state.turns);
-            let off = match t.role {
-                JointRole::Lower { low, .. } => (x - low).min(0.0),
-                JointRole::Upper { high, .. } => (x - high).max(0.0),
-                JointRole::Spring { target, .. } => x - target,
-                _ => 0.0,
-            };
-            0.5 * kp * off * off
+            t.hold.energy(t.violation(ipc.joints.value(t.coordinate, &state.q, &state.turns)))
         };
         ipc.joints.terms.iter().map(energy).sum()
     }
@@ -100,7 +90,7 @@ impl Model {
     /// Worst violation of all joints of affine bodies that hold exactly \[m or rad\].
     pub(super) fn worst_affine_gap(&self, state: &State) -> f64 {
         let Some(ipc) = &self.ipc else { return 0.0 };
-        let exact = |j: &AffineJoint| j.own.clone().all(|t| ipc.joints.terms[t].role.is_exact());
+        let exact = |j: &AffineJoint| j.own.clone().all(|t| ipc.joints.terms[t].is_exact());
         let gaps = ipc.joints.joints.iter().enumerate().filter(|(_, j)| exact(j));
         gaps.map(|(k, _)| self.read_affine_joint(state, JointPart::Gap(k))).fold(0.0, f64::max)
     }

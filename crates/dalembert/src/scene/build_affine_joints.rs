@@ -6,15 +6,14 @@ use std::collections::BTreeSet;
 
 use super::build::{Names, Notes, RESERVED};
 use super::build_deformable::{Expanded, Rest};
-use super::build_mechanism::{axes, holds, numbers};
-use super::mechanism::{Anchors, JointItem, Motor, Stiffness};
+use super::build_mechanism::{axes, holds, numbers, roles};
+use super::mechanism::{Anchors, JointItem, Stiffness};
 use super::{ContactRule, CustomForce, Scene};
 use crate::forces::nary::{LinearSpring, LinearSprings};
 use crate::joints::affine::{
-    AffineEnds, AffineJoint, AffineJoints, AffineRows, BlockVector, JointCoordinate, JointRole, JointTerm,
-    Measure,
+    AffineEnds, AffineJoint, AffineJoints, AffineRows, BlockVector, JointCoordinate, JointTerm, Measure,
 };
-use crate::joints::{Axis, JointKind};
+use crate::joints::{Axis, Hold, JointKind};
 use crate::math::{Mat3, Vec3};
 use crate::model::LinearRow;
 use crate::state::{Block, BlockKind};
@@ -274,12 +273,8 @@ impl JointBuilder<'_> {
             }
         }
         for (measures, target) in held.holds {
-            let role = match joint.stiffness {
-                Stiffness::Gains { kp, kd } => JointRole::Spring { target, kp, kd, max: f64::INFINITY },
-                _ => JointRole::Hold { target },
-            };
             let c = self.coordinate(measures);
-            self.term(name.to_string(), c, role);
+            self.term(name.to_string(), c, joint.stiffness.into(), target);
         }
         let own = first..self.out.joints.terms.len();
         let coordinates = joint.kind.info().coordinates;
@@ -306,43 +301,14 @@ impl JointBuilder<'_> {
         joints.coordinates.len() as u32 - 1
     }
 
-    fn term(&mut self, name: String, coordinate: u32, role: JointRole) {
-        self.out.joints.terms.push(JointTerm { name, coordinate, role });
+    fn term(&mut self, name: String, coordinate: u32, hold: Hold, target: f64) {
+        self.out.joints.terms.push(JointTerm { name, coordinate, hold, target });
     }
 
     fn axis_terms(&mut self, name: &str, j: &JointItem, axis: Option<u32>, notes: &mut Notes) {
-        let (kp, kd) = match j.limit_stiffness {
-            Stiffness::Gains { kp, kd } => (kp, kd),
-            _ => (f64::INFINITY, 0.0),
-        };
-        let mut roles: Vec<(&str, &'static str, JointRole)> = Vec::new();
-        if let Some([low, high]) = j.limits {
-            roles.push(("lower", "limits", JointRole::Lower { low, kp, kd }));
-            roles.push(("upper", "limits", JointRole::Upper { high, kp, kd }));
-        }
-        match j.motor {
-            Some(Motor::Velocity { target, max }) => {
-                roles.push(("motor", "motor", JointRole::Rate { rate: target, max }));
-            }
-            Some(Motor::Position { target, kp, kd, max }) => {
-                roles.push(("motor", "motor", JointRole::Spring { target, kp, kd, max }));
-            }
-            Some(Motor::Effort(e)) => roles.push(("motor", "motor", JointRole::Effort(e))),
-            None => {}
-        }
-        if j.damping > 0.0 {
-            let role = JointRole::Spring { target: 0.0, kp: 0.0, kd: j.damping, max: f64::INFINITY };
-            roles.push(("damping", "damping", role));
-        }
-        if j.friction > 0.0 {
-            roles.push(("friction", "friction", JointRole::Rate { rate: 0.0, max: j.friction }));
-        }
-        if j.armature > 0.0 {
-            roles.push(("armature", "armature", JointRole::Armature(j.armature)));
-        }
-        for (part, key, role) in roles {
+        for (part, key, hold) in roles(j) {
             match axis {
-                Some(c) => self.term(format!("{name}.{part}"), c, role),
+                Some(c) => self.term(format!("{name}.{part}"), c, hold, 0.0),
                 None => {
                     let others = JointKind::with_coordinate();
                     notes.error(key, format!("the joint has no single coordinate; {others} have"));
@@ -373,23 +339,22 @@ impl JointBuilder<'_> {
         }
         let measures = &self.out.joints.measures;
         let target = parts.iter().map(|(f, m)| f * measures[*m as usize].value(&self.z)).sum();
-        let role = match gear.stiffness {
-            Stiffness::Hard => JointRole::Hold { target },
+        match gear.stiffness {
+            Stiffness::Hard => {}
             Stiffness::Gains { kp, kd } => {
                 notes.not_negative("kp", kp);
                 notes.not_negative("kd", kd);
-                JointRole::Spring { target, kp, kd, max: f64::INFINITY }
             }
             Stiffness::Given(_) => {
                 notes.error("stiffness", "`ipc` takes gains kp and kd, not ε and r");
                 return;
             }
-        };
+        }
         let joints = &mut self.out.joints;
         joints.coordinates.push(JointCoordinate { parts });
         let c = joints.coordinates.len() as u32 - 1;
         let first = joints.terms.len();
-        self.term(gear.name.clone(), c, role);
+        self.term(gear.name.clone(), c, gear.stiffness.into(), target);
         let own = first..first + 1;
         let rows = self.out.rows.len()..self.out.rows.len();
         self.out.joints.joints.push(AffineJoint {

@@ -339,11 +339,7 @@ impl JointBuilder<'_> {
         };
         let joint = self.joints;
         self.joints += 1;
-        let hold = match j.stiffness {
-            Stiffness::Hard => Hold::Hard,
-            Stiffness::Gains { kp, kd } => Hold::Gains { kp, kd },
-            Stiffness::Given(s) => Hold::Given(s),
-        };
+        let hold = Hold::from(j.stiffness);
         self.refuse_hold(&j.name, hold, "kp", notes);
         self.push(j.name.clone(), Box::new(Joint::new(kind, ends)), hold, j.break_force, joint);
         match info.coordinates.first().copied() {
@@ -352,14 +348,7 @@ impl JointBuilder<'_> {
                 self.axis_rows(j, axis, ends, joint, notes);
             }
             None => {
-                let wants = [
-                    (j.limits.is_some(), "limits"),
-                    (j.motor.is_some(), "motor"),
-                    (j.damping != 0.0, "damping"),
-                    (j.friction != 0.0, "friction"),
-                    (j.armature != 0.0, "armature"),
-                ];
-                for (_, key) in wants.iter().filter(|w| w.0) {
+                for (_, key, _) in roles(j).into_iter().filter(|(part, ..)| *part != "upper") {
                     let others = JointKind::with_coordinate();
                     let message = format!("a `{}` has no single coordinate; {others} have", info.name);
                     notes.error(key, message);
@@ -388,37 +377,8 @@ impl JointBuilder<'_> {
     }
 
     fn axis_rows(&mut self, j: &JointItem, axis: Axis, ends: [End; 2], joint: usize, notes: &mut Notes) {
-        let (kp, kd) = match j.limit_stiffness {
-            Stiffness::Gains { kp, kd } => (kp, kd),
-            _ => (f64::INFINITY, 0.0),
-        };
-        let mut roles: Vec<(&str, &'static str, Role, f64, f64)> = Vec::new();
-        if let Some([low, high]) = j.limits {
-            roles.push(("lower", "limits", Role::Lower(low), kp, kd));
-            roles.push(("upper", "limits", Role::Upper(high), kp, kd));
-        }
-        match j.motor {
-            Some(Motor::Velocity { target, max }) => {
-                roles.push(("motor", "motor", Role::Velocity { target, max }, 0.0, 0.0));
-            }
-            Some(Motor::Position { target, kp, kd, max }) => {
-                roles.push(("motor", "motor", Role::Servo { target, kp, kd, max }, 0.0, 0.0));
-            }
-            Some(Motor::Effort(e)) => roles.push(("motor", "motor", Role::Effort(e), 0.0, 0.0)),
-            None => {}
-        }
-        if j.damping > 0.0 {
-            let role = Role::Servo { target: 0.0, kp: 0.0, kd: j.damping, max: f64::INFINITY };
-            roles.push(("damping", "damping", role, 0.0, 0.0));
-        }
-        if j.friction > 0.0 {
-            roles.push(("friction", "friction", Role::Friction(j.friction), 0.0, 0.0));
-        }
-        if j.armature > 0.0 {
-            roles.push(("armature", "armature", Role::Armature(j.armature), 0.0, 0.0));
-        }
-        for (part, key, role, kp, kd) in roles {
-            let hold = Hold::Axis { role, kp, kd };
+        for (part, key, hold) in roles(j) {
+            let Hold::Axis { role, .. } = hold else { continue };
             self.refuse_hold(&j.name, hold, key, notes);
             let row = Box::new(AxisRow::new(axis, role, ends));
             self.push(format!("{}.{part}", j.name), row, hold, None, joint);
@@ -494,11 +454,7 @@ impl JointBuilder<'_> {
             .collect();
         let now = Coupler::new([one, two], gear.ratio, 0.0).coordinates(&bodies, &[0.0, 0.0]);
         let offset = now[0].unwrap_or(0.0) + gear.ratio * now[1].unwrap_or(0.0);
-        let hold = match gear.stiffness {
-            Stiffness::Hard => Hold::Hard,
-            Stiffness::Gains { kp, kd } => Hold::Gains { kp, kd },
-            Stiffness::Given(s) => Hold::Given(s),
-        };
+        let hold = Hold::from(gear.stiffness);
         if let Stiffness::Gains { kp, kd } = gear.stiffness {
             notes.not_negative("kp", kp);
             notes.not_negative("kd", kd);
@@ -597,6 +553,49 @@ impl JointBuilder<'_> {
             }
         }
     }
+}
+
+impl From<Stiffness> for Hold {
+    fn from(stiffness: Stiffness) -> Self {
+        match stiffness {
+            Stiffness::Hard => Hold::Hard,
+            Stiffness::Gains { kp, kd } => Hold::Gains { kp, kd },
+            Stiffness::Given(s) => Hold::Given(s),
+        }
+    }
+}
+
+/// What acts on the coordinate of a joint: part of its name, key that says so, and how it holds.
+pub(super) fn roles(j: &JointItem) -> Vec<(&'static str, &'static str, Hold)> {
+    let axis = |role: Role| Hold::Axis { role, kp: 0.0, kd: 0.0 };
+    let limit = |role: Role| match j.limit_stiffness {
+        Stiffness::Gains { kp, kd } => Hold::Axis { role, kp, kd },
+        _ => Hold::Axis { role, kp: f64::INFINITY, kd: 0.0 },
+    };
+    let mut roles = Vec::new();
+    if let Some([low, high]) = j.limits {
+        roles.push(("lower", "limits", limit(Role::Lower(low))));
+        roles.push(("upper", "limits", limit(Role::Upper(high))));
+    }
+    if let Some(motor) = j.motor {
+        let role = match motor {
+            Motor::Velocity { target, max } => Role::Velocity { target, max },
+            Motor::Position { target, kp, kd, max } => Role::Servo { target, kp, kd, max },
+            Motor::Effort(e) => Role::Effort(e),
+        };
+        roles.push(("motor", "motor", axis(role)));
+    }
+    if j.damping > 0.0 {
+        let role = Role::Servo { target: 0.0, kp: 0.0, kd: j.damping, max: f64::INFINITY };
+        roles.push(("damping", "damping", axis(role)));
+    }
+    if j.friction > 0.0 {
+        roles.push(("friction", "friction", axis(Role::Friction(j.friction))));
+    }
+    if j.armature > 0.0 {
+        roles.push(("armature", "armature", axis(Role::Armature(j.armature))));
+    }
+    roles
 }
 
 /// False, with an error, for a kind that holds nothing.

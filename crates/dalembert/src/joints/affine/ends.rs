@@ -17,7 +17,7 @@
 //! | distance | | $\lvert d\rvert = \ell$ |
 //! | point on line, in plane | | $d\cdot n_i = d\cdot b_i = 0$, $d\cdot t_i = 0$ |
 //!
-//! The terms are held by multipliers ([`JointRole`](super::JointRole)). A soft joint has a spring and damper on every row
+//! The terms are held by multipliers ([`JointTerm`](super::JointTerm)). A soft joint has a spring and damper on every row
 //! instead: kp in N/m between anchors, in N·m/rad between axes (a turn moves two of three axes, so each of three has half
 //! of it).
 

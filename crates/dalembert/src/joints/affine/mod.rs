@@ -7,4 +7,4 @@ mod terms;
 
 pub use ends::{AffineEnds, AffineRows, HeldMeasure};
 pub use measure::{BlockVector, Measure};
-pub use terms::{AffineJoint, AffineJoints, JointCoordinate, JointRole, JointTerm};
+pub use terms::{AffineJoint, AffineJoints, JointCoordinate, JointTerm};

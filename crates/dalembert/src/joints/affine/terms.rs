@@ -25,6 +25,7 @@
 use std::ops::Range;
 
 use super::Measure;
+use crate::joints::{Hold, Role};
 use crate::math::Vec3;
 use crate::math::rotation::unwrap_angle;
 use crate::math::triple;
@@ -51,76 +52,6 @@ pub struct JointCoordinate {
     pub parts: Vec<(f64, u32)>,
 }
 
-/// What a term does; `low`, `target` and so on in rad or m, forces in N·m or N.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum JointRole {
-    /// Holds the coordinate exactly.
-    Hold {
-        /// Where.
-        target: f64,
-    },
-    /// Not below; exactly if `kp` is infinite.
-    Lower {
-        /// Limit.
-        low: f64,
-        /// Stiffness.
-        kp: f64,
-        /// Damping beyond the limit.
-        kd: f64,
-    },
-    /// Not above; exactly if `kp` is infinite.
-    Upper {
-        /// Limit.
-        high: f64,
-        /// Stiffness.
-        kp: f64,
-        /// Damping beyond the limit.
-        kd: f64,
-    },
-    /// Implicit spring and damper with at most `max`.
-    Spring {
-        /// Rest.
-        target: f64,
-        /// Stiffness.
-        kp: f64,
-        /// Damping.
-        kd: f64,
-        /// Largest effort.
-        max: f64,
-    },
-    /// Keeps a rate with at most `max`; with rate 0 this is dry friction.
-    Rate {
-        /// Rate \[rad/s or m/s\].
-        rate: f64,
-        /// Largest effort.
-        max: f64,
-    },
-    /// A constant effort.
-    Effort(f64),
-    /// A rotor's inertia \[kg·m² or kg\].
-    Armature(f64),
-}
-
-impl JointRole {
-    /// Stiffness of a term that stores energy \[N·m/rad or N/m\]; else 0.
-    pub fn stiffness(&self) -> f64 {
-        match *self {
-            JointRole::Spring { kp, .. } => kp,
-            JointRole::Lower { kp, .. } | JointRole::Upper { kp, .. } if kp.is_finite() => kp,
-            _ => 0.0,
-        }
-    }
-
-    /// True if its λ is found by the method of multipliers.
-    pub fn is_exact(&self) -> bool {
-        match self {
-            JointRole::Hold { .. } | JointRole::Rate { .. } => true,
-            JointRole::Lower { kp, .. } | JointRole::Upper { kp, .. } => kp.is_infinite(),
-            _ => false,
-        }
-    }
-}
-
 /// A term on a coordinate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JointTerm {
@@ -128,8 +59,30 @@ pub struct JointTerm {
     pub name: String,
     /// Number of the coordinate.
     pub coordinate: u32,
-    /// What it does.
-    pub role: JointRole,
+    /// How the coordinate is held: at `target`, or as a role on it.
+    pub hold: Hold,
+    /// Where a hard or soft hold keeps the coordinate \[rad or m\].
+    pub target: f64,
+}
+
+impl JointTerm {
+    /// C of its row.
+    pub fn violation(&self, x: f64) -> f64 {
+        match self.hold {
+            Hold::Axis { role, .. } => role.violation(x),
+            _ => x - self.target,
+        }
+    }
+
+    /// True if its λ is found by the method of multipliers.
+    pub fn is_exact(&self) -> bool {
+        match self.hold {
+            Hold::Hard => true,
+            Hold::Axis { role: Role::Velocity { .. } | Role::Friction(_), .. } => true,
+            Hold::Axis { role: Role::Lower(_) | Role::Upper(_), kp, .. } => kp.is_infinite(),
+            _ => false,
+        }
+    }
 }
 
 /// A joint as a user knows it.

@@ -8,7 +8,8 @@
 //! One round of multipliers then divides the violation by $1 + \rho/S$, with S what the coordinate meets; where other
 //! bodies hang on it and S is larger, ρ is raised tenfold until a round gains enough.
 
-use crate::joints::affine::{AffineJoints, JointRole};
+use crate::joints::affine::AffineJoints;
+use crate::joints::{Hold, Role};
 use crate::math::{Blocks, Vec3, add_triple, outer};
 use crate::model::IpcModel;
 use crate::state::State;
@@ -87,7 +88,7 @@ impl JointWork {
         for (t, term) in joints.terms.iter().enumerate() {
             let c = term.coordinate;
             let now = joints.value(c, start, &self.turns);
-            let exact = term.role.is_exact();
+            let exact = term.is_exact();
             let inf = f64::INFINITY;
             let mut a = Active {
                 coordinate: c,
@@ -108,32 +109,34 @@ impl JointWork {
                 a.rho = kp + kd / d;
                 a.target = if a.rho > 0.0 { (kp * rest + kd / d * from) / a.rho } else { now };
             };
-            match term.role {
-                JointRole::Hold { target } => a.target = target,
-                JointRole::Lower { low, kp, kd } => {
+            match term.hold {
+                Hold::Hard | Hold::Given(_) => a.target = term.target,
+                Hold::Gains { kp, kd } => spring(&mut a, term.target, now, kp, kd),
+                Hold::Axis { role: Role::Lower(low), kp, kd } => {
                     a.target = low;
                     if !exact {
                         spring(&mut a, low, now.min(low), kp, kd);
                     }
                     a.high = 0.0;
                 }
-                JointRole::Upper { high, kp, kd } => {
+                Hold::Axis { role: Role::Upper(high), kp, kd } => {
                     a.target = high;
                     if !exact {
                         spring(&mut a, high, now.max(high), kp, kd);
                     }
                     a.low = 0.0;
                 }
-                JointRole::Spring { target, kp, kd, max } => {
+                Hold::Axis { role: Role::Servo { target, kp, kd, max }, .. } => {
                     spring(&mut a, target, now, kp, kd);
                     (a.low, a.high) = (-max, max);
                 }
-                JointRole::Rate { rate, max } => {
-                    a.target = now + rate * d;
+                Hold::Axis { role: Role::Velocity { target, max }, .. } => {
+                    a.target = now + target * d;
                     (a.low, a.high) = (-max, max);
                 }
-                JointRole::Effort(effort) => a.lambda = -effort,
-                JointRole::Armature(inertia) => {
+                Hold::Axis { role: Role::Friction(max), .. } => (a.low, a.high) = (-max, max),
+                Hold::Axis { role: Role::Effort(effort), .. } => a.lambda = -effort,
+                Hold::Axis { role: Role::Armature(inertia), .. } => {
                     a.rho = inertia / (d * d);
                     a.target = now + d * joints.rate(c, start, &state.v);
                 }
@@ -253,20 +256,23 @@ mod tests {
     fn every_term_has_the_gradient_of_its_energy_and_the_stiffness_of_its_gradient() {
         let mut random = Random::new(2);
         let inf = f64::INFINITY;
-        let roles = [
-            JointRole::Hold { target: 0.1 },
-            JointRole::Lower { low: 0.2, kp: inf, kd: 0.0 },
-            JointRole::Upper { high: -0.2, kp: inf, kd: 0.0 },
-            JointRole::Lower { low: 0.5, kp: 20.0, kd: 0.3 },
-            JointRole::Upper { high: -0.5, kp: 20.0, kd: 0.3 },
-            JointRole::Spring { target: 0.4, kp: 5.0, kd: 0.2, max: inf },
-            JointRole::Spring { target: 2.0, kp: 50.0, kd: 0.2, max: 3.0 },
-            JointRole::Rate { rate: 1.0, max: 0.01 },
-            JointRole::Rate { rate: 1.0, max: inf },
-            JointRole::Effort(1.5),
-            JointRole::Armature(0.4),
+        let hard = |role: Role| Hold::Axis { role, kp: inf, kd: 0.0 };
+        let soft = |role: Role| Hold::Axis { role, kp: 20.0, kd: 0.3 };
+        let holds = [
+            Hold::Hard,
+            Hold::Gains { kp: 5.0, kd: 0.2 },
+            hard(Role::Lower(0.2)),
+            hard(Role::Upper(-0.2)),
+            soft(Role::Lower(0.5)),
+            soft(Role::Upper(-0.5)),
+            hard(Role::Servo { target: 0.4, kp: 5.0, kd: 0.2, max: inf }),
+            hard(Role::Servo { target: 2.0, kp: 50.0, kd: 0.2, max: 3.0 }),
+            hard(Role::Velocity { target: 1.0, max: 0.01 }),
+            hard(Role::Velocity { target: 1.0, max: inf }),
+            hard(Role::Effort(1.5)),
+            hard(Role::Armature(0.4)),
         ];
-        for role in roles {
+        for hold in holds {
             for kind in 0..3 {
                 let mut vector = |size: f64| Vec3::from_fn(|_, _| random.between(-size, size));
                 let mut z = Vec::new();
@@ -284,7 +290,7 @@ mod tests {
                 let joints = AffineJoints {
                     measures: vec![measure],
                     coordinates: vec![JointCoordinate { parts: vec![(1.3, 0)] }],
-                    terms: vec![JointTerm { name: "j".into(), coordinate: 0, role }],
+                    terms: vec![JointTerm { name: "j".into(), coordinate: 0, hold, target: 0.1 }],
                     joints: Vec::new(),
                     inertia: vec![1.0; 8],
                 };
@@ -313,7 +319,7 @@ mod tests {
                 let wanted = four(steps.map(|k| energy(&at(k))));
                 assert!(
                     (here - wanted).abs() < 1e-7 * (1.0 + wanted.abs()),
-                    "{role:?} {kind}: {here} {wanted}"
+                    "{hold:?} {kind}: {here} {wanted}"
                 );
                 // yᵀHy with the curvature of the coordinate itself left as it is.
                 let a = work.active[0];
@@ -325,7 +331,7 @@ mod tests {
                 let rate = ipc.joints.rate(0, &z, &y);
                 let found =
                     product.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>() + a.stiffness(x) * rate * rate;
-                assert!((found - bent).abs() < 1e-6 * (1.0 + bent.abs()), "{role:?} {kind}: {found} {bent}");
+                assert!((found - bent).abs() < 1e-6 * (1.0 + bent.abs()), "{hold:?} {kind}: {found} {bent}");
             }
         }
     }
