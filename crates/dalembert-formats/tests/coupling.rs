@@ -63,10 +63,10 @@ fn an_arm_pushes_a_box_against_a_wall_and_nothing_intersects() {
     for step in 0..150 {
         let report = sim.step().unwrap();
         assert!(!report.unfinished, "{step}: {report:?}");
-        let contact = sim.model.contact.as_ref().unwrap();
+        let contact = sim.model.ipc.as_ref().unwrap();
         let mut x = Vec::new();
-        contact.positions(&sim.state.q, &mut x);
-        assert!(exact::intersections(&contact.surface, &x).is_empty(), "{step}");
+        contact.geometry.positions(&sim.state.q, &mut x);
+        assert!(exact::intersections(&contact.geometry.surface, &x).is_empty(), "{step}");
         let done = sim.articulation("arm").unwrap();
         pushed = pushed.max(done.force[1].abs());
     }
@@ -103,10 +103,10 @@ fn nothing_intersects_in_any_frame_of_the_other_robot_scenes() {
         for step in 0..steps {
             let report = sim.step().unwrap();
             assert!(!report.unfinished, "{scene} {step}: {report:?}");
-            let contact = sim.model.contact.as_ref().unwrap();
+            let contact = sim.model.ipc.as_ref().unwrap();
             let mut x = Vec::new();
-            contact.positions(&sim.state.q, &mut x);
-            assert_eq!(contact.intersections(&x), Vec::<[&str; 2]>::new(), "{scene} {step}");
+            contact.geometry.positions(&sim.state.q, &mut x);
+            assert_eq!(contact.geometry.intersections(&x), Vec::<[&str; 2]>::new(), "{scene} {step}");
             most = most.max(report.contacts);
         }
         assert!(most > 0, "{scene}: nothing touched");

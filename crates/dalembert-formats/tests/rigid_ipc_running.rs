@@ -31,7 +31,7 @@ fn run(path: &Path, name: &str, seconds: f64) -> Result<(), String> {
     // Frames a millisecond apart at least.
     let every = (1e-3 / sim.dt).round().max(1.0) as usize;
     let model = sim.model.clone();
-    let contact = model.contact.as_ref().ok_or("no contact")?;
+    let contact = model.ipc.as_ref().ok_or("no contact")?;
     let (mut x, mut iterations, mut unfinished, mut contacts) = (Vec::new(), 0, 0, 0);
     let clock = Instant::now();
     for step in 1..=steps {
@@ -40,8 +40,8 @@ fn run(path: &Path, name: &str, seconds: f64) -> Result<(), String> {
         unfinished += u32::from(report.unfinished);
         contacts = contacts.max(report.contacts);
         if step % every == 0 || step == steps {
-            contact.positions(&sim.state.q, &mut x);
-            let found = exact::intersections(&contact.surface, &x);
+            contact.geometry.positions(&sim.state.q, &mut x);
+            let found = exact::intersections(&contact.geometry.surface, &x);
             if !found.is_empty() {
                 return Err(format!("step {step}: {} intersections", found.len()));
             }

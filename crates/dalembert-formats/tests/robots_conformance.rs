@@ -109,6 +109,58 @@ fn read(path: &Path) -> (RobotDescription, usize) {
     (robot, warnings.len())
 }
 
+/// Largest differences of places, turns, centre of mass and mass matrix over all states.
+fn worst_of_states(robot: &Robot, states: &Value) -> [f64; 4] {
+    let (mut pos, mut quat, mut com, mut matrix_error) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
+    for state in states.as_array().unwrap() {
+        let (q, v) = (numbers(&state["qpos"]), numbers(&state["qvel"]));
+        let (poses, columns, chains) = kinematics(robot, &q);
+        if let (Some(x), Some(r)) = (state["xpos"].as_array(), state["xquat"].as_array()) {
+            for (pose, (x, r)) in poses.iter().zip(x.iter().zip(r)) {
+                pos = pos.max((pose.position - Vec3::from_column_slice(&numbers(x))).amax());
+                let R = pose.rotation;
+                quat = quat.max(quaternion_difference(&[R.w, R.i, R.j, R.k], &numbers(r)));
+            }
+        }
+        let n = columns.len();
+        let dense = state["M"].is_array();
+        let mut M = vec![0.0; if dense { n * n } else { 0 }];
+        let mut Mv: Vec<f64> = armature(robot).iter().zip(&v).map(|(a, v)| a * v).collect();
+        let mut center = Vec3::zeros();
+        for ((body, pose), chain) in robot.bodies.iter().zip(&poses).zip(&chains) {
+            let m = body.inertial.mass;
+            let R = matrix(&pose.rotation);
+            let I = R * body.inertial.inertia * R.transpose();
+            let c = pose.point(&body.inertial.center);
+            center += m * c;
+            // Each freedom's velocity of the centre, and its turn.
+            let J: Vec<(Vec3, Vec3)> =
+                chain.iter().map(|&j| &columns[j]).map(|j| (j.v + j.w.cross(&(c - j.at)), j.w)).collect();
+            let mut total = (Vec3::zeros(), Vec3::zeros());
+            for (j, &index) in J.iter().zip(chain) {
+                total.0 += j.0 * v[index];
+                total.1 += j.1 * v[index];
+            }
+            for (a, &i) in J.iter().zip(chain) {
+                Mv[i] += m * a.0.dot(&total.0) + a.1.dot(&(I * total.1));
+                if dense {
+                    for (b, &k) in J.iter().zip(chain) {
+                        M[i * n + k] += m * a.0.dot(&b.0) + a.1.dot(&(I * b.1));
+                    }
+                }
+            }
+        }
+        com = com.max(relative((center / robot.total_mass()).as_slice(), &numbers(&state["com"])));
+        matrix_error = matrix_error.max(relative(&Mv, &numbers(&state["Mv"])));
+        if dense {
+            armature(robot).iter().enumerate().for_each(|(i, a)| M[i * n + i] += a);
+            let wanted: Vec<f64> = state["M"].as_array().unwrap().iter().flat_map(numbers).collect();
+            matrix_error = matrix_error.max(relative(&M, &wanted));
+        }
+    }
+    [pos, quat, com, matrix_error]
+}
+
 #[test]
 fn robots_are_read_as_mujoco_and_pinocchio_read_them() {
     let shared = shared();
@@ -174,53 +226,7 @@ fn robots_are_read_as_mujoco_and_pinocchio_read_them() {
             }
         }
 
-        let (mut pos, mut quat, mut com, mut matrix_error) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
-        for state in reference["states"].as_array().unwrap() {
-            let (q, v) = (numbers(&state["qpos"]), numbers(&state["qvel"]));
-            let (poses, columns, chains) = kinematics(&robot, &q);
-            if let (Some(x), Some(r)) = (state["xpos"].as_array(), state["xquat"].as_array()) {
-                for (pose, (x, r)) in poses.iter().zip(x.iter().zip(r)) {
-                    pos = pos.max((pose.position - Vec3::from_column_slice(&numbers(x))).amax());
-                    let R = pose.rotation;
-                    quat = quat.max(quaternion_difference(&[R.w, R.i, R.j, R.k], &numbers(r)));
-                }
-            }
-            let n = columns.len();
-            let dense = state["M"].is_array();
-            let mut M = vec![0.0; if dense { n * n } else { 0 }];
-            let mut Mv: Vec<f64> = armature(&robot).iter().zip(&v).map(|(a, v)| a * v).collect();
-            let mut center = Vec3::zeros();
-            for ((body, pose), chain) in robot.bodies.iter().zip(&poses).zip(&chains) {
-                let m = body.inertial.mass;
-                let R = matrix(&pose.rotation);
-                let I = R * body.inertial.inertia * R.transpose();
-                let c = pose.point(&body.inertial.center);
-                center += m * c;
-                // Each freedom's velocity of the centre, and its turn.
-                let J: Vec<(Vec3, Vec3)> =
-                    chain.iter().map(|&j| &columns[j]).map(|j| (j.v + j.w.cross(&(c - j.at)), j.w)).collect();
-                let mut total = (Vec3::zeros(), Vec3::zeros());
-                for (j, &index) in J.iter().zip(chain) {
-                    total.0 += j.0 * v[index];
-                    total.1 += j.1 * v[index];
-                }
-                for (a, &i) in J.iter().zip(chain) {
-                    Mv[i] += m * a.0.dot(&total.0) + a.1.dot(&(I * total.1));
-                    if dense {
-                        for (b, &k) in J.iter().zip(chain) {
-                            M[i * n + k] += m * a.0.dot(&b.0) + a.1.dot(&(I * b.1));
-                        }
-                    }
-                }
-            }
-            com = com.max(relative((center / robot.total_mass()).as_slice(), &numbers(&state["com"])));
-            matrix_error = matrix_error.max(relative(&Mv, &numbers(&state["Mv"])));
-            if dense {
-                armature(&robot).iter().enumerate().for_each(|(i, a)| M[i * n + i] += a);
-                let wanted: Vec<f64> = state["M"].as_array().unwrap().iter().flat_map(numbers).collect();
-                matrix_error = matrix_error.max(relative(&M, &wanted));
-            }
-        }
+        let [pos, quat, com, matrix_error] = worst_of_states(&robot, &reference["states"]);
         println!(
             "{model:45} {:>5} {:>5} {warnings:>5} {mass:>8.0e} {inertia:>8.0e} {pos:>8.0e} {quat:>8.0e} {com:>8.0e} \
              {matrix_error:>8.0e}",

@@ -16,7 +16,7 @@ type Row = (String, usize, Vec<String>, Vec<String>, bool);
 type Done<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
 
 fn list(model: &Model) -> &[Articulation] {
-    model.contact.as_ref().map_or(&[], |c| &c.articulations)
+    model.ipc.as_ref().map_or(&[], |c| &c.articulations)
 }
 
 fn number(model: &Model, name: &str) -> PyResult<usize> {

@@ -389,8 +389,15 @@ impl PySimulation {
         let model = &sim.model;
         let name = |k: u32| {
             let k = k as usize;
-            if let (Method::Ipc(_), Some(c)) = (&sim.method, &model.contact) {
-                return c.names.iter().chain(&c.plane_names).nth(k).cloned().unwrap_or_default();
+            if let (Method::Ipc(_), Some(c)) = (&sim.method, &model.ipc) {
+                return c
+                    .geometry
+                    .names
+                    .iter()
+                    .chain(&c.geometry.plane_names)
+                    .nth(k)
+                    .cloned()
+                    .unwrap_or_default();
             }
             model.rigid_contact.as_ref().and_then(|t| t.names.get(k).cloned()).unwrap_or_default()
         };
@@ -455,14 +462,14 @@ impl PySimulation {
     /// solver but the places; only the method `ipc` has surfaces to look at.
     fn intersections(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let sim = self.current(py)?;
-        let Some(contact) = &sim.model.contact else {
+        let Some(contact) = &sim.model.ipc else {
             let message = "only the method `ipc` has collision surfaces to look at";
             return Err(PyValueError::new_err(message));
         };
         threads::detach(py, || {
             let mut x = Vec::new();
-            contact.positions(&sim.state.q[sim.model.layout.points_q()..], &mut x);
-            contact.intersections(&x).iter().map(|[a, b]| (a.to_string(), b.to_string())).collect()
+            contact.geometry.positions(&sim.state.q[sim.model.layout.points_q()..], &mut x);
+            contact.geometry.intersections(&x).iter().map(|[a, b]| (a.to_string(), b.to_string())).collect()
         })
     }
 

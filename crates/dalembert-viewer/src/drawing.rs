@@ -347,8 +347,8 @@ fn obstacle_shapes(drawing: &mut Drawing, model: &Model) {
 
 /// Calls `each` with the name of every half-space that bodies touch, a point of its surface and the turn of z to its normal.
 fn grounds(model: &Model, mut each: impl FnMut(&str, Vec3, Quat)) {
-    if let Some(contact) = &model.contact {
-        for (plane, name) in contact.surface.half_planes.iter().zip(&contact.plane_names) {
+    if let Some(contact) = &model.ipc {
+        for (plane, name) in contact.geometry.surface.half_planes.iter().zip(&contact.geometry.plane_names) {
             each(name, plane.offset * plane.normal, frame_with_axis(&plane.normal));
         }
     }

@@ -214,7 +214,7 @@ fn a_reference_makes_an_offset_vanish_and_without_it_the_offset_stays() {
     for with in [true, false] {
         let (scene, _) = chain(2, false);
         let mut sim = scene.build().unwrap();
-        let link = sim.model.contact.as_ref().unwrap().articulations[0].links.clone();
+        let link = sim.model.ipc.as_ref().unwrap().articulations[0].links.clone();
         // The other engine believes that the first hinge already stands at 0.05 rad.
         let (mut theta, offset) = ([0.05, 0.0], 0.05);
         for step in 0..20 {
@@ -280,7 +280,7 @@ fn floating_bases_and_balls_are_freedoms_as_well() {
     scene.add(ArticulationItem::new("robot", &["shoulder"]).floating("base"));
     let mut sim = scene.build().unwrap();
     let mut random = Random::new(4);
-    let links = sim.model.contact.as_ref().unwrap().articulations[0].links.clone();
+    let links = sim.model.ipc.as_ref().unwrap().articulations[0].links.clone();
     let rotation = |sim: &Simulation, k: usize| {
         let A = Mat3::from_row_slice(&links[k].dof(&sim.state.q)[3..]);
         Quat::from_rotation_matrix(&nalgebra::Rotation3::from_matrix(&A))
@@ -418,8 +418,7 @@ fn a_robot_of_the_scene_moves_as_by_itself_where_nothing_touches() {
             }
             // The links stand where the robot says.
             let poses = part.poses(&sim.state, &mut part.robot.work());
-            for (link, pose) in
-                sim.model.contact.as_ref().unwrap().articulations[0].links.iter().zip(&poses[1..])
+            for (link, pose) in sim.model.ipc.as_ref().unwrap().articulations[0].links.iter().zip(&poses[1..])
             {
                 let dof = link.dof(&sim.state.q);
                 assert!((Vec3::new(dof[0], dof[1], dof[2]) - pose.position).norm() < 1e-7);
@@ -453,10 +452,10 @@ fn a_robot_that_pushes_a_box_against_a_wall_stops_and_feels_it() {
     for step in 0..150 {
         let report = sim.step().unwrap();
         assert!(!report.unfinished, "{step} {report:?}");
-        let contact = sim.model.contact.as_ref().unwrap();
+        let contact = sim.model.ipc.as_ref().unwrap();
         let mut x = Vec::new();
-        contact.positions(&sim.state.q, &mut x);
-        assert!(exact::intersections(&contact.surface, &x).is_empty(), "{step}");
+        contact.geometry.positions(&sim.state.q, &mut x);
+        assert!(exact::intersections(&contact.geometry.surface, &x).is_empty(), "{step}");
     }
     assert!(part.v(&sim.state)[0].abs() < 1e-3, "{}", part.v(&sim.state)[0]);
     // The box has come to the wall at x = 0.9.
@@ -531,9 +530,9 @@ fn a_body_with_several_joints_moves_as_by_itself_and_feels_contact() {
     for step in 0..200 {
         let report = sim.step().unwrap();
         assert!(!report.unfinished, "{step} {report:?}");
-        let contact = sim.model.contact.as_ref().unwrap();
+        let contact = sim.model.ipc.as_ref().unwrap();
         let mut x = Vec::new();
-        contact.positions(&sim.state.q, &mut x);
+        contact.geometry.positions(&sim.state.q, &mut x);
         assert!(x.iter().all(|x| x.z > 0.3), "{step}");
     }
     let done = sim.articulation("robot").unwrap();
@@ -640,10 +639,10 @@ fn links_touch_each_other_where_a_rule_says_so() {
         for step in 0..200 {
             let report = sim.step().unwrap();
             assert!(!report.unfinished, "{touching} {step} {report:?}");
-            let contact = sim.model.contact.as_ref().unwrap();
+            let contact = sim.model.ipc.as_ref().unwrap();
             let mut x = Vec::new();
-            contact.positions(&sim.state.q, &mut x);
-            assert!(exact::intersections(&contact.surface, &x).is_empty(), "{step}");
+            contact.geometry.positions(&sim.state.q, &mut x);
+            assert!(exact::intersections(&contact.geometry.surface, &x).is_empty(), "{step}");
         }
         part.q(&sim.state)[1..].iter().sum::<f64>()
     };

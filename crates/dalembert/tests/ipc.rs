@@ -179,11 +179,12 @@ fn a_hinge_of_affine_bodies_holds_to_rounding_and_swings_as_a_pendulum() {
 
 /// Edges that meet triangles, or vertices below the ground, by the exact test.
 fn intersections(sim: &Simulation) -> usize {
-    let contact = sim.model.contact.as_ref().unwrap();
+    let contact = sim.model.ipc.as_ref().unwrap();
     let mut x = Vec::new();
-    contact.positions(&sim.state.q, &mut x);
-    let below = contact.surface.half_planes.iter().map(|p| x.iter().filter(|x| p.height(x) <= 0.0).count());
-    below.sum::<usize>() + dalembert::collide::exact::intersections(&contact.surface, &x).len()
+    contact.geometry.positions(&sim.state.q, &mut x);
+    let below =
+        contact.geometry.surface.half_planes.iter().map(|p| x.iter().filter(|x| p.height(x) <= 0.0).count());
+    below.sum::<usize>() + dalembert::collide::exact::intersections(&contact.geometry.surface, &x).len()
 }
 
 #[test]

@@ -36,15 +36,15 @@ fn run(scene: Scene, steps: usize) -> End {
         Err(error) => return End::Refused(error.to_string()),
     };
     let model = sim.model.clone();
-    let contact = model.contact.as_ref().unwrap();
+    let contact = model.ipc.as_ref().unwrap();
     let mut x = Vec::new();
     for _ in 0..steps {
         let before = sim.state.q.clone();
         let failed = sim.step().err().map(|e| e.to_string());
         assert!(sim.state.q.iter().chain(&sim.state.v).all(|x| x.is_finite()), "not finite");
-        contact.positions(&sim.state.q, &mut x);
-        assert_eq!(dalembert::collide::exact::intersections(&contact.surface, &x), []);
-        assert_eq!(dalembert::collide::exact::below_planes(&contact.surface, &x), []);
+        contact.geometry.positions(&sim.state.q, &mut x);
+        assert_eq!(dalembert::collide::exact::intersections(&contact.geometry.surface, &x), []);
+        assert_eq!(dalembert::collide::exact::below_planes(&contact.geometry.surface, &x), []);
         if let Some(message) = failed {
             assert_eq!(before, sim.state.q, "a failed step changed the state");
             return End::Failed(message);

@@ -1,7 +1,7 @@
 //! Contact under `ipc` as it is read: quantities of contact are the forces that Newton's laws ask for. And what begins nearer
 //! than the gap is not thrown.
 
-use dalembert::model::SETTLING;
+use dalembert::contact::potential::SETTLING;
 use dalembert::prelude::*;
 
 const G: f64 = 9.81;

@@ -15,11 +15,11 @@ fn cube(name: &str, z: f64) -> RigidBody {
 
 /// Pairs that intersect, by the exact test that shares nothing with the solver.
 fn intersections(sim: &Simulation) -> usize {
-    let contact = sim.model.contact.as_ref().unwrap();
+    let contact = sim.model.ipc.as_ref().unwrap();
     let mut x = Vec::new();
-    contact.positions(&sim.state.q, &mut x);
-    dalembert::collide::exact::below_planes(&contact.surface, &x).len()
-        + dalembert::collide::exact::intersections(&contact.surface, &x).len()
+    contact.geometry.positions(&sim.state.q, &mut x);
+    dalembert::collide::exact::below_planes(&contact.geometry.surface, &x).len()
+        + dalembert::collide::exact::intersections(&contact.geometry.surface, &x).len()
 }
 
 /// Steps a scene and looks at every state; iterations and steps that did not finish.

@@ -28,8 +28,8 @@ fn velocity(sim: &Simulation) -> Vec3 {
 /// How far a vertex is from the origin \[m\].
 fn farthest(sim: &Simulation) -> f64 {
     let mut x = Vec::new();
-    match &sim.model.contact {
-        Some(contact) => contact.positions(&sim.state.q, &mut x),
+    match &sim.model.ipc {
+        Some(contact) => contact.geometry.positions(&sim.state.q, &mut x),
         None => x.extend(sim.state.q.chunks_exact(3).map(Vec3::from_column_slice)),
     }
     x.iter().map(|x| x.norm()).fold(0.0, f64::max)
@@ -177,7 +177,7 @@ fn scaled(length: f64, mass: f64, time: f64) -> Vec<f64> {
         assert!(!sim.step().unwrap().unfinished);
     }
     // Places in the units of the first scene; the columns of the cube have none.
-    let contact = sim.model.contact.as_ref().unwrap();
+    let contact = sim.model.ipc.as_ref().unwrap();
     let columns = contact.affine[0] as usize + 1..contact.affine[0] as usize + 4;
     let unit = |k: usize| if columns.contains(&(k / 3)) { 1.0 } else { length };
     sim.state.q.iter().enumerate().map(|(k, z)| z / unit(k)).collect()

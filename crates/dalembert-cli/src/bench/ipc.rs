@@ -221,7 +221,7 @@ pub(super) fn ipc_drops(b: &mut Bencher) {
         }
         let clock = Clock::now();
         let model = sim.model.clone();
-        let Some(contact) = &model.contact else { continue };
+        let Some(contact) = &model.ipc else { continue };
         let mut x = Vec::new();
         for _ in 0..steps {
             match sim.step() {
@@ -232,9 +232,9 @@ pub(super) fn ipc_drops(b: &mut Bencher) {
                     break;
                 }
             }
-            contact.positions(&sim.state.q, &mut x);
+            contact.geometry.positions(&sim.state.q, &mut x);
             let below = x.iter().any(|x| !(x.z > 0.0));
-            if below || !dalembert::collide::exact::intersections(&contact.surface, &x).is_empty() {
+            if below || !dalembert::collide::exact::intersections(&contact.geometry.surface, &x).is_empty() {
                 bad += 1;
             }
         }

@@ -40,7 +40,7 @@ pub(super) fn command(path: &Path, as_json: bool, culprits: Option<&Path>) -> Ou
     let mut built = setup::rebuild(&recording)?;
     let sim = &mut built.simulation;
     let model = sim.model.clone();
-    let Some(contact) = &model.contact else {
+    let Some(contact) = &model.ipc else {
         let method = sim.method.name();
         return Err(Failure::Usage(format!(
             "the recording was made by `{method}`; only the method `ipc` has collision surfaces to look at"
@@ -50,13 +50,13 @@ pub(super) fn command(path: &Path, as_json: bool, culprits: Option<&Path>) -> Ou
     let (mut bad, mut told) = (0usize, Vec::new());
     for frame in 0..recording.frame_count() {
         setup::set_state(sim, &recording.frame(frame)?.state)?;
-        contact.positions(&sim.state.q, &mut x);
+        contact.geometry.positions(&sim.state.q, &mut x);
         let name = |[a, b]: &[&str; 2]| format!("`{}` and `{}`", safe(a), safe(b));
-        let found: Vec<String> = contact.intersections(&x).iter().map(name).collect();
+        let found: Vec<String> = contact.geometry.intersections(&x).iter().map(name).collect();
         if !found.is_empty() {
             bad += 1;
             if let (1, Some(path)) = (bad, culprits) {
-                write_culprits(path, &Culprits::of(contact, &x))?;
+                write_culprits(path, &Culprits::of(&contact.geometry, &x))?;
             }
             if told.len() < MOST_TOLD {
                 told.push((frame, sim.state.time, found));

@@ -57,9 +57,9 @@ fn resting(model: &Model) -> Vec<bool> {
                 collider.body == rigid::WORLD || touch.held.get(collider.body as usize) == Some(&true);
         }
     }
-    if let Some(contact) = &model.contact {
-        rests.extend(contact.surface.bodies.iter().map(|b| b.prescribed()));
-        rests.extend(contact.plane_names.iter().map(|_| true));
+    if let Some(contact) = &model.ipc {
+        rests.extend(contact.geometry.surface.bodies.iter().map(|b| b.prescribed()));
+        rests.extend(contact.geometry.plane_names.iter().map(|_| true));
     }
     rests
 }

@@ -544,33 +544,6 @@ impl Candidates {
         step.get()
     }
 
-    /// The same, and `times[k]` of every pair, in the order vertex-triangle, edge-edge, vertex-edge, vertex-vertex,
-    /// vertex-plane: 1 if the pair does not stop the motion.
-    pub fn impact_times(
-        &self,
-        surface: &Surface,
-        x0: &[Vec3],
-        x1: &[Vec3],
-        options: &CcdOptions,
-        times: &mut Vec<f64>,
-    ) -> f64 {
-        times.clear();
-        times.reserve(self.len());
-        let mut step = 1.0f64;
-        self.each_time(
-            surface,
-            x0,
-            x1,
-            options,
-            |_| 1.0,
-            |_, t| {
-                times.push(t);
-                step = step.min(t);
-            },
-        );
-        step
-    }
-
     /// Calls `take` with the bodies (`u32::MAX` for a half-plane) and the time of every pair. `longest` says how far a
     /// pair of bodies needs to be followed; pairs with 0 are left out.
     pub fn each_time(

@@ -166,14 +166,16 @@ fn a_huge_step_is_cut_instead_of_filling_memory() {
 #[test]
 fn the_free_step_is_the_least_time_of_all_pairs() {
     let mut random = Random::new(8);
-    let (mut broad, mut found, mut times) = (Broad::default(), Candidates::default(), vec![]);
+    let (mut broad, mut found) = (Broad::default(), Candidates::default());
     let mut stopped = 0;
     for _ in 0..200 {
         let (surface, x0) = mixed(&mut random);
         let x1: Vec<Vec3> = x0.iter().map(|x| x + Vec3::from_fn(|_, _| random.between(-0.5, 0.5))).collect();
         broad.swept(&surface, &x0, &x1, 0.0, 100_000, &mut found).unwrap();
         let o = CcdOptions::default();
-        let all = found.impact_times(&surface, &x0, &x1, &o, &mut times);
+        let mut times = Vec::new();
+        found.each_time(&surface, &x0, &x1, &o, |_| 1.0, |_, t| times.push(t));
+        let all = times.iter().copied().fold(1.0, f64::min);
         let step = found.free_step(&surface, &x0, &x1, 1.0, &o);
         assert_eq!(step, all, "following less far must not change the answer");
         assert_eq!(times.len(), found.len());

@@ -7,7 +7,10 @@
 //! problem                  targets, cones, bounds and the operator W of all contacts: plain data
 //! solver                   Gauss–Seidel, Newton's methods, and the cascade of them
 //! warm_start inactive sleep speculative_ccd restitution split_impulse
+//! potential                barrier and friction of the method `ipc`, candidates and culling
 //! ```
+
+pub mod potential;
 
 mod collider;
 mod softness;

@@ -39,12 +39,12 @@ impl AffineJoints {
 
 impl Model {
     pub(super) fn affine_joint_part(&self, name: &str, part: &str) -> Option<JointPart> {
-        self.contact.as_ref()?.joints.part(name, part)
+        self.ipc.as_ref()?.joints.part(name, part)
     }
 
     pub(super) fn read_affine_joint(&self, state: &State, part: JointPart) -> f64 {
-        let Some(contact) = &self.contact else { return 0.0 };
-        let joints = &contact.joints;
+        let Some(ipc) = &self.ipc else { return 0.0 };
+        let joints = &ipc.joints;
         let first = joints.measures.len();
         match part {
             JointPart::Value(c, _) => joints.value(c, &state.q, &state.turns),
@@ -60,7 +60,7 @@ impl Model {
             JointPart::Gap(k) => {
                 let j = &joints.joints[k];
                 let row = |r: &super::LinearRow| r.lack(&state.q).norm();
-                let rows = contact.rows[j.rows.clone()].iter().map(row).fold(0.0, f64::max);
+                let rows = ipc.rows[j.rows.clone()].iter().map(row).fold(0.0, f64::max);
                 let off = |t: usize| match joints.terms[t].role {
                     JointRole::Hold { target } | JointRole::Spring { target, .. } => {
                         (joints.value(joints.terms[t].coordinate, &state.q, &state.turns) - target).abs()
@@ -74,18 +74,18 @@ impl Model {
 
     /// True if terms of affine joints store energy.
     pub(super) fn has_joint_springs(&self) -> bool {
-        self.contact.as_ref().is_some_and(|c| c.joints.terms.iter().any(|t| t.role.stiffness() > 0.0))
+        self.ipc.as_ref().is_some_and(|c| c.joints.terms.iter().any(|t| t.role.stiffness() > 0.0))
     }
 
     /// Energy in servos, soft limits and soft rows of affine joints \[J\]; soft linear rows are forces of their own.
     pub(super) fn affine_joint_energy(&self, state: &State) -> f64 {
-        let Some(contact) = &self.contact else { return 0.0 };
+        let Some(ipc) = &self.ipc else { return 0.0 };
         let energy = |t: &JointTerm| {
             let kp = t.role.stiffness();
             if kp == 0.0 {
                 return 0.0;
             }
-            let x = contact.joints.value(t.coordinate, &state.q, &state.turns);
+            let x = ipc.joints.value(t.coordinate, &state.q, &state.turns);
             let off = match t.role {
                 JointRole::Lower { low, .. } => (x - low).min(0.0),
                 JointRole::Upper { high, .. } => (x - high).max(0.0),
@@ -94,14 +94,14 @@ impl Model {
             };
             0.5 * kp * off * off
         };
-        contact.joints.terms.iter().map(energy).sum()
+        ipc.joints.terms.iter().map(energy).sum()
     }
 
     /// Worst violation of all joints of affine bodies that hold exactly \[m or rad\].
     pub(super) fn worst_affine_gap(&self, state: &State) -> f64 {
-        let Some(contact) = &self.contact else { return 0.0 };
-        let exact = |j: &AffineJoint| j.own.clone().all(|t| contact.joints.terms[t].role.is_exact());
-        let gaps = contact.joints.joints.iter().enumerate().filter(|(_, j)| exact(j));
+        let Some(ipc) = &self.ipc else { return 0.0 };
+        let exact = |j: &AffineJoint| j.own.clone().all(|t| ipc.joints.terms[t].role.is_exact());
+        let gaps = ipc.joints.joints.iter().enumerate().filter(|(_, j)| exact(j));
         gaps.map(|(k, _)| self.read_affine_joint(state, JointPart::Gap(k))).fold(0.0, f64::max)
     }
 }

@@ -23,7 +23,7 @@ pub struct RayHit<'a> {
 impl Model {
     /// Poses of everything that carries colliders, in the order of [`RigidContactModel::owners`](super::RigidContactModel::owners).
     pub fn collider_poses(&self, state: &State) -> Vec<Pose> {
-        let Some(touch) = &self.rigid_contact else { return Vec::new() };
+        let Some(shapes) = &self.rigid_contact else { return Vec::new() };
         let mut robots: Vec<_> = self.robots.iter().map(|r| r.robot.work()).collect();
         for (robot, work) in self.robots.iter().zip(&mut robots) {
             robot.robot.tree.kinematics(robot.q(state), &mut work.tree);
@@ -36,7 +36,7 @@ impl Model {
                 tree.link_pose(link as usize, &robots[robot as usize].tree)
             }
         };
-        touch.owners.iter().map(pose).collect()
+        shapes.owners.iter().map(pose).collect()
     }
 
     /// The first thing on the ray from `from` along `direction`, at most `most` directions away; only things whose names
@@ -49,17 +49,21 @@ impl Model {
         most: f64,
         wanted: impl Fn(&str) -> bool,
     ) -> Option<RayHit<'_>> {
-        let touch = self.rigid_contact.as_ref()?;
+        let shapes = self.rigid_contact.as_ref()?;
         let poses = self.collider_poses(state);
-        let wanted: Vec<bool> = touch.names.iter().map(|name| wanted(name)).collect();
+        let wanted: Vec<bool> = shapes.names.iter().map(|name| wanted(name)).collect();
         let mut best: Option<RayHit> = None;
-        for (c, owner) in touch.colliders.iter().zip(&touch.name_of).filter(|(_, o)| wanted[**o as usize]) {
+        for (c, owner) in shapes.colliders.iter().zip(&shapes.name_of).filter(|(_, o)| wanted[**o as usize]) {
             let most = best.map_or(most, |b| b.t);
             let hit = rigid::ray_cast((&c.shape, &c.placed(&poses)), from, direction, most);
             if let Some(hit) = hit.filter(|h| best.is_none_or(|b| h.t < b.t)) {
                 let point = from + direction * hit.t;
-                best =
-                    Some(RayHit { name: &touch.names[*owner as usize], t: hit.t, point, normal: hit.normal });
+                best = Some(RayHit {
+                    name: &shapes.names[*owner as usize],
+                    t: hit.t,
+                    point,
+                    normal: hit.normal,
+                });
             }
         }
         best
@@ -68,13 +72,13 @@ impl Model {
     /// How far two things are apart by their names: the least over their colliders; the normal points from `b` to `a`.
     /// `None` if either has no collider.
     pub fn distance_between(&self, state: &State, a: &str, b: &str) -> Option<Distance> {
-        let touch = self.rigid_contact.as_ref()?;
+        let shapes = self.rigid_contact.as_ref()?;
         let poses = self.collider_poses(state);
         let of = |name: &str| -> Vec<usize> {
-            let number = touch.names.iter().position(|n| n == name).map(|n| n as u32);
-            (0..touch.colliders.len()).filter(|i| Some(touch.name_of[*i]) == number).collect()
+            let number = shapes.names.iter().position(|n| n == name).map(|n| n as u32);
+            (0..shapes.colliders.len()).filter(|i| Some(shapes.name_of[*i]) == number).collect()
         };
-        let place = |i: usize| (&touch.colliders[i].shape, touch.colliders[i].placed(&poses));
+        let place = |i: usize| (&shapes.colliders[i].shape, shapes.colliders[i].placed(&poses));
         let mut best: Option<Distance> = None;
         for i in of(a) {
             for j in of(b) {

@@ -86,8 +86,8 @@ impl Model {
     /// Names of all that may touch: bodies, sets of particles and links of robots (`ROBOT/LINK`), then grounds. Empty for methods
     /// without contact.
     pub fn contact_names(&self) -> Vec<&str> {
-        let touch = self.rigid_contact.iter().flat_map(|t| &t.names);
-        let contact = self.contact.iter().flat_map(|c| c.names.iter().chain(&c.plane_names));
-        touch.chain(contact).map(String::as_str).collect()
+        let rigid = self.rigid_contact.iter().flat_map(|c| &c.names);
+        let ipc = self.ipc.iter().flat_map(|m| m.geometry.names.iter().chain(&m.geometry.plane_names));
+        rigid.chain(ipc).map(String::as_str).collect()
     }
 }

@@ -1,18 +1,18 @@
 //! The model: all that is constant while a scene runs, shared between threads.
 
 mod affine_joints;
-mod contact;
 mod contact_query;
 mod contact_report;
 mod holder;
+mod ipc;
 mod quantity;
 mod robots;
 mod touch_sensor;
 mod warning;
 
-pub use contact::{ContactModel, LinearRow, SETTLING, StartGap, Torque};
 pub use contact_query::{ContactEvents, RayHit};
 pub use contact_report::{ContactForce, ContactReader};
+pub use ipc::{IpcModel, LinearRow, Torque};
 pub(crate) use quantity::split_index;
 pub use quantity::{Quantity, UnknownQuantity};
 pub use robots::{NamedRobot, RobotPlace, WholeRobot};
@@ -95,8 +95,8 @@ pub struct Model {
     pub obstacles: Vec<(String, ObstacleShape)>,
     /// Articulated robots.
     pub robots: Vec<NamedRobot>,
-    /// What may touch what, for the method `ipc`.
-    pub contact: Option<ContactModel>,
+    /// What the method `ipc` must know beyond bodies and forces.
+    pub ipc: Option<IpcModel>,
     /// How forces of contact follow from a state, for the method `ipc`.
     pub contact_reader: Option<ContactReader>,
     /// What may touch what, for the methods `impulse` and `lagrange`.

@@ -28,7 +28,7 @@ impl Model {
     /// What a sensor `touch` of a robot reads after a step of `impulse`: the sum of the normal forces on the body of its
     /// site at contacts inside the site's volume \[N\]. None if there is no such robot, sensor or site.
     pub fn touch_sensor(&self, state: &State, robot: &str, sensor: &str) -> Option<f64> {
-        let touch = self.rigid_contact.as_ref()?;
+        let shapes = self.rigid_contact.as_ref()?;
         let number = self.robots.iter().position(|r| r.name == robot)?;
         let part = &self.robots[number];
         let found = part.robot.description.sensors.iter().find(|s| s.name == sensor && s.kind == "touch")?;
@@ -39,8 +39,8 @@ impl Model {
         part.robot.tree.kinematics(part.q(state), &mut work.tree);
         let (x, R) = (part.robot.position(&frame, &work.tree), part.robot.rotation(&frame, &work.tree));
         let on_body = |collider: u32| {
-            let body = touch.colliders[collider as usize].body as usize;
-            touch.owners.get(body).is_some_and(|p| match *p {
+            let body = shapes.colliders[collider as usize].body as usize;
+            shapes.owners.get(body).is_some_and(|p| match *p {
                 ColliderOwner::Link { robot, link } => {
                     robot as usize == number && Some(link as usize) == frame.link
                 }

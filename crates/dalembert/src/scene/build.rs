@@ -352,7 +352,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     (points.layout.turns, points.layout.joints) = (joined.turns, joined.joints);
     points.layout.looks_back = matches!(&scene.method, Method::Implicit(e) if e.scheme == crate::step::Scheme::Bdf2)
         || matches!(&scene.method, Method::Ipc(e) if e.scheme == crate::step::Scheme::Bdf2);
-    let mut contact = build_contact::contact_model(
+    let mut ipc = build_contact::ipc_model(
         &scene,
         &expanded,
         &points.blocks,
@@ -362,20 +362,20 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         &mut notes,
     );
     let mut massless = Vec::new();
-    if let Some(contact) = &mut contact {
+    if let Some(ipc) = &mut ipc {
         points.layout.turns += affine.joints.memory(affine.rows.len());
-        affine.joints.inertia = affine_inertia(&points, &expanded, &contact.held);
+        affine.joints.inertia = affine_inertia(&points, &expanded, &ipc.held);
         let (articulations, without) = build_coupling::articulations(
             &mut scene,
             &expanded,
             &points.blocks,
             &affine,
-            &contact.held,
+            &ipc.held,
             &mut notes,
         );
         massless = without;
-        contact.articulations = articulations;
-        (contact.rows, contact.joints) = (affine.rows, affine.joints);
+        ipc.articulations = articulations;
+        (ipc.rows, ipc.joints) = (affine.rows, affine.joints);
     }
     for (i, _) in massless.iter().enumerate().filter(|(_, none)| **none) {
         points.masses[i] = 0.0;
@@ -439,7 +439,9 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     let mut blocks = blocks;
     blocks.extend(robots.iter().map(|named| named.block(&layout)));
     let contact_reader = match method {
-        Method::Ipc(ipc) if contact.as_ref().is_some_and(|c| c.can_touch()) => Some(ipc.reader(dt)),
+        Method::Ipc(settings) if ipc.as_ref().is_some_and(|m| m.geometry.can_touch()) => {
+            Some(settings.reader(dt))
+        }
         _ => None,
     };
     let mut model = Model {
@@ -461,7 +463,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         start_places: start_places(&layout, &state.q, &places),
         size: 1.0,
         origins,
-        contact,
+        ipc,
         contact_reader,
         rigid_contact: touch,
         warnings: Vec::new(),

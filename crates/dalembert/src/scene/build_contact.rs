@@ -10,7 +10,7 @@ use crate::collide::{BodyGeometry, Groups, HalfPlane, Surface, VertexMap};
 use crate::filters::Filters;
 use crate::forces::nary::AffineEnergy;
 use crate::math::{Mat3, Vec3};
-use crate::model::{ContactModel, Torque};
+use crate::model::{IpcModel, Torque};
 use crate::state::{Block, BlockKind};
 use crate::step::{Ipc, Method, Scheme};
 
@@ -119,8 +119,8 @@ impl Classes {
     }
 }
 
-/// The constant part of contact; mistakes are noted.
-pub(super) fn contact_model(
+/// The constant part of the method; mistakes are noted.
+pub(super) fn ipc_model(
     scene: &Scene,
     expanded: &Expanded,
     blocks: &[Block],
@@ -128,33 +128,33 @@ pub(super) fn contact_model(
     x: &[Vec3],
     filters: &Filters,
     notes: &mut Notes,
-) -> Option<ContactModel> {
+) -> Option<IpcModel> {
     let Method::Ipc(settings) = &scene.method else { return None };
     let particles = masses.len();
-    let mut out = ContactModel {
+    let mut out = IpcModel {
         reach: vec![1.0; particles],
         held: (0..particles).map(|i| filters.block(i).is_some_and(|C| C == Mat3::zeros())).collect(),
-        ..ContactModel::default()
+        ..IpcModel::default()
     };
     let classes = classes(scene, blocks, notes);
-    out.groups = classes.group.len() + 1;
-    out.friction = vec![settings.friction; out.groups * out.groups];
-    let mut groups = Groups::new(out.groups);
+    out.geometry.groups = classes.group.len() + 1;
+    out.geometry.friction = vec![settings.friction; out.geometry.groups * out.geometry.groups];
+    let mut groups = Groups::new(out.geometry.groups);
     for rule in &scene.contact {
         let any = |name: &String| name == "*";
         let members = |name: &String| -> Vec<u32> {
-            if any(name) { (0..out.groups as u32).collect() } else { vec![classes.of(name)] }
+            if any(name) { (0..out.geometry.groups as u32).collect() } else { vec![classes.of(name)] }
         };
         for &a in &members(&rule.between[0]) {
             for &b in &members(&rule.between[1]) {
                 groups.set(a, b, rule.enabled);
                 let mu = rule.friction.unwrap_or(settings.friction);
-                out.friction[a as usize * out.groups + b as usize] = mu;
-                out.friction[b as usize * out.groups + a as usize] = mu;
+                out.geometry.friction[a as usize * out.geometry.groups + b as usize] = mu;
+                out.geometry.friction[b as usize * out.geometry.groups + a as usize] = mu;
             }
         }
     }
-    out.surface.groups = groups;
+    out.geometry.surface.groups = groups;
     for skin in &expanded.skins {
         add_skin(skin, &blocks[skin.set], masses, &classes, &mut out, notes);
     }
@@ -166,8 +166,12 @@ pub(super) fn contact_model(
         match g.normal.try_normalize(1e-300) {
             Some(normal) => {
                 let group = classes.of(&g.name);
-                out.surface.half_planes.push(HalfPlane { normal, offset: normal.dot(&g.point), group });
-                out.plane_names.push(g.name.clone());
+                out.geometry.surface.half_planes.push(HalfPlane {
+                    normal,
+                    offset: normal.dot(&g.point),
+                    group,
+                });
+                out.geometry.plane_names.push(g.name.clone());
             }
             None => notes.error("normal", "is no direction"),
         }
@@ -175,16 +179,17 @@ pub(super) fn contact_model(
     out.torques = torques(scene, blocks, notes);
     let flat: Vec<f64> = x[..particles].iter().flat_map(|p| [p.x, p.y, p.z]).collect();
     let mut vertices = Vec::new();
-    out.positions(&flat, &mut vertices);
-    out.edge_length2 = out
+    out.geometry.positions(&flat, &mut vertices);
+    out.geometry.edge_length2 = out
+        .geometry
         .surface
         .edges
         .iter()
         .map(|&[a, b]| (vertices[a as usize] - vertices[b as usize]).norm_squared())
         .collect();
-    out.gap = settings.gap.unwrap_or_else(|| default_gap(&out.surface, &vertices));
-    if out.can_touch() {
-        out.starts = sanity::check(&out, &vertices, notes);
+    out.geometry.gap = settings.gap.unwrap_or_else(|| default_gap(&out.geometry.surface, &vertices));
+    if out.geometry.can_touch() {
+        out.geometry.starts = sanity::check(&out.geometry, &vertices, notes);
     }
     Some(out)
 }
@@ -243,7 +248,7 @@ fn add_skin(
     block: &Block,
     masses: &[f64],
     classes: &Classes,
-    out: &mut ContactModel,
+    out: &mut IpcModel,
     notes: &mut Notes,
 ) {
     let first = block.points.start;
@@ -260,7 +265,7 @@ fn add_skin(
     };
     let told: Vec<VertexMap> = maps.iter().map(|m| if held { VertexMap::PRESCRIBED } else { *m }).collect();
     let flat = skin.material.as_ref().map_or(Vec::new(), |places| flat_edges(places, &skin.triangles));
-    let geometry = BodyGeometry {
+    let body = BodyGeometry {
         flat_edges: &flat,
         maps: &told,
         triangles: &skin.triangles,
@@ -269,14 +274,14 @@ fn add_skin(
         self_contact: skin.material.is_none() && !(skin.triangles.is_empty() && skin.segments.is_empty()),
         group: classes.of(&block.name),
     };
-    if let Err(error) = out.surface.add(&geometry) {
+    if let Err(error) = out.geometry.surface.add(&body) {
         notes.error("", format!("the collision surface of `{}`: {error}", block.name));
         return;
     }
-    out.names.push(block.name.clone());
+    out.geometry.names.push(block.name.clone());
     let mass = |map: &VertexMap| if held { 0.0 } else { masses[map.first_block as usize] };
-    out.vertex_mass.extend(maps.iter().map(mass));
-    out.maps.extend(maps);
+    out.geometry.vertex_mass.extend(maps.iter().map(mass));
+    out.geometry.maps.extend(maps);
 }
 
 /// Edges whose two triangles lie in one plane, low number first, sorted. An affine body keeps them so.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::contact::potential::ContactGeometry;
 use crate::math::Vec3;
-use crate::model::ContactModel;
 pub use crate::model::{Place, Warning};
 
 /// One mistake.
@@ -39,9 +39,9 @@ pub struct Culprits {
 }
 
 impl Culprits {
-    /// What intersects at the places `x` of all vertices of a contact model \[m\], by an exact test.
-    pub fn of(contact: &ContactModel, x: &[Vec3]) -> Self {
-        super::sanity::culprits(contact, x)
+    /// What intersects at the places `x` of all vertices \[m\], by an exact test.
+    pub fn of(geometry: &ContactGeometry, x: &[Vec3]) -> Self {
+        super::sanity::culprits(geometry, x)
     }
 
     /// True if there are none.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::build::Notes;
 use super::error::Culprits;
 use crate::collide::{Broad, Candidates, Contact, ContactSet, Kind, exact};
+use crate::contact::potential::{ContactGeometry, StartGap};
 use crate::math::Vec3;
-use crate::model::{ContactModel, StartGap};
 
 /// Pairs of bodies that are told; a mesh of culprits holds them all.
 const MOST_TOLD: usize = 5;
@@ -14,7 +14,7 @@ const MOST_TOLD: usize = 5;
 const MOST_PAIRS: usize = 20_000_000;
 
 /// Refuses what touches or intersects at the start, by names and numbers of primitives; returns what begins nearer than the gap.
-pub(super) fn check(contact: &ContactModel, x: &[Vec3], notes: &mut Notes) -> Vec<StartGap> {
+pub(super) fn check(geometry: &ContactGeometry, x: &[Vec3], notes: &mut Notes) -> Vec<StartGap> {
     notes.at("", 0, "");
     if !x.iter().all(|x| x.iter().all(|x| x.is_finite())) {
         // Whatever is not finite was told where it was written.
@@ -23,7 +23,7 @@ pub(super) fn check(contact: &ContactModel, x: &[Vec3], notes: &mut Notes) -> Ve
         }
         return Vec::new();
     }
-    let mut culprits = Collector { contact, x, vertices: BTreeMap::new(), out: Culprits::default() };
+    let mut culprits = Collector { geometry, x, vertices: BTreeMap::new(), out: Culprits::default() };
     let crossed = intersections(&mut culprits, notes);
     below_ground(&mut culprits, notes);
     let starts = if crossed == 0 { touching(&mut culprits, notes) } else { Vec::new() };
@@ -33,12 +33,12 @@ pub(super) fn check(contact: &ContactModel, x: &[Vec3], notes: &mut Notes) -> Ve
 
 /// Each two bodies once, with the first of their primitives that meet, and how many more do.
 fn intersections(culprits: &mut Collector<'_>, notes: &mut Notes) -> usize {
-    let found = exact::intersections(&culprits.contact.surface, culprits.x);
+    let found = exact::intersections(&culprits.geometry.surface, culprits.x);
     let mut bodies: BTreeMap<[u32; 2], (u32, u32, usize)> = BTreeMap::new();
     for &(edge, triangle) in &found {
         culprits.edge(edge);
         culprits.triangle(triangle);
-        let surface = &culprits.contact.surface;
+        let surface = &culprits.geometry.surface;
         let both = sorted(surface.edge_body[edge as usize], surface.triangle_body[triangle as usize]);
         bodies.entry(both).or_insert((edge, triangle, 0)).2 += 1;
     }
@@ -79,8 +79,8 @@ fn rest_untold(found: usize, what: &str, notes: &mut Notes) {
 }
 
 fn below_ground(culprits: &mut Collector<'_>, notes: &mut Notes) {
-    let contact = culprits.contact;
-    let surface = &contact.surface;
+    let geometry = culprits.geometry;
+    let surface = &geometry.surface;
     for (k, plane) in surface.half_planes.iter().enumerate() {
         for (body, b) in surface.bodies.iter().enumerate() {
             if b.prescribed() || !surface.groups.touch(b.group, plane.group) {
@@ -89,7 +89,7 @@ fn below_ground(culprits: &mut Collector<'_>, notes: &mut Notes) {
             let heights = b.vertices.clone().map(|v| (v, plane.height(&culprits.x[v as usize]) - b.radius));
             let (vertex, height) = heights.fold((0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a });
             if height <= 0.0 {
-                let (own, ground) = (contact.names[body].as_str(), &contact.plane_names[k]);
+                let (own, ground) = (geometry.names[body].as_str(), &geometry.plane_names[k]);
                 let vertex = vertex - b.vertices.start;
                 let skin = if b.radius > 0.0 { " with half its thickness" } else { "" };
                 let message = if height == 0.0 {
@@ -119,17 +119,17 @@ fn below_ground(culprits: &mut Collector<'_>, notes: &mut Notes) {
 /// Pairs whose distance is not above the sum of their radii; each two bodies once, with the nearest of them. Returns those that
 /// are nearer than the gap and do not touch.
 fn touching(culprits: &mut Collector<'_>, notes: &mut Notes) -> Vec<StartGap> {
-    let contact = culprits.contact;
-    let surface = &contact.surface;
+    let geometry = culprits.geometry;
+    let surface = &geometry.surface;
     let (mut broad, mut near, mut set) = (Broad::default(), Candidates::default(), ContactSet::default());
-    if let Err(error) = broad.near(surface, culprits.x, contact.gap, MOST_PAIRS, &mut near) {
+    if let Err(error) = broad.near(surface, culprits.x, geometry.gap, MOST_PAIRS, &mut near) {
         notes.error("", error.to_string());
         return Vec::new();
     }
-    set.update(surface, &near, culprits.x, contact.gap);
+    set.update(surface, &near, culprits.x, geometry.gap);
     let mut starts: BTreeMap<[u32; 2], f64> = BTreeMap::new();
-    for c in set.contacts.iter().filter(|c| c.gap > 0.0 && c.gap < contact.gap) {
-        let least = starts.entry(contact.start_pair(c)).or_insert(c.gap);
+    for c in set.contacts.iter().filter(|c| c.gap > 0.0 && c.gap < geometry.gap) {
+        let least = starts.entry(geometry.start_pair(c)).or_insert(c.gap);
         *least = least.min(c.gap);
     }
     let body = |v: u32| surface.vertex_body[v as usize];
@@ -179,7 +179,7 @@ fn touching(culprits: &mut Collector<'_>, notes: &mut Notes) -> Vec<StartGap> {
 
 /// Names primitives and gathers them in a mesh.
 struct Collector<'a> {
-    contact: &'a ContactModel,
+    geometry: &'a ContactGeometry,
     x: &'a [Vec3],
     /// Number in the mesh of each vertex that it has.
     vertices: BTreeMap<u32, u32>,
@@ -188,39 +188,39 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     fn name(&self, body: u32) -> &str {
-        self.contact.names[body as usize].as_str()
+        self.geometry.names[body as usize].as_str()
     }
 
     /// Two names in the order in which the surface has their bodies.
     fn in_order<'b>(&self, a: &'b str, b: &'b str) -> [&'b str; 2] {
-        let place = |name: &str| self.contact.names.iter().position(|n| n == name);
+        let place = |name: &str| self.geometry.names.iter().position(|n| n == name);
         if place(a) <= place(b) { [a, b] } else { [b, a] }
     }
 
     fn vertex_name(&self, v: u32) -> &str {
-        self.name(self.contact.surface.vertex_body[v as usize])
+        self.name(self.geometry.surface.vertex_body[v as usize])
     }
 
     fn edge_name(&self, e: u32) -> &str {
-        self.name(self.contact.surface.edge_body[e as usize])
+        self.name(self.geometry.surface.edge_body[e as usize])
     }
 
     fn triangle_name(&self, t: u32) -> &str {
-        self.name(self.contact.surface.triangle_body[t as usize])
+        self.name(self.geometry.surface.triangle_body[t as usize])
     }
 
     fn vertex_number(&self, v: u32) -> u32 {
-        let surface = &self.contact.surface;
+        let surface = &self.geometry.surface;
         v - surface.bodies[surface.vertex_body[v as usize] as usize].vertices.start
     }
 
     fn edge_number(&self, e: u32) -> u32 {
-        let surface = &self.contact.surface;
+        let surface = &self.geometry.surface;
         e - surface.bodies[surface.edge_body[e as usize] as usize].edges.start
     }
 
     fn triangle_number(&self, t: u32) -> u32 {
-        let surface = &self.contact.surface;
+        let surface = &self.geometry.surface;
         t - surface.bodies[surface.triangle_body[t as usize] as usize].triangles.start
     }
 
@@ -233,14 +233,14 @@ impl Collector<'_> {
     }
 
     fn edge(&mut self, e: u32) {
-        let ends = self.contact.surface.edges[e as usize].map(|v| self.vertex(v));
+        let ends = self.geometry.surface.edges[e as usize].map(|v| self.vertex(v));
         if !self.out.segments.contains(&ends) {
             self.out.segments.push(ends);
         }
     }
 
     fn triangle(&mut self, t: u32) {
-        let corners = self.contact.surface.triangles[t as usize].map(|v| self.vertex(v));
+        let corners = self.geometry.surface.triangles[t as usize].map(|v| self.vertex(v));
         if !self.out.triangles.contains(&corners) {
             self.out.triangles.push(corners);
         }
@@ -248,9 +248,9 @@ impl Collector<'_> {
 }
 
 /// The primitives of pairs that intersect at the places `x` of all vertices, by an exact test.
-pub(super) fn culprits(contact: &ContactModel, x: &[Vec3]) -> Culprits {
-    let mut culprits = Collector { contact, x, vertices: BTreeMap::new(), out: Culprits::default() };
-    for (edge, triangle) in exact::intersections(&contact.surface, x) {
+pub(super) fn culprits(geometry: &ContactGeometry, x: &[Vec3]) -> Culprits {
+    let mut culprits = Collector { geometry, x, vertices: BTreeMap::new(), out: Culprits::default() };
+    for (edge, triangle) in exact::intersections(&geometry.surface, x) {
         culprits.edge(edge);
         culprits.triangle(triangle);
     }

@@ -50,7 +50,7 @@ pub struct State {
     /// Points of contact of the last step of `impulse`, sorted by colliders.
     pub contacts: Vec<ContactPoint>,
     /// For how long each body has been at rest \[s\], where bodies may fall asleep; negative if it sleeps. The bodies
-    /// are those of the [`ContactModel`](crate::model::ContactModel); empty if none may sleep. Whoever moves a sleeping body by hand
+    /// are those of the [`ContactGeometry`](crate::contact::potential::ContactGeometry); empty if none may sleep. Whoever moves a sleeping body by hand
     /// sets its number to 0.
     pub rest: Vec<f64>,
     /// Forces from outside, laid out like v \[N or N·m\]; empty for none. Those on robots stand in

@@ -484,9 +484,9 @@ impl Simulation {
         &mut self,
         mut driver: impl FnMut(&Articulation, &State) -> Result<Drive, String>,
     ) -> Result<StepReport, StepError> {
-        let Some(contact) = &self.model.contact else { return self.step() };
-        let mut drives = Vec::with_capacity(contact.articulations.len());
-        for a in &contact.articulations {
+        let Some(ipc) = &self.model.ipc else { return self.step() };
+        let mut drives = Vec::with_capacity(ipc.articulations.len());
+        for a in &ipc.articulations {
             drives.push(if a.driver == Driver::External {
                 driver(a, &self.state)
                     .map_err(|message| DriveError::Driver { articulation: a.name.clone(), message })?
@@ -504,7 +504,7 @@ impl Simulation {
 
     /// What the last step made of an articulation; none before the first step.
     pub fn articulation(&self, name: &str) -> Option<&DriveReport> {
-        let list = &self.model.contact.as_ref()?.articulations;
+        let list = &self.model.ipc.as_ref()?.articulations;
         self.workspace.ipc.coupling.reports.get(list.iter().position(|a| a.name == name)?)
     }
 

@@ -1,4 +1,4 @@
-//! Who must move together.
+//! Islands: what must move together.
 //!
 //! A *unit* is what forces, joints and geometry tie together whatever happens: the blocks of a body, of all bodies that
 //! joints or an articulation connect, and of all that share a batch of forces whose energy is known as a sum only. An *island* is a connected component of units over
@@ -6,7 +6,8 @@
 //! step, its own part of that step, its own test of descent and its own end of the iteration.
 
 use crate::collide::Contact;
-use crate::model::{ContactModel, Model};
+use crate::model::{IpcModel, Model};
+use crate::solve::union_find::UnionFind;
 
 /// No unit, no group: what does not move.
 pub(super) const NONE: u32 = u32::MAX;
@@ -45,23 +46,65 @@ pub(super) struct Islands {
     pub blocks: Vec<Vec<u32>>,
     /// Units that have come to rest in this iteration.
     pub done: Vec<bool>,
-    parent: Vec<u32>,
+    sets: UnionFind,
     of: usize,
 }
 
-pub(super) fn find(parent: &mut [u32], mut i: u32) -> u32 {
-    while parent[i as usize] != i {
-        let up = parent[parent[i as usize] as usize];
-        parent[i as usize] = up;
-        i = up;
+/// Joins some blocks; the first of them.
+fn join_blocks(sets: &mut UnionFind, blocks: impl Iterator<Item = u32>) -> u32 {
+    let mut first = NONE;
+    for i in blocks {
+        if first == NONE {
+            first = i;
+        }
+        sets.join(first, i);
     }
-    i
+    first
 }
 
-/// Joins two sets; the lower number stays its root, so that the answer does not depend on the order.
-pub(super) fn join(parent: &mut [u32], a: u32, b: u32) {
-    let (a, b) = (find(parent, a), find(parent, b));
-    parent[a.max(b) as usize] = a.min(b);
+/// Where each point counts as what moves, and the blocks that are tied together.
+struct Ties<'a> {
+    sets: UnionFind,
+    /// The block itself, or for carried points one of the blocks that carry them, which are all tied together.
+    home: Vec<u32>,
+    held: &'a [bool],
+}
+
+impl<'a> Ties<'a> {
+    fn new(model: &Model, held: &'a [bool], q: &[f64]) -> Self {
+        let n = model.layout.particles;
+        let mut home: Vec<u32> = (0..n as u32).collect();
+        home.resize(model.layout.points, NONE);
+        let mut ties = Self { sets: UnionFind::new(n), home, held };
+        let mut jacobian = crate::math::Blocks::default();
+        for m in &model.mappings {
+            jacobian.entries.clear();
+            m.add_jacobian_blocks(q, &mut jacobian);
+            for (child, carrier, _) in &jacobian.entries {
+                let carrier = ties.home[*carrier as usize];
+                if !ties.is_free(carrier) {
+                    continue;
+                }
+                let home = &mut ties.home[*child as usize];
+                if *home == NONE {
+                    *home = carrier;
+                }
+                ties.sets.join(*home, carrier);
+            }
+        }
+        ties
+    }
+
+    fn is_free(&self, block: u32) -> bool {
+        block != NONE && !self.held[block as usize]
+    }
+
+    /// Ties the blocks of some points that are free; the first of them.
+    fn tie(&mut self, points: impl Iterator<Item = u32>) -> u32 {
+        let Self { sets, home, held } = self;
+        let homes = points.map(|i| home[i as usize]);
+        join_blocks(sets, homes.filter(|&i| i != NONE && !held[i as usize]))
+    }
 }
 
 impl Islands {
@@ -83,18 +126,20 @@ impl Islands {
         self.unit_of_term.clear();
         self.unit_of_articulation.clear();
         self.tied.clear();
-        let bodies = model.contact.as_ref().map_or(0, |c| c.surface.bodies.len());
+        let bodies = model.ipc.as_ref().map_or(0, |ipc| ipc.geometry.surface.bodies.len());
         let mut list = crate::math::Blocks::default();
         let known = model.mappings.iter().all(|m| m.add_jacobian_blocks(q, &mut list));
-        match model.contact.as_ref().filter(|c| known && separable(model, c)) {
-            Some(contact) => self.find_units(model, contact, q, v),
+        match model.ipc.as_ref().filter(|ipc| known && separable(model, ipc)) {
+            Some(ipc) => self.find_units(model, ipc, q, v),
             None => {
                 self.units = 1;
                 self.unit_of_block.resize(model.layout.points, 0);
                 self.unit_of_body.resize(bodies, 0);
                 self.sharing.resize(model.forces.len(), Sharing::Unit(0));
-                let [terms, drives] =
-                    model.contact.as_ref().map_or([0; 2], |c| [c.joints.terms.len(), c.articulations.len()]);
+                let [terms, drives] = model
+                    .ipc
+                    .as_ref()
+                    .map_or([0; 2], |ipc| [ipc.joints.terms.len(), ipc.articulations.len()]);
                 self.unit_of_term.resize(terms, 0);
                 self.unit_of_articulation.resize(drives, 0);
                 self.tied.push(true);
@@ -102,65 +147,50 @@ impl Islands {
         }
     }
 
-    fn find_units(&mut self, model: &Model, contact: &ContactModel, q: &[f64], v: &[f64]) {
+    fn find_units(&mut self, model: &Model, ipc: &IpcModel, q: &[f64], v: &[f64]) {
         let n = model.layout.particles;
-        let parent = &mut self.parent;
-        parent.clear();
-        parent.extend(0..n as u32);
-        let free = |i: u32| i != NONE && !contact.held[i as usize];
-        // Carried points count as one of the blocks that carry them, and tie all of these together.
-        let mut home: Vec<u32> = (0..n as u32).collect();
-        home.resize(model.layout.points, NONE);
-        let mut jacobian = crate::math::Blocks::default();
-        for m in &model.mappings {
-            jacobian.entries.clear();
-            m.add_jacobian_blocks(q, &mut jacobian);
-            for (child, carrier, _) in &jacobian.entries {
-                let carrier = home[*carrier as usize];
-                let home = &mut home[*child as usize];
-                if !free(carrier) {
-                    continue;
-                }
-                if *home == NONE {
-                    *home = carrier;
-                }
-                join(parent, *home, carrier);
-            }
-        }
-        let home = |i: u32| home[i as usize];
-        let chain = |parent: &mut Vec<u32>, blocks: &mut dyn Iterator<Item = u32>| {
-            let mut first = NONE;
-            for i in blocks.map(home).filter(|&i| free(i)) {
-                if first == NONE {
-                    first = i;
-                }
-                join(parent, first, i);
-            }
-            first
-        };
+        let mut ties = Ties::new(model, &ipc.held, q);
         let mut body_block = Vec::new();
-        for body in &contact.surface.bodies {
-            let maps = &contact.maps[body.vertices.start as usize..body.vertices.end as usize];
-            let mut blocks = maps.iter().flat_map(|m| m.first_block..m.first_block + m.n as u32);
-            body_block.push(chain(parent, &mut blocks));
+        for body in &ipc.geometry.surface.bodies {
+            let maps = &ipc.geometry.maps[body.vertices.start as usize..body.vertices.end as usize];
+            body_block.push(ties.tie(maps.iter().flat_map(|m| m.first_block..m.first_block + m.n as u32)));
         }
-        for &first in &contact.affine {
-            chain(parent, &mut (first..first + 4));
+        for &first in &ipc.affine {
+            ties.tie(first..first + 4);
         }
         let mut list = Vec::new();
-        let term_block: Vec<u32> = (contact.joints.terms.iter())
+        let term_block: Vec<u32> = (ipc.joints.terms.iter())
             .map(|term| {
-                contact.joints.gradient(term.coordinate, q, &mut list);
-                chain(parent, &mut list.iter().map(|(i, _)| *i))
+                ipc.joints.gradient(term.coordinate, q, &mut list);
+                ties.tie(list.iter().map(|(i, _)| *i))
             })
             .collect();
         let row_block: Vec<u32> =
-            (contact.rows.iter()).map(|row| chain(parent, &mut row.terms.iter().map(|(i, _)| *i))).collect();
-        let drive_block: Vec<u32> = (contact.articulations.iter())
-            .map(|a| chain(parent, &mut a.links.iter().flat_map(|l| l.first..l.first + 4)))
+            ipc.rows.iter().map(|row| ties.tie(row.terms.iter().map(|(i, _)| *i))).collect();
+        let drive_block: Vec<u32> = (ipc.articulations.iter())
+            .map(|a| ties.tie(a.links.iter().flat_map(|l| l.first..l.first + 4)))
             .collect();
+        let sums = self.tie_forces(model, &mut ties, q, v);
+        self.number_units(&mut ties, n);
+        let unit = |block: u32| if block == NONE { NONE } else { self.unit_of_block[block as usize] };
+        self.unit_of_body.extend(body_block.iter().map(|&b| unit(b)));
+        self.unit_of_term.extend(term_block.iter().map(|&b| unit(b)));
+        self.unit_of_articulation.extend(drive_block.iter().map(|&b| unit(b)));
+        let rows: Vec<u32> = row_block.iter().chain(&drive_block).map(|&b| unit(b)).collect();
+        let carried: Vec<u32> = ties.home[n..].iter().map(|&home| unit(home)).collect();
+        for (batch, block) in sums {
+            self.sharing[batch] = Sharing::Unit(if block == NONE { 0 } else { unit(block) });
+        }
+        self.unit_of_block.extend(carried);
+        self.units = self.units.max(1);
+        self.tied.resize(self.units, false);
+        rows.iter().filter(|u| **u != NONE).for_each(|&u| self.tied[u as usize] = true);
+    }
+
+    /// Ties what forces tie, and finds how their energies are known; those known as a sum, with one of their blocks.
+    fn tie_forces(&mut self, model: &Model, ties: &mut Ties<'_>, q: &[f64], v: &[f64]) -> Vec<(usize, u32)> {
         let points = model.points(0.0, q, v);
-        let mut ask = Vec::new();
+        let mut sums = Vec::new();
         let mut list = crate::math::Blocks::default();
         for batch in &model.forces {
             if batch.force.is_local() {
@@ -172,45 +202,35 @@ impl Islands {
             batch.force.add_tangent_blocks(&points, crate::forces::Tangent::Projected, &mut list);
             batch.force.add_damping_blocks(&points, &mut list);
             if batch.force.share_energy(&points, &mut |_, _| {}) {
-                let pairs = list.entries.iter().map(|e| (home(e.0), home(e.1)));
-                for (i, j) in pairs.filter(|e| free(e.0) && free(e.1)) {
-                    join(parent, i, j);
-                }
+                list.entries.iter().for_each(|e| {
+                    ties.tie([e.0, e.1].into_iter());
+                });
                 self.sharing.push(Sharing::Own);
             } else {
-                let mut blocks = list.entries.iter().flat_map(|e| [e.0, e.1]);
-                let first = chain(parent, &mut blocks);
-                ask.push((self.sharing.len(), first));
+                let first = ties.tie(list.entries.iter().flat_map(|e| [e.0, e.1]));
+                sums.push((self.sharing.len(), first));
                 self.sharing.push(Sharing::Unit(0));
             }
         }
+        sums
+    }
+
+    /// Numbers the sets of the first n blocks that are free, in the order of their lowest blocks.
+    fn number_units(&mut self, ties: &mut Ties<'_>, n: usize) {
         let mut number = vec![NONE; n];
         self.units = 0;
         for i in 0..n as u32 {
-            if !free(i) {
+            if !ties.is_free(i) {
                 self.unit_of_block.push(NONE);
                 continue;
             }
-            let root = find(parent, i) as usize;
+            let root = ties.sets.find(i) as usize;
             if number[root] == NONE {
                 number[root] = self.units as u32;
                 self.units += 1;
             }
             self.unit_of_block.push(number[root]);
         }
-        let unit = |block: u32| if block == NONE { NONE } else { self.unit_of_block[block as usize] };
-        self.unit_of_body.extend(body_block.iter().map(|&b| unit(b)));
-        self.unit_of_term.extend(term_block.iter().map(|&b| unit(b)));
-        self.unit_of_articulation.extend(drive_block.iter().map(|&b| unit(b)));
-        let rows: Vec<u32> = row_block.iter().chain(&drive_block).map(|&b| unit(b)).collect();
-        let carried: Vec<u32> = (n..model.layout.points).map(|i| unit(home(i as u32))).collect();
-        for (batch, block) in ask {
-            self.sharing[batch] = Sharing::Unit(if block == NONE { 0 } else { unit(block) });
-        }
-        self.unit_of_block.extend(carried);
-        self.units = self.units.max(1);
-        self.tied.resize(self.units, false);
-        rows.iter().filter(|u| **u != NONE).for_each(|&u| self.tied[u as usize] = true);
     }
 
     /// Everything in one group, held bodies as well.
@@ -233,9 +253,8 @@ impl Islands {
     /// Units in contact with each other share a group. A group with a unit that is not done is not done; true if that
     /// concerns a unit that was.
     pub(super) fn by_contacts<'a>(&mut self, contacts: impl Iterator<Item = &'a Contact>) -> bool {
-        let parent = &mut self.parent;
-        parent.clear();
-        parent.extend(0..self.units as u32);
+        let sets = &mut self.sets;
+        sets.reset(self.units);
         let mut last = [NONE; 2];
         for c in contacts {
             // Contacts of two bodies lie side by side.
@@ -245,13 +264,13 @@ impl Islands {
             }
             let [a, b] = c.bodies.map(|b| if b == NONE { NONE } else { self.unit_of_body[b as usize] });
             if a != b && a != NONE && b != NONE {
-                join(parent, a, b);
+                sets.join(a, b);
             }
         }
         self.group_of_unit.clear();
         (self.groups, self.whole) = (0, false);
         for u in 0..self.units as u32 {
-            let root = find(parent, u);
+            let root = sets.find(u);
             // Roots are the lowest of their set: numbered already, unless u is the root itself.
             let group = if root == u {
                 self.groups += 1;
@@ -283,6 +302,15 @@ impl Islands {
         woke
     }
 
+    /// True for each group with exact linear rows that is not done.
+    pub(super) fn tied_groups(&self) -> Vec<bool> {
+        let mut tied = vec![false; self.groups];
+        for (u, &g) in self.group_of_unit.iter().enumerate() {
+            tied[g as usize] |= self.tied[u] && !self.done[u];
+        }
+        tied
+    }
+
     /// Group of a block; `NONE` for one that stands still.
     pub(super) fn group(&self, block: usize) -> u32 {
         if self.whole {
@@ -296,20 +324,20 @@ impl Islands {
 
     /// Groups that touch each other, and for each group the lowest number of those it is joined with.
     pub(super) fn joined<'a>(&self, contacts: impl Iterator<Item = &'a Contact>) -> Vec<u32> {
-        let mut parent: Vec<u32> = (0..self.groups as u32).collect();
+        let mut sets = UnionFind::new(self.groups);
         for c in contacts {
             let [a, b] = c.bodies.map(|b| if b == NONE { NONE } else { self.group_of_body[b as usize] });
             if a != b && a != NONE && b != NONE {
-                join(&mut parent, a, b);
+                sets.join(a, b);
             }
         }
-        (0..self.groups as u32).map(|g| find(&mut parent, g)).collect()
+        (0..self.groups as u32).map(|g| sets.find(g)).collect()
     }
 }
 
 /// True if all that acts is known by bodies: no forces among all, no direction of a block held alone.
-fn separable(model: &Model, contact: &ContactModel) -> bool {
-    let held = contact.held.iter().filter(|h| **h).count();
+fn separable(model: &Model, ipc: &IpcModel) -> bool {
+    let held = ipc.held.iter().filter(|h| **h).count();
     // Forces over pairs that change from moment to moment tie everything together.
     let pairs = ["all_pairs", "near_pairs"];
     model.forces.iter().all(|f| !pairs.contains(&f.force.kind()))

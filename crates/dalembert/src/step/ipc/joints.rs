@@ -1,22 +1,29 @@
-//! Joint terms in the incremental potential; see [`AffineJoints`] for what they are.
+//! Joint terms in the incremental potential, exact ones by an augmented Lagrangian (Hestenes 1969, Powell 1969); see [`AffineJoints`] for what they are.
 //!
 //! With $\psi'(x) = \mathrm{clamp}(y, l, u)$, $y = \lambda + \rho(x - x^*)$, the energy is
 //! $\lambda C + \tfrac12\rho C^2$ with $C = x - x^*$ while y is within its bounds, and goes on straight beyond. Over the blocks z
-//! the slope is $\psi'\nabla x$ and the curvature $\psi''\nabla x\nabla x^T$ plus the positive part of $\psi'\nabla^2 x$.
+//! the gradient is $\psi'\nabla x$ and the Hessian $\psi''\nabla x\nabla x^T$ plus the positive part of $\psi'\nabla^2 x$.
 //!
-//! ρ of an exact term is [`PENALTY`] times the stiffness $1/(d^2\,\nabla x^T M^{-1}\nabla x)$ that inertia gives its coordinate.
+//! ρ of an exact term is `penalty` times the stiffness $1/(d^2\,\nabla x^T M^{-1}\nabla x)$ that inertia gives its coordinate.
 //! One round of multipliers then divides the violation by $1 + \rho/S$, with S what the coordinate meets; where other
 //! bodies hang on it and S is larger, ρ is raised tenfold until a round gains enough.
 
 use crate::joints::affine::{AffineJoints, JointRole};
 use crate::math::{Blocks, Vec3, add_triple, outer};
-use crate::model::ContactModel;
+use crate::model::IpcModel;
 use crate::state::State;
 
-/// ρ of an exact term, in units of the stiffness that inertia gives its coordinate.
-const PENALTY: f64 = 1e3;
-/// A round of multipliers that leaves more than this part of a violation asks for a larger ρ.
-const GAIN: f64 = 0.25;
+/// The augmented Lagrangian of exact terms.
+struct Tuning {
+    /// ρ in units of the stiffness that inertia gives the coordinate: a round divides a violation by a thousand where nothing else
+    /// hangs on it.
+    penalty: f64,
+    /// A round that leaves more than this part of a violation asks for a larger ρ, by this factor.
+    gain: f64,
+    growth: f64,
+}
+
+const TUNING: Tuning = Tuning { penalty: 1e3, gain: 0.25, growth: 10.0 };
 
 /// One term in this step.
 #[derive(Debug, Clone, Copy)]
@@ -27,9 +34,8 @@ struct Active {
     target: f64,
     low: f64,
     high: f64,
-    exact: bool,
-    /// Violation after the last round.
-    off: f64,
+    /// Violation after the last round; none for terms that are not exact.
+    off: Option<f64>,
 }
 
 impl Active {
@@ -63,13 +69,14 @@ pub(super) struct JointWork {
     active: Vec<Active>,
     /// Where measures stood at the start of the step.
     turns: Vec<f64>,
-    slope: Vec<(u32, Vec3)>,
+    /// Gradient of a coordinate.
+    gradient: Vec<(u32, Vec3)>,
 }
 
 impl JointWork {
     /// Begins a step: `start` are the blocks that velocities count from, `v` their velocities, d the scheme's step \[s\].
-    pub(super) fn begin(&mut self, contact: &ContactModel, state: &State, start: &[f64], d: f64) {
-        let joints = &contact.joints;
+    pub(super) fn begin(&mut self, ipc: &IpcModel, state: &State, start: &[f64], d: f64) {
+        let joints = &ipc.joints;
         self.active.clear();
         self.turns.clear();
         if joints.terms.is_empty() {
@@ -89,14 +96,13 @@ impl JointWork {
                 target: now,
                 low: -inf,
                 high: inf,
-                exact,
-                off: inf,
+                off: exact.then_some(inf),
             };
             if exact {
-                joints.gradient(c, start, &mut self.slope);
+                joints.gradient(c, start, &mut self.gradient);
                 let inverse: f64 =
-                    self.slope.iter().map(|(i, g)| g.norm_squared() / joints.inertia[*i as usize]).sum();
-                a.rho = PENALTY / (d * d * inverse.max(1e-12));
+                    self.gradient.iter().map(|(i, g)| g.norm_squared() / joints.inertia[*i as usize]).sum();
+                a.rho = TUNING.penalty / (d * d * inverse.max(1e-12));
             }
             let spring = |a: &mut Active, rest: f64, from: f64, kp: f64, kd: f64| {
                 a.rho = kp + kd / d;
@@ -146,30 +152,30 @@ impl JointWork {
     }
 
     /// Hands out the number of every term, its energy and the size of what that is made of \[J\].
-    pub(super) fn energies(&self, contact: &ContactModel, z: &[f64], mut take: impl FnMut(usize, f64, f64)) {
+    pub(super) fn energies(&self, ipc: &IpcModel, z: &[f64], mut take: impl FnMut(usize, f64, f64)) {
         for (t, a) in self.active.iter().enumerate() {
-            let (energy, size) = a.energy(self.value(&contact.joints, a, z));
+            let (energy, size) = a.energy(self.value(&ipc.joints, a, z));
             take(t, energy, size);
         }
     }
 
     /// b −= ∇.
-    pub(super) fn slope(&mut self, contact: &ContactModel, z: &[f64], b: &mut [f64]) {
-        let mut list = std::mem::take(&mut self.slope);
+    pub(super) fn gradient(&mut self, ipc: &IpcModel, z: &[f64], b: &mut [f64]) {
+        let mut list = std::mem::take(&mut self.gradient);
         for a in &self.active {
-            let force = a.force(self.value(&contact.joints, a, z));
+            let force = a.force(self.value(&ipc.joints, a, z));
             if force != 0.0 {
-                contact.joints.gradient(a.coordinate, z, &mut list);
+                ipc.joints.gradient(a.coordinate, z, &mut list);
                 list.iter().for_each(|(i, g)| add_triple(b, *i as usize, &(-force * g)));
             }
         }
-        self.slope = list;
+        self.gradient = list;
     }
 
-    /// Adds the curvature at z, made positive.
-    pub(super) fn curvature(&mut self, contact: &ContactModel, z: &[f64], out: &mut Blocks) {
-        let joints = &contact.joints;
-        let mut list = std::mem::take(&mut self.slope);
+    /// Adds the Hessian at z, made positive semidefinite.
+    pub(super) fn hessian(&mut self, ipc: &IpcModel, z: &[f64], out: &mut Blocks) {
+        let joints = &ipc.joints;
+        let mut list = std::mem::take(&mut self.gradient);
         for a in &self.active {
             let x = self.value(joints, a, z);
             let (force, stiffness) = (a.force(x), a.stiffness(x));
@@ -187,27 +193,28 @@ impl JointWork {
                 }
             }
         }
-        self.slope = list;
+        self.gradient = list;
     }
 
     /// λ ← ψ' of the terms that are `awake`; hands out those that are still off by more than `limit` \[rad or m\].
     pub(super) fn update(
         &mut self,
-        contact: &ContactModel,
+        ipc: &IpcModel,
         z: &[f64],
         limit: f64,
         awake: impl Fn(usize) -> bool,
         mut open: impl FnMut(usize),
     ) {
         let turns = std::mem::take(&mut self.turns);
-        for (t, a) in self.active.iter_mut().enumerate().filter(|(t, a)| a.exact && awake(*t)) {
-            let next = a.force(contact.joints.value(a.coordinate, z, &turns));
+        for (t, a) in self.active.iter_mut().enumerate().filter(|(t, _)| awake(*t)) {
+            let Some(before) = a.off else { continue };
+            let next = a.force(ipc.joints.value(a.coordinate, z, &turns));
             let off = (next - a.lambda).abs() / a.rho;
             a.lambda = next;
-            if off > GAIN * a.off {
-                a.rho *= 10.0;
+            if off > TUNING.gain * before {
+                a.rho *= TUNING.growth;
             }
-            a.off = off;
+            a.off = Some(off);
             if off > limit {
                 open(t);
             }
@@ -216,17 +223,17 @@ impl JointWork {
     }
 
     /// Writes what the next step must know; `rows` are the forces of the linear rows.
-    pub(super) fn finish(&self, contact: &ContactModel, z: &[f64], rows: &[Vec3], turns: &mut [f64]) {
-        let joints = &contact.joints;
+    pub(super) fn finish(&self, ipc: &IpcModel, z: &[f64], rows: &[Vec3], turns: &mut [f64]) {
+        let joints = &ipc.joints;
         let n = joints.measures.len();
-        if turns.len() < joints.memory(contact.rows.len()) {
+        if turns.len() < joints.memory(ipc.rows.len()) {
             return;
         }
         for (k, measure) in joints.measures.iter().enumerate().filter(|(_, m)| m.turns()) {
             turns[k] = crate::math::rotation::unwrap_angle(turns[k], measure.value(z));
         }
         for (t, a) in self.active.iter().enumerate() {
-            turns[n + t] = if a.exact { a.lambda } else { a.force(self.value(joints, a, z)) };
+            turns[n + t] = if a.off.is_some() { a.lambda } else { a.force(self.value(joints, a, z)) };
         }
         let at = n + joints.terms.len();
         for (k, force) in rows.iter().enumerate() {
@@ -238,13 +245,12 @@ impl JointWork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::joints::affine::{BlockVector, Measure};
-    use crate::joints::affine::{JointCoordinate, JointTerm};
+    use crate::joints::affine::{BlockVector, JointCoordinate, JointTerm, Measure};
     use crate::math::rotation::{exp, matrix};
     use crate::math::{Random, Vec3};
 
     #[test]
-    fn every_term_has_the_slope_of_its_energy_and_the_stiffness_of_its_slope() {
+    fn every_term_has_the_gradient_of_its_energy_and_the_stiffness_of_its_gradient() {
         let mut random = Random::new(2);
         let inf = f64::INFINITY;
         let roles = [
@@ -282,11 +288,11 @@ mod tests {
                     joints: Vec::new(),
                     inertia: vec![1.0; 8],
                 };
-                let contact = ContactModel { joints, ..ContactModel::default() };
+                let ipc = IpcModel { joints, ..IpcModel::default() };
                 let state =
                     State { turns: vec![0.0, 0.0], v: vec![0.1; 24], q: z.clone(), ..State::default() };
                 let mut work = JointWork::default();
-                work.begin(&contact, &state, &z, 0.1);
+                work.begin(&ipc, &state, &z, 0.1);
                 let y: Vec<f64> = z.iter().map(|_| random.between(-1.0, 1.0)).collect();
                 let e = 1e-4;
                 let at = |k: f64| z.iter().zip(&y).map(|(z, y)| z + k * e * y).collect::<Vec<f64>>();
@@ -294,14 +300,14 @@ mod tests {
                 let steps = [-2.0, -1.0, 1.0, 2.0];
                 let mut along = |z: &[f64]| {
                     let mut b = vec![0.0; z.len()];
-                    work.slope(&contact, z, &mut b);
+                    work.gradient(&ipc, z, &mut b);
                     -b.iter().zip(&y).map(|(b, y)| b * y).sum::<f64>()
                 };
                 let here = along(&z);
                 let bent = four(steps.map(|k| along(&at(k))));
                 let energy = |z: &[f64]| {
                     let mut sum = 0.0;
-                    work.energies(&contact, z, |_, energy, _| sum += energy);
+                    work.energies(&ipc, z, |_, energy, _| sum += energy);
                     sum
                 };
                 let wanted = four(steps.map(|k| energy(&at(k))));
@@ -311,12 +317,12 @@ mod tests {
                 );
                 // yᵀHy with the curvature of the coordinate itself left as it is.
                 let a = work.active[0];
-                let x = work.value(&contact.joints, &a, &z);
+                let x = work.value(&ipc.joints, &a, &z);
                 let mut blocks = Blocks::default();
-                contact.joints.measures[0].add_curvature(&z, 1.3 * a.force(x), false, &mut blocks);
+                ipc.joints.measures[0].add_curvature(&z, 1.3 * a.force(x), false, &mut blocks);
                 let mut product = vec![0.0; z.len()];
                 blocks.add_times(&y, &mut product);
-                let rate = contact.joints.rate(0, &z, &y);
+                let rate = ipc.joints.rate(0, &z, &y);
                 let found =
                     product.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>() + a.stiffness(x) * rate * rate;
                 assert!((found - bent).abs() < 1e-6 * (1.0 + bent.abs()), "{role:?} {kind}: {found} {bent}");

@@ -1,4 +1,5 @@
-//! Method `ipc`: one step is one minimisation, and nothing ever intersects.
+//! Method `ipc`: incremental potential contact (Li, Ferguson, Schneider et al. 2020), rigid bodies as stiff affine ones (Lan et
+//! al. 2022). One step is one minimisation, and nothing ever intersects.
 //!
 //! **Unknowns.** All free degrees of freedom are 3-vectors $z_i$: a particle is one, an affine body four (the place of
 //! its centre and the columns of its deformation). Rigid bodies run as stiff affine bodies. Every point of a surface
@@ -15,37 +16,58 @@
 //! | static | – | – | ∞ |
 //!
 //! $s = z_s + d v_s$; after the step $v = (z - z_s)/d$. W holds all forces with an energy, b is a barrier over the gap of
-//! each pair of near primitives, D is friction with normal force and tangent plane lagged (see `touch`). What depends
+//! each pair of near primitives, D is friction with normal force and tangent plane lagged (see `contact::potential`). What depends
 //! on velocities is taken with $v = (z - z_s)/d$, and its energy is modelled to second order within each iteration.
 //!
-//! **Newton.** $H\,\delta = -\nabla E$ with the curvature of every term made positive semidefinite, so δ goes down. A linear
-//! step turns a stiff body along a tangent and would stretch it, $\theta^2/2$ for a turn by θ: so each affine body is
-//! bent back, $A \leftarrow A\,e^{\Omega}(1 + S)$ with the symmetric and skew parts of $A^{-1}\delta A = S + \Omega$. From z to that
-//! point everything moves on straight lines; continuous collision detection says how far it may go, and a line search
+//! **Newton.** $H\,\delta = -\nabla E$ with the Hessian of every term made positive semidefinite, so δ is a descent direction. A
+//! linear step turns a stiff body along a tangent and would stretch it, $\theta^2/2$ for a turn by θ: so the step of each affine
+//! body is retracted, $A \leftarrow A\,e^{\Omega}(1 + S)$ with the symmetric and skew parts of $A^{-1}\delta A = S + \Omega$. From z
+//! to that point everything moves on straight lines; continuous collision detection says how far it may go, and a line search
 //! on E how far it should. So every accepted z is free of intersections. The iteration ends when no point would move
-//! faster than the tolerance, in metres per second, nor than a small part of the change of velocity in the step (`change`); what nothing
-//! holds from outside keeps its momentum (`drift`). Where all that moves are nodes (`nodes`) each of them is stopped on its own
-//! if the energy then falls, and a last step well below the tolerance is found but not taken. Book: "Intersection-free contact".
+//! faster than the tolerance, in metres per second, nor than a small part of the change of velocity in the step
+//! (`velocity_change`); what nothing holds from outside keeps its momentum (`momentum`). Where all that moves are nodes
+//! (`node_system`) each of them is stopped on its own if the energy then falls, and a last step well below the tolerance is found
+//! but not taken. Book: "Intersection-free contact".
+//!
+//! **A step, by the names of the code.** `find_sleepers` and `take_drives`; `minimise`: until friction and joints agree,
+//! `newton`: `group` into islands, `linearise`, `solve_system`, `bound_step` by continuous collision detection,
+//! `search_line`, `note_converged`; then `write_state`, `return_drives`, `fall_asleep`. `divided_step` where prescribed motion
+//! finds no room.
 
-mod bend;
-mod bodies;
-mod change;
-mod drift;
 mod islands;
 mod joints;
-mod near;
-mod newton;
-mod nodes;
-mod part;
+mod momentum;
 mod potential;
-mod report;
-mod rigid_modes;
+mod prescribed;
+mod retraction;
 mod robots;
-mod search;
-mod sift;
+
+mod rigid_modes;
+mod velocity_change;
+
+mod block_system;
+mod body_system;
+mod island_systems;
+mod node_system;
+
+mod steps;
+
+mod work;
+
+mod linear;
+mod step_bound;
+
+mod line_search;
+
+mod convergence;
+mod friction_passes;
+
 mod sleep;
-mod system;
-mod touch;
+
+mod newton;
+
+mod division;
+mod report;
 
 use super::{Scheme, StepError, StepReport, Workspace};
 use crate::coupling::Driver;
@@ -54,8 +76,8 @@ use crate::model::Model;
 use crate::solve::linear::LinearSolver;
 use crate::state::State;
 
-pub(crate) use newton::IpcWork;
 pub use report::Touching;
+pub(crate) use work::IpcWork;
 
 /// Settings of the method `ipc`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,14 +130,8 @@ impl Default for Ipc {
     }
 }
 
-/// A step is divided into at most this many parts, a power of two.
-const PARTS: u32 = 1024;
-/// Parts of this size stay as they are where they have not converged; longer ones are divided.
-const FINE: u32 = 16;
-
 impl Ipc {
-    /// A step, or, where a body that moves as told finds no way, shorter ones that lead to the same time: each asks it and
-    /// what it pushes for less. Not where a caller drives something: that is told for the whole step.
+    /// A step, or, where what has prescribed motion finds no room, shorter ones that lead to the same time.
     pub(super) fn step(
         &self,
         model: &Model,
@@ -123,47 +139,15 @@ impl Ipc {
         h: f64,
         work: &mut Workspace,
     ) -> Result<StepReport, StepError> {
-        let no_room = match self.whole_step(model, state, h, work) {
-            Err(error) if error.has_no_room() && !driven_outside(model) => error,
-            done => return done,
-        };
-        let before = state.clone();
-        let mut report = StepReport { rejected: 1, smallest_gap: f64::INFINITY, ..StepReport::default() };
-        let (mut done, mut size) = (0, PARTS / 2);
-        while done < PARTS {
-            let start = (size > FINE).then(|| state.clone());
-            match self.whole_step(model, state, f64::from(size) / f64::from(PARTS) * h, work) {
-                // A part that has not converged may have thrown what it squeezed: shorter ones may find rest.
-                Ok(StepReport { unfinished: true, .. }) if let Some(start) = start => {
-                    *state = start;
-                    report.rejected += 1;
-                    size /= 2;
-                }
-                Ok(part) => {
-                    report.take_part(&part);
-                    done += size;
-                    // Longer again where a longer one would begin.
-                    if done % (2 * size) == 0 && done < PARTS {
-                        size *= 2;
-                    }
-                }
-                Err(error) if error.has_no_room() && size > 1 => {
-                    report.rejected += 1;
-                    size /= 2;
-                }
-                Err(_) => {
-                    *state = before;
-                    return Err(no_room);
-                }
+        match self.whole_step(model, state, h, work) {
+            Err(error) if error.has_no_room() && !driven_by_caller(model) => {
+                self.divided_step(model, state, h, work, error)
             }
+            done => done,
         }
-        // The same time as after a whole step, to the last bit.
-        (state.time, state.time_rest, state.steps) = (before.time, before.time_rest, before.steps);
-        state.advance_time(h);
-        report.time = state.time;
-        Ok(report)
     }
 
+    /// Wakes what sleeps, takes the drives of articulations, minimises E, and takes velocities from where that leads.
     fn whole_step(
         &self,
         model: &Model,
@@ -174,42 +158,20 @@ impl Ipc {
         let Workspace { ipc: w, next, .. } = work;
         next.copy_from(state);
         let mut report = StepReport { substeps: 1, last_substep: h, ..StepReport::default() };
-        if w.find_sleepers(self, model, state, h) {
-            next.advance_time(h);
-            if self.scheme == Scheme::Bdf2 {
-                next.remember(&model.layout, &state.q, &state.v, h);
+        if !w.find_sleepers(self, model, state, h) {
+            w.take_drives(model, state, h)?;
+            self.minimise_under_torques(model, state, next, h, w, &mut report)?;
+            w.refuse_squeezed(model, state)?;
+            w.write_state(model, next, self.scheme);
+            w.return_drives(model, h, next);
+            w.fall_asleep(self, model, h, next);
+            crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
+            if !all_finite(&next.q) || !all_finite(&next.v) {
+                return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));
             }
-            std::mem::swap(state, next);
-            report.time = state.time;
-            return Ok(report);
-        }
-        w.drive(model, state, h)?;
-        let torques = model.contact.as_ref().map_or(&[][..], |c| &c.torques);
-        if torques.is_empty() {
-            self.minimise(model, state, h, w, &mut report)?;
-        } else {
-            // Taken with the pose at the start of the step, so that they have a potential within it.
-            next.applied.resize(model.layout.len_v(), 0.0);
-            let t = state.time_after(h);
-            torques.iter().for_each(|torque| torque.add(t, &state.q, &mut next.applied));
-            let given = std::mem::replace(&mut state.applied, std::mem::take(&mut next.applied));
-            let done = self.minimise(model, state, h, w, &mut report);
-            next.applied.clone_from(&given);
-            state.applied = given;
-            done?;
-        }
-        if let Some(error) = w.crushed(model, state) {
-            return Err(error);
-        }
-        w.finish(model, next, self.scheme);
-        w.finish_drives(model, h, next);
-        w.fall_asleep(self, model, h, next);
-        crate::mapping::carry_all(&model.mappings, &mut next.q, &mut next.v);
-        if !all_finite(&next.q) || !all_finite(&next.v) {
-            return Err(super::phase::not_finite(model, state, h, &next.q, &next.v, "ipc"));
+            next.controller.h = w.potential.d;
         }
         next.advance_time(h);
-        next.controller.h = w.potential.d;
         if self.scheme == Scheme::Bdf2 {
             next.remember(&model.layout, &state.q, &state.v, h);
         }
@@ -217,10 +179,35 @@ impl Ipc {
         report.time = state.time;
         Ok(report)
     }
+
+    /// Minimises E with torques as forces on columns, taken with the pose at the start of the step, so that they have a potential
+    /// within it.
+    fn minimise_under_torques(
+        &self,
+        model: &Model,
+        state: &mut State,
+        next: &mut State,
+        h: f64,
+        w: &mut IpcWork,
+        report: &mut StepReport,
+    ) -> Result<(), StepError> {
+        let torques = model.ipc.as_ref().map_or(&[][..], |ipc| &ipc.torques);
+        if torques.is_empty() {
+            return self.minimise(model, state, h, w, report);
+        }
+        next.applied.resize(model.layout.len_v(), 0.0);
+        let t = state.time_after(h);
+        torques.iter().for_each(|torque| torque.add(t, &state.q, &mut next.applied));
+        let given = std::mem::replace(&mut state.applied, std::mem::take(&mut next.applied));
+        let done = self.minimise(model, state, h, w, report);
+        next.applied.clone_from(&given);
+        state.applied = given;
+        done
+    }
 }
 
-/// True if a caller drives an articulation.
-fn driven_outside(model: &Model) -> bool {
-    let articulations = model.contact.as_ref().map_or(&[][..], |c| &c.articulations);
+/// True if a caller drives an articulation: that is prescribed for the whole step, which cannot be divided.
+fn driven_by_caller(model: &Model) -> bool {
+    let articulations = model.ipc.as_ref().map_or(&[][..], |ipc| &ipc.articulations);
     articulations.iter().any(|a| matches!(a.driver, Driver::External))
 }

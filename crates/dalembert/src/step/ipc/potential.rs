@@ -195,7 +195,7 @@ impl Potential {
     }
 
     /// b ← −∇ at q, not filtered.
-    pub(super) fn slope(&mut self, model: &Model, memory: &State, q: &[f64], b: &mut Vec<f64>) {
+    pub(super) fn gradient(&mut self, model: &Model, memory: &State, q: &[f64], b: &mut Vec<f64>) {
         if self.dissipates {
             self.drag.clear();
             self.drag.resize(model.layout.robots_v(), 0.0);
@@ -213,11 +213,11 @@ impl Potential {
             }
         }
         self.here.evaluate(model, self.time, q, &self.v, memory);
-        self.gather_slope(model, q, b);
+        self.gather_gradient(model, q, b);
     }
 
     /// b ← −∇ from the forces that were evaluated last, at q.
-    fn gather_slope(&mut self, model: &Model, q: &[f64], b: &mut Vec<f64>) {
+    fn gather_gradient(&mut self, model: &Model, q: &[f64], b: &mut Vec<f64>) {
         let n = model.layout.nv;
         b.clear();
         b.resize(n, 0.0);
@@ -236,7 +236,7 @@ impl Potential {
 
     /// The value \[J\] and the size of its terms as [`energy`](Self::energy) says, and b ← −∇, in one pass over the forces;
     /// where all that moves are nodes and every force has an energy.
-    pub(super) fn energy_and_slope(
+    pub(super) fn energy_and_gradient(
         &mut self,
         model: &Model,
         memory: &State,
@@ -246,7 +246,7 @@ impl Potential {
         let mut W = self.here.evaluate_with_energy(model, self.time, q, &self.v, memory);
         let pushes = memory.pushes(&model.layout);
         W -= dot(pushes, &q[..pushes.len()]);
-        self.gather_slope(model, q, b);
+        self.gather_gradient(model, q, b);
         let mut kinetic = 0.0;
         if self.inertia > 0.0 {
             // off is s − z now.
@@ -258,15 +258,15 @@ impl Potential {
         (W + kinetic, W.abs() + kinetic)
     }
 
-    /// Adds the blocks of the curvature where [`slope`](Self::slope) was taken last, plus `shift` times M.
-    pub(super) fn curvature(&mut self, model: &Model, shift: f64, out: &mut Blocks) {
+    /// Adds the blocks of the Hessian where [`gradient`](Self::gradient) was taken last, plus `shift` times M.
+    pub(super) fn hessian(&mut self, model: &Model, shift: f64, out: &mut Blocks) {
         self.here.linearize_blocks(model, Tangent::Projected);
         let damping = if self.dissipates { 1.0 / self.d } else { 0.0 };
         let factors = Factors { mass: self.inertia + shift, damping, stiffness: 1.0 };
         self.here.free_blocks_into(model, factors, out);
     }
 
-    /// Hands over the blocks of the curvature where [`slope`](Self::slope) was taken last: see
+    /// Hands over the blocks of the Hessian where [`gradient`](Self::gradient) was taken last: see
     /// [`Linearization::each_block`].
     pub(super) fn each_block(&self, model: &Model, sink: &mut dyn TangentSink) {
         self.here.each_block(model, self.inertia, sink);

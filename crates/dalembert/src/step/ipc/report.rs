@@ -1,7 +1,8 @@
 //! What can be read of contact between steps.
 
 use super::Ipc;
-use super::newton::IpcWork;
+use super::work::IpcWork;
+use crate::contact::potential::End;
 use crate::model::{ContactForce, ContactReader, Model};
 use crate::state::State;
 use crate::step::{Scheme, StepError};
@@ -10,7 +11,7 @@ use crate::step::{Scheme, StepError};
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Touching {
     /// Every pair of primitives closer than the gap. Bodies are numbered as in
-    /// [`ContactModel::names`](crate::model::ContactModel::names), half-planes after them.
+    /// [`ContactGeometry::names`](crate::contact::potential::ContactGeometry::names), half-planes after them.
     pub forces: Vec<ContactForce>,
     /// Energy of all barriers \[J\].
     pub barrier: f64,
@@ -22,12 +23,12 @@ pub struct Touching {
 
 impl Ipc {
     /// Contacts at a state, as the step saw them that led there; before the first one, as a step of h seconds sees them.
-    /// Normal forces are the slopes of the barriers where the bodies are; friction is that of the
+    /// Normal forces are the gradients of the barriers where the bodies are; friction is that of the
     /// velocities there, $-\mu\lambda f_1(|u|)\hat u$ with the slip $u = d v$ across the
     /// normal. What sleeps is looked at as well: its friction is zero, since nothing moves.
     pub fn touching(&self, model: &Model, state: &State, h: f64) -> Result<Touching, StepError> {
         let mut out = Touching { smallest_gap: f64::INFINITY, ..Touching::default() };
-        let Some(contact) = &model.contact else { return Ok(out) };
+        let Some(ipc) = &model.ipc else { return Ok(out) };
         let mut w = IpcWork::default();
         w.islands.prepare(model, &state.q, &state.v);
         w.asleep.resize(w.islands.units, false);
@@ -41,10 +42,14 @@ impl Ipc {
         let d = w.potential.d;
         let n = model.layout.nv;
         let start: Vec<f64> = state.q[..n].iter().zip(&state.v).map(|(z, v)| z - d * v).collect();
-        w.touch.forces(contact, &start, &mut out.forces);
-        w.touch.sum(contact, false);
-        (out.barrier, out.friction) = (w.touch.pressing, w.touch.rubbing);
-        out.smallest_gap = w.touch.smallest_gap();
+        let geometry = &ipc.geometry;
+        w.contact.forces(geometry, &start, |c, point, force| {
+            let (a, b) = (c.bodies[0], geometry.second_side(c));
+            out.forces.push(ContactForce { a, b, point, normal: c.normal, force, gap: c.gap });
+        });
+        w.contact.sum(geometry, End::Iterate);
+        (out.barrier, out.friction) = (w.contact.normal.energy, w.contact.friction.energy);
+        out.smallest_gap = w.contact.smallest_gap();
         Ok(out)
     }
 

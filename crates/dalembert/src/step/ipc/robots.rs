@@ -1,10 +1,13 @@
 //! Robots of the scene that drive affine links: before a step each gives mass and increments, after it each takes back what
 //! came out.
 
-use crate::coupling::{Articulation, DriveReport, Driver, drive_of_robot};
+use super::work::IpcWork;
+use crate::contact::potential::End;
+use crate::coupling::{Articulation, CouplingWork, DriveError, DriveReport, Driver, drive_of_robot};
 use crate::model::{Model, NamedRobot};
 use crate::robot::{RobotState, RobotStepError, RobotWork};
 use crate::state::{Drive, State};
+use crate::step::StepError;
 
 /// Buffers of all robots that drive articulations.
 #[derive(Debug, Default)]
@@ -15,7 +18,7 @@ pub(super) struct RobotDrivers {
 
 impl RobotDrivers {
     /// The drive of robot k.
-    pub(super) fn drive(
+    fn drive(
         &mut self,
         model: &Model,
         a: &Articulation,
@@ -37,7 +40,7 @@ impl RobotDrivers {
 }
 
 /// Writes increments back to the robots: q, v and accelerations; the rest is as the free step left it.
-pub(super) fn take_back(
+fn take_back(
     model: &Model,
     articulations: &[Articulation],
     drives: &[Drive],
@@ -58,5 +61,40 @@ pub(super) fn take_back(
             ahead.acceleration[d] = (ahead.v[d] - before.v[d]) / h;
         }
         named.store(ahead, next);
+    }
+}
+
+impl IpcWork {
+    /// Takes the drives of all articulations: of robots by their own dynamics, of others from the state.
+    pub(super) fn take_drives(&mut self, model: &Model, state: &State, h: f64) -> Result<(), StepError> {
+        let Some(ipc) = &model.ipc else { return Ok(()) };
+        let start = std::time::Instant::now();
+        let CouplingWork { drives, room, spent, .. } = &mut self.coupling;
+        let drivers = &mut self.drivers;
+        drives.resize_with(ipc.articulations.len(), Default::default);
+        for ((k, a), drive) in ipc.articulations.iter().enumerate().zip(drives) {
+            match a.driver {
+                Driver::Robot(robot) => drivers.drive(model, a, robot, state, h, drive)?,
+                Driver::External => match state.drives.get(k) {
+                    Some(given) => drive.copy_from(given),
+                    None => return Err(DriveError::Missing { articulation: a.name.clone() }.into()),
+                },
+            }
+            drive.check_with(a, room)?;
+        }
+        *spent += start.elapsed();
+        Ok(())
+    }
+
+    /// Returns to the drivers what articulations did, and writes the coordinates of robots.
+    pub(super) fn return_drives(&mut self, model: &Model, h: f64, next: &mut State) {
+        let Some(ipc) = model.ipc.as_ref().filter(|_| !self.coupling.is_empty()) else { return };
+        let b = &mut self.b.value;
+        b.fill(0.0);
+        self.contact.energy(&ipc.geometry, End::Iterate);
+        self.contact.gradient(&ipc.geometry, b);
+        self.coupling.finish(&ipc.articulations, &self.q, b);
+        let CouplingWork { drives, reports, .. } = &self.coupling;
+        take_back(model, &ipc.articulations, drives, reports, &mut self.drivers, h, next);
     }
 }

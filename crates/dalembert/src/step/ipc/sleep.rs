@@ -1,18 +1,18 @@
-//! Islands that have come to rest are left alone until something moves them.
+//! Sleep: islands that have come to rest are left alone until something moves them.
 //!
 //! A body is at rest while no point of it is faster than `sleep_speed`. When all bodies of an island have been at rest
 //! for `sleep_after`, they fall asleep: velocities become zero and places stay as they are to the last bit. What sleeps
 //! takes part in contact again as soon as something awake comes within the gap of it, and with it all that it touches;
-//! also when a force from outside or a velocity is given to it, or while bodies move as they are told.
+//! also when a force from outside or a velocity is given to it, or while prescribed motion goes on.
 
 use super::Ipc;
 use super::islands::NONE;
-use super::newton::IpcWork;
+use super::work::IpcWork;
 use crate::model::Model;
 use crate::state::State;
 
 /// Forces that depend on nothing but places and velocities.
-const STEADY: [&str; 8] = [
+const TIMELESS: [&str; 8] = [
     "gravity",
     "drag",
     "springs",
@@ -30,11 +30,10 @@ impl IpcWork {
         let islands = &self.islands;
         self.asleep.clear();
         self.asleep.resize(islands.units, false);
-        let Some(contact) = model.contact.as_ref().filter(|_| may_sleep(settings, model, islands.several()))
-        else {
+        let Some(ipc) = model.ipc.as_ref().filter(|_| may_sleep(settings, model, islands.several())) else {
             return false;
         };
-        if state.rest.len() != contact.surface.bodies.len() {
+        if state.rest.len() != ipc.geometry.surface.bodies.len() {
             return false;
         }
         self.asleep.fill(true);
@@ -53,28 +52,28 @@ impl IpcWork {
         // Another engine may drive these at any moment.
         let driven = islands.unit_of_articulation.iter().filter(|u| **u != NONE);
         driven.for_each(|&u| self.asleep[u as usize] = false);
-        let told = |(i, place): (usize, crate::math::Vec3)| crate::math::triple(&state.q, i) != place;
-        self.asleep.iter().all(|a| *a) && !model.filters.prescribed_places(state.time_after(h)).any(told)
+        let moves = |(i, place): (usize, crate::math::Vec3)| crate::math::triple(&state.q, i) != place;
+        self.asleep.iter().all(|a| *a) && !model.filters.prescribed_places(state.time_after(h)).any(moves)
     }
 
     /// Counts the time at rest after a step, and puts islands to sleep.
     pub(super) fn fall_asleep(&mut self, settings: &Ipc, model: &Model, h: f64, next: &mut State) {
         let several = self.islands.several();
-        let Some(contact) = model.contact.as_ref().filter(|_| may_sleep(settings, model, several)) else {
+        let Some(ipc) = model.ipc.as_ref().filter(|_| may_sleep(settings, model, several)) else {
             next.rest.clear();
             return;
         };
-        next.rest.resize(contact.surface.bodies.len(), 0.0);
-        self.islands.by_contacts(self.touch.ties());
+        next.rest.resize(ipc.geometry.surface.bodies.len(), 0.0);
+        self.islands.by_contacts(self.contact.connections());
         let islands = &self.islands;
         let mut speed = vec![0.0f64; islands.units];
         for i in 0..model.layout.particles {
             if let Some(speed) = speed.get_mut(islands.unit_of_block[i] as usize) {
                 let v = next.v[3 * i..3 * i + 3].iter().map(|v| v * v).sum::<f64>().sqrt();
-                *speed = speed.max(contact.reach[i] * v);
+                *speed = speed.max(ipc.reach[i] * v);
             }
         }
-        let mut ready = vec![!(self.moved || self.touch.widens()); islands.groups];
+        let mut ready = vec![!(self.prescribed.moved || self.contact.normal.widens()); islands.groups];
         for &u in islands.unit_of_articulation.iter().filter(|u| **u != NONE) {
             ready[islands.group_of_unit[u as usize] as usize] = false;
         }
@@ -111,6 +110,6 @@ fn may_sleep(settings: &Ipc, model: &Model, several: bool) -> bool {
     settings.sleep_after.is_finite()
         && several
         && settings.scheme != crate::step::Scheme::Static
-        && model.contact.as_ref().is_some_and(|c| c.torques.is_empty())
-        && model.forces.iter().all(|f| STEADY.contains(&f.force.kind()))
+        && model.ipc.as_ref().is_some_and(|ipc| ipc.torques.is_empty())
+        && model.forces.iter().all(|f| TIMELESS.contains(&f.force.kind()))
 }

@@ -1,9 +1,10 @@
-//! The linear system of an iteration, over the blocks that may move.
+//! The linear system of an iteration in 3×3 blocks, over those that may move: sparse Cholesky, or conjugate gradients with a
+//! coarse solve (see `rigid_modes`).
 
 use super::super::{StepError, StepReport};
 use super::rigid_modes::RigidModes;
 use crate::math::{Blocks, Mat3, Vec3, add_triple, set_triple, triple};
-use crate::model::{ContactModel, LinearRow, Model};
+use crate::model::{IpcModel, LinearRow, Model};
 use crate::solve::block_matrix::BlockMatrix;
 use crate::solve::bordered::{Bordered, LongRows};
 use crate::solve::cg::CgStop;
@@ -17,7 +18,7 @@ use crate::state::State;
 /// iteration with one factor: $(H + B^T\rho B)\,\delta = b + B^T(\rho e - \lambda)$, $\lambda \leftarrow \lambda + \rho(B\delta - e)$. Each round
 /// divides the error by $1 + \rho/S$, where S is the stiffness that the joint meets.
 #[derive(Debug, Default)]
-pub(super) struct Equations {
+pub(super) struct BlockSystem {
     /// Blocks of H over all blocks, filled by the terms of the potential.
     pub list: Blocks,
     /// Long rows of H over all blocks: it is the sum of the blocks and their squares.
@@ -42,33 +43,60 @@ pub(super) struct Equations {
     lambda: Vec<Vec3>,
     /// Those of them with a block that has a row.
     active: Vec<u32>,
-    rest: Vec<f64>,
-    started: bool,
+    rhs: Vec<f64>,
     /// What held blocks move in this iteration; empty if they do not.
-    told: Vec<f64>,
+    prescribed: Vec<f64>,
     /// Force of each exact row on its first side in the last solution \[N\].
     pub row_forces: Vec<Vec3>,
 }
 
 const HELD: u32 = u32::MAX;
-/// Bodies from which on conjugate gradients are faster than a factor of the whole matrix.
-pub(super) const ITERATE: usize = 60;
-/// Most iterations before the direct solver takes over.
-const MOST_ITERATIONS: usize = 300;
-/// Most rounds for the forces of exact joints.
-const ROUNDS: usize = 40;
+/// When conjugate gradients are worth it, and how exact joints are held.
+pub(super) struct Tuning {
+    /// Bodies from which on conjugate gradients are faster than a factor of the whole matrix.
+    pub iterate: usize,
+    /// Most iterations before the direct solver takes over.
+    pub most_iterations: usize,
+    /// Stiffness of an exact joint over what it meets, and over the most that any meets where that is nothing (below the part
+    /// `nothing`): a link without mass whose centre is the anchor.
+    joint: f64,
+    massless_joint: f64,
+    nothing: f64,
+    /// Most rounds for the forces of exact joints, and how exact they are, of the largest step \[m\] but at least of `least_step`.
+    joint_rounds: usize,
+    joint_error: f64,
+    least_step: f64,
+    /// Diagonal that is added where a factor fails, over its mean: at first, its growth, and at most.
+    pub shift: f64,
+    pub shift_growth: f64,
+    pub most_shift: f64,
+}
+
+pub(super) const TUNING: Tuning = Tuning {
+    iterate: 60,
+    most_iterations: 300,
+    joint: 10.0,
+    massless_joint: 1e-2,
+    nothing: 1e-9,
+    joint_rounds: 40,
+    joint_error: 1e-13,
+    least_step: 1e-6,
+    shift: 1e-12,
+    shift_growth: 100.0,
+    most_shift: 1e3,
+};
 
 /// Σ w z.
 fn sum(terms: &[(u32, f64)], z: &[f64]) -> Vec3 {
     terms.iter().map(|&(i, w)| w * triple(z, i as usize)).sum()
 }
 
-impl Equations {
+impl BlockSystem {
     /// An empty matrix.
     pub(super) fn start(&mut self, model: &Model) {
         self.list.entries.clear();
         self.long.clear();
-        self.told.clear();
+        self.prescribed.clear();
         let n = model.layout.particles;
         if self.held.len() != n {
             let held = |i| model.filters.block(i).is_some_and(|C| C == Mat3::zeros());
@@ -91,17 +119,17 @@ impl Equations {
             self.rows += 1;
             self.places.extend_from_slice(&model.start_places[3 * i..3 * i + 3]);
         }
-        let rows = model.contact.as_ref().map_or(&[][..], |c| &c.rows);
+        let rows = model.ipc.as_ref().map_or(&[][..], |ipc| &ipc.rows);
         let free = |row: &LinearRow| row.terms.iter().any(|(i, _)| self.row[*i as usize] != HELD);
         self.active.extend((0..rows.len() as u32).filter(|k| free(&rows[*k as usize])));
     }
 
     /// Forces of exact rows as the step before left them.
-    pub(super) fn recall(&mut self, contact: &ContactModel, state: &State) {
-        let at = contact.joints.measures.len() + contact.joints.terms.len();
+    pub(super) fn recall(&mut self, ipc: &IpcModel, state: &State) {
+        let at = ipc.joints.measures.len() + ipc.joints.terms.len();
         let force = |k: usize| state.turns.get(at + 3 * k..at + 3 * k + 3).map(Vec3::from_column_slice);
         self.row_forces.clear();
-        self.row_forces.extend((0..contact.rows.len()).map(|k| force(k).unwrap_or_default()));
+        self.row_forces.extend((0..ipc.rows.len()).map(|k| force(k).unwrap_or_default()));
     }
 
     /// A third of the trace of every diagonal block.
@@ -120,7 +148,7 @@ impl Equations {
 
     /// b −= H δ over the held blocks of δ.
     pub(super) fn follow(&mut self, delta: &[f64], b: &mut [f64]) {
-        self.told.extend_from_slice(delta);
+        self.prescribed.extend_from_slice(delta);
         for (i, j, block) in &self.list.entries {
             if self.held[*j as usize] && !self.held[*i as usize] {
                 add_triple(b, *i as usize, &-(block * triple(delta, *j as usize)));
@@ -164,7 +192,8 @@ impl Equations {
                 .map_err(crate::solve::linear::LinearError::from)?;
             let bordered = factor == Factor::Cholesky
                 && (self.bordered.rows.is_empty() || self.bordered.factor(&mut self.direct, self.b.len()));
-            let residual = if bordered { self.solve_factored(false) } else { f64::INFINITY };
+            self.rhs.clone_from(&self.b);
+            let residual = if bordered { self.solve_factored() } else { f64::INFINITY };
             let sound = bordered && self.x.iter().all(|x| x.is_finite());
             report.linear = Some(LinearReport {
                 solver: SolvedBy::Direct,
@@ -183,8 +212,8 @@ impl Equations {
             }
             // Rounding, or nothing holds a part (`static`): some more diagonal, as little as serves.
             report.fallbacks += 1;
-            shift = if shift == 0.0 { 1e-12 } else { shift * 100.0 };
-            if shift > 1e3 {
+            shift = if shift == 0.0 { TUNING.shift } else { shift * TUNING.shift_growth };
+            if shift > TUNING.most_shift {
                 return Err(StepError::Linear {
                     stop: CgStop::Stalled,
                     iterations: 0,
@@ -197,9 +226,9 @@ impl Equations {
         Ok(())
     }
 
-    /// x from the factors at hand and the right-hand side b or `rest`; the residual.
-    fn solve_factored(&mut self, rest: bool) -> f64 {
-        let b = if rest { &self.rest } else { &self.b };
+    /// x from the factors at hand and the right-hand side `rhs`; the residual.
+    fn solve_factored(&mut self) -> f64 {
+        let b = &self.rhs;
         if self.bordered.rows.is_empty() {
             self.direct.solve(&self.matrix, b, &mut self.x, None)
         } else {
@@ -220,22 +249,22 @@ impl Equations {
     /// Conjugate gradients, if they are asked for or worth it: many free affine bodies and nothing else. False if the
     /// direct solver must do it.
     fn iterate(&mut self, model: &Model, z: &[f64], solver: LinearSolver, report: &mut StepReport) -> bool {
-        let Some(contact) = &model.contact else { return false };
+        let Some(ipc) = &model.ipc else { return false };
         let (tolerance, least) = match solver {
             LinearSolver::Direct => return false,
             LinearSolver::Cg { tolerance, .. } => (tolerance, 1),
-            LinearSolver::Automatic { tolerance } => (tolerance, ITERATE),
+            LinearSolver::Automatic { tolerance } => (tolerance, TUNING.iterate),
         };
-        let free = contact.affine.iter().filter(|first| !contact.held[**first as usize]).count();
-        let only_affine = 4 * free == self.rows && contact.rows.is_empty() && self.long.is_empty();
-        let whole = contact.affine.iter().all(|&first| {
-            let held = |k: usize| contact.held[first as usize + k];
+        let free = ipc.affine.iter().filter(|first| !ipc.held[**first as usize]).count();
+        let only_affine = 4 * free == self.rows && ipc.rows.is_empty() && self.long.is_empty();
+        let whole = ipc.affine.iter().all(|&first| {
+            let held = |k: usize| ipc.held[first as usize + k];
             (1..4).all(|k| held(k) == held(0))
         });
         if !only_affine
             || !whole
             || free < least
-            || model.filters.len() > contact.held.iter().filter(|h| **h).count()
+            || model.filters.len() > ipc.held.iter().filter(|h| **h).count()
         {
             return false;
         }
@@ -249,7 +278,7 @@ impl Equations {
             return false;
         }
         let Some((iterations, residual)) =
-            self.modes.solve(&self.matrix, &self.b, &mut self.x, tolerance, MOST_ITERATIONS)
+            self.modes.solve(&self.matrix, &self.b, &mut self.x, tolerance, TUNING.most_iterations)
         else {
             return false;
         };
@@ -266,24 +295,25 @@ impl Equations {
 
     /// Adds the stiffness of exact joints, and notes what they lack at z.
     fn join(&mut self, model: &Model, z: &[f64]) {
-        let Some(contact) = model.contact.as_ref().filter(|c| !c.rows.is_empty()) else { return };
+        let Some(ipc) = model.ipc.as_ref().filter(|ipc| !ipc.rows.is_empty()) else { return };
         let diagonal = self.mean_diagonal(model);
         self.penalty.clear();
         self.lack.clear();
         self.lambda.clear();
-        self.lambda.resize(contact.rows.len(), Vec3::zeros());
+        self.lambda.resize(ipc.rows.len(), Vec3::zeros());
         let meets =
             |row: &LinearRow| row.terms.iter().map(|&(i, w)| w * w * diagonal[i as usize]).sum::<f64>();
-        let most = contact.rows.iter().map(meets).fold(0.0, f64::max);
-        for row in &contact.rows {
+        let most = ipc.rows.iter().map(meets).fold(0.0, f64::max);
+        for row in &ipc.rows {
             // The place of a link without mass meets nothing of its own where its centre is the anchor.
             let met = meets(row);
-            let rho = if met > 1e-9 * most { 10.0 * met } else { 1e-2 * most };
+            let own = met > TUNING.nothing * most;
+            let rho = if own { TUNING.joint * met } else { TUNING.massless_joint * most };
             self.penalty.push(rho);
             let mut lack = row.lack(z);
-            if !self.told.is_empty() {
-                // What moves as told takes its joints with it.
-                lack -= sum(&row.terms, &self.told);
+            if !self.prescribed.is_empty() {
+                // What has prescribed motion takes its joints with it.
+                lack -= sum(&row.terms, &self.prescribed);
             }
             self.lack.push(lack);
             for &(i, a) in &row.terms {
@@ -296,14 +326,14 @@ impl Equations {
 
     /// x ← the solution that exact joints allow, from the factor at hand and the right-hand side b.
     fn hold(&mut self, model: &Model) {
-        let Some(contact) = model.contact.as_ref().filter(|_| !self.active.is_empty()) else { return };
+        let Some(ipc) = model.ipc.as_ref().filter(|_| !self.active.is_empty()) else { return };
         let scale = self.x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-        for _ in 0..ROUNDS {
-            self.rest.clear();
-            self.rest.extend_from_slice(&self.b);
+        for round in 0..TUNING.joint_rounds {
+            self.rhs.clear();
+            self.rhs.extend_from_slice(&self.b);
             let mut worst = 0.0f64;
             for k in self.active.iter().map(|k| *k as usize) {
-                let row = &contact.rows[k];
+                let row = &ipc.rows[k];
                 let moved: Vec3 = row
                     .terms
                     .iter()
@@ -312,34 +342,32 @@ impl Equations {
                     .sum();
                 let off = moved - self.lack[k];
                 worst = worst.max(off.amax());
-                if self.started {
+                if round > 0 {
                     self.lambda[k] += self.penalty[k] * off;
                 }
                 let push = self.penalty[k] * self.lack[k] - self.lambda[k];
                 for &(i, w) in &row.terms {
                     if self.row[i as usize] != HELD {
-                        add_triple(&mut self.rest, self.row[i as usize] as usize, &(w * push));
+                        add_triple(&mut self.rhs, self.row[i as usize] as usize, &(w * push));
                     }
                 }
             }
-            if self.started && worst <= 1e-13 * scale.max(1e-6) {
+            if round > 0 && worst <= TUNING.joint_error * scale.max(TUNING.least_step) {
                 break;
             }
-            self.started = true;
-            self.solve_factored(true);
+            self.solve_factored();
         }
-        self.started = false;
     }
 
-    /// Changes `way` as little as the curvature lets it, so that it takes that `part` of what exact joints lack which the
+    /// Changes `path` as little as the Hessian lets it, so that it takes that `part` of what exact joints lack which the
     /// block of a joint says; blocks without one stay as they are.
-    pub(super) fn correct(&mut self, model: &Model, part: impl Fn(usize) -> Option<f64>, way: &mut [f64]) {
-        let Some(contact) = model.contact.as_ref().filter(|_| !self.active.is_empty()) else { return };
+    pub(super) fn correct(&mut self, model: &Model, part: impl Fn(usize) -> Option<f64>, path: &mut [f64]) {
+        let Some(ipc) = model.ipc.as_ref().filter(|_| !self.active.is_empty()) else { return };
         let mut off = 0.0f64;
         let kept = self.lack.clone();
         for k in self.active.iter().map(|k| *k as usize) {
-            let free = contact.rows[k].terms.iter().filter(|(i, _)| self.row[*i as usize] != HELD);
-            let moved: Vec3 = free.clone().map(|&(i, w)| w * triple(way, i as usize)).sum();
+            let free = ipc.rows[k].terms.iter().filter(|(i, _)| self.row[*i as usize] != HELD);
+            let moved: Vec3 = free.clone().map(|&(i, w)| w * triple(path, i as usize)).sum();
             let part = free.clone().find_map(|(i, _)| part(*i as usize));
             self.lack[k] = part.map_or_else(Vec3::zeros, |part| part * kept[k] - moved);
             off = off.max(self.lack[k].amax());
@@ -351,7 +379,7 @@ impl Equations {
             self.hold(model);
             for (i, &r) in self.row.iter().enumerate() {
                 if r != HELD && part(i).is_some() {
-                    add_triple(way, i, &triple(&self.x, r as usize));
+                    add_triple(path, i, &triple(&self.x, r as usize));
                 }
             }
         }

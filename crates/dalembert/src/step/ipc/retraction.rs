@@ -1,4 +1,5 @@
-//! Turning stiff bodies without stretching them.
+//! Retraction of affine rotations: a step turns stiff bodies without stretching them (a retraction in the sense of Absil, Mahony and
+//! Sepulchre 2008).
 //!
 //! A Newton step moves the matrix A of an affine body to $A + \delta A = A(1 + S + \Omega)$ with
 //! $S = \mathrm{sym}(A^{-1}\delta A)$ and $\Omega = \mathrm{skew}(A^{-1}\delta A)$. The turn Ω alone has the strain
@@ -15,7 +16,7 @@ const MOST_TURN: f64 = 1.0;
 
 /// Replaces `part` times the linear step of the columns in `delta`, `first` … `first + 2`, in `out` by one that turns
 /// without stretching. Returns the angle \[rad\]; 0 if nothing was changed.
-pub(crate) fn bend(z: &[f64], delta: &[f64], part: f64, first: usize, out: &mut [f64]) -> f64 {
+pub(crate) fn retract(z: &[f64], delta: &[f64], part: f64, first: usize, out: &mut [f64]) -> f64 {
     let matrix_of = |a: &[f64]| Mat3::from_columns(&[0, 1, 2].map(|k| triple(a, first + k)));
     let (A, dA) = (matrix_of(z), part * matrix_of(delta));
     let Some(inverse) = A.try_inverse() else { return 0.0 };
@@ -26,9 +27,9 @@ pub(crate) fn bend(z: &[f64], delta: &[f64], part: f64, first: usize, out: &mut 
         return if angle < MOST_TURN { 0.0 } else { angle };
     }
     let S = (B + B.transpose()) * 0.5;
-    let bent = A * (matrix(&exp(&turn)) * (Mat3::identity() + S)) - A;
+    let retracted = A * (matrix(&exp(&turn)) * (Mat3::identity() + S)) - A;
     for k in 0..3 {
-        set_triple(out, first + k, &bent.column(k).into_owned());
+        set_triple(out, first + k, &retracted.column(k).into_owned());
     }
     angle
 }
@@ -46,7 +47,7 @@ mod tests {
             let dA = A * crate::math::rotation::skew(&turn);
             let delta = dA.as_slice().to_vec();
             let mut out = delta.clone();
-            assert!((bend(&z, &delta, 1.0, 0, &mut out) - angle).abs() < 1e-12);
+            assert!((retract(&z, &delta, 1.0, 0, &mut out) - angle).abs() < 1e-12);
             let next = A + Mat3::from_column_slice(&out);
             assert!((next.transpose() * next - Mat3::identity()).norm() < 1e-14);
             let off = out.iter().zip(&delta).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
@@ -59,7 +60,7 @@ mod tests {
         let z = Mat3::identity().as_slice().to_vec();
         let delta = [0.1, 0.02, 0.0, 0.02, -0.1, 0.0, 0.0, 0.0, 0.3];
         let mut out = delta;
-        assert_eq!(bend(&z, &delta, 1.0, 0, &mut out), 0.0);
+        assert_eq!(retract(&z, &delta, 1.0, 0, &mut out), 0.0);
         assert_eq!(out, delta);
     }
 }

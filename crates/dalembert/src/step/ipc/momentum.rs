@@ -1,8 +1,8 @@
-//! What nothing holds from outside keeps its momentum, however well a linear system is solved.
+//! Momentum: what nothing holds from outside keeps it, however well a linear system is solved.
 //!
 //! Let t carry all of an island along: 1 for places, 0 for columns of affine bodies. Forces within the island and contacts
 //! within it do not change when it is carried along, so $t^T\nabla W = 0$ at every z, and $\nabla^2 W\,t = 0$. What is left
-//! of the curvature is inertia, $Ht = Mt/d^2$, and of the balance of forces
+//! of the Hessian is inertia, $Ht = Mt/d^2$, and of the balance of forces
 //!
 //! $$ -t^T\nabla E = \frac{m}{d^2}(\bar s - \bar z) + f, $$
 //!
@@ -12,18 +12,19 @@
 //! $$ c = \frac{d^2}{m}\,t^T b - \frac1m\,t^T M\delta $$
 //!
 //! has none: after a whole step the momentum is right to rounding, whatever the stiffness, and steps after that keep it so,
-//! whole or not, since they do not move the centre. c is a part of the way that collisions and the line search look at,
+//! whole or not, since they do not move the centre. c is a part of the path that collisions and the line search look at,
 //! so nothing can come to intersect by it.
 //!
 //! A stiff body is nearly singular but for its inertia: where $\nabla^2W$ is $10^{16}$ times as large as $M/d^2$, rounding of $\nabla^2W\,t$
 //! is as large as $Mt/d^2$, and a solver sees any motion of the whole body it likes. So $tc_0$, $c_0 = d^2t^Tb/m$, is taken out of the
 //! system before, $b - Mtc_0/d^2$, where that is not a matrix that knows the centre to be free.
 
-use super::islands::{Islands, NONE, find, join};
+use super::islands::{Islands, NONE};
 use crate::collide::Contact;
 use crate::forces::Tangent;
 use crate::math::{Blocks, Mat3, Vec3, add_triple, triple};
-use crate::model::{ContactModel, Model};
+use crate::model::{IpcModel, Model};
+use crate::solve::union_find::UnionFind;
 use crate::state::State;
 
 /// Rows of a stiffness that sum to less than this part of their size sum to nothing.
@@ -31,19 +32,19 @@ const NOTHING: f64 = 1e-9;
 
 /// Who moves along with whom if nothing holds it, and what is known of it in an iteration.
 #[derive(Debug, Default)]
-pub(super) struct Drift {
+pub(super) struct Momentum {
     /// Forces and particles of the model that this is about.
     of: Option<(usize, usize)>,
     /// Component of each block and of each body of the surface; the last one is all that something holds.
     component: Vec<u32>,
-    /// Blocks that are places, and not columns of affine bodies.
-    places: Vec<bool>,
+    /// Blocks that are places, and not columns of affine bodies,.
+    places: Vec<u32>,
     of_body: Vec<u32>,
     components: u32,
     /// Mass of each component \[kg\], and a block of it.
     mass: Vec<f64>,
     block: Vec<u32>,
-    parent: Vec<u32>,
+    sets: UnionFind,
     /// The island of each component, named after its lowest one, if nothing holds it and it is not done.
     island: Vec<u32>,
     /// Mass and tᵀb of each island, at its lowest component.
@@ -55,7 +56,7 @@ pub(super) struct Drift {
     pub lack: Vec<f64>,
 }
 
-impl Drift {
+impl Momentum {
     /// Finds who moves along with whom, once per model.
     pub(super) fn prepare(&mut self, model: &Model, state: &State) {
         let n = model.layout.particles;
@@ -65,15 +66,15 @@ impl Drift {
         }
         self.of = of;
         let held = n as u32;
-        self.places = places(model);
-        let mut parent: Vec<u32> = (0..=held).collect();
-        tie(model, state, &mut parent);
+        let is_place = places(model);
+        let mut sets = UnionFind::new(n + 1);
+        tie(model, state, &mut sets);
         let mut number = vec![NONE; n + 1];
         self.component.clear();
         (self.components, self.mass, self.block) = (0, Vec::new(), Vec::new());
-        let outside = find(&mut parent, held);
+        let outside = sets.find(held);
         for i in 0..held {
-            let root = find(&mut parent, i);
+            let root = sets.find(i);
             let own = &mut number[root as usize];
             if *own == NONE && root != outside {
                 *own = self.components;
@@ -91,19 +92,21 @@ impl Drift {
         let mass = &self.mass;
         let known = |c: &u32| *c != NONE && mass[*c as usize] > 0.0;
         self.component.iter_mut().filter(|c| !known(c)).for_each(|c| *c = last);
-        let contact = model.contact.as_ref();
-        let bodies = contact.map_or(&[][..], |c| &c.surface.bodies);
+        self.places.clear();
+        self.places.extend((0..held).filter(|i| is_place[*i as usize]));
+        let geometry = model.ipc.as_ref().map(|ipc| &ipc.geometry);
+        let bodies = geometry.map_or(&[][..], |g| &g.surface.bodies);
         self.of_body.clear();
         for body in bodies {
-            let maps = contact
-                .map_or(&[][..], |c| &c.maps[body.vertices.start as usize..body.vertices.end as usize]);
+            let maps = geometry
+                .map_or(&[][..], |g| &g.maps[body.vertices.start as usize..body.vertices.end as usize]);
             let first = maps.iter().find(|m| m.n > 0).map(|m| self.component[m.first_block as usize]);
             self.of_body.push(first.unwrap_or(last));
         }
     }
 
     /// Finds the islands that nothing holds at this iterate, and what momentum they lack. Nothing where there is no inertia.
-    pub(super) fn look<'a>(
+    pub(super) fn find_lack<'a>(
         &mut self,
         islands: &Islands,
         contacts: impl Iterator<Item = &'a Contact>,
@@ -112,13 +115,12 @@ impl Drift {
     ) {
         self.lack.clear();
         self.lack.resize(islands.groups, 0.0);
-        self.parent.clear();
         self.island.clear();
         if self.components == 0 || inertia == 0.0 {
             return;
         }
         let last = self.components;
-        self.parent.extend(0..=last);
+        self.sets.reset(last as usize + 1);
         let mut before = [NONE; 2];
         for c in contacts {
             if std::mem::replace(&mut before, c.bodies) == c.bodies {
@@ -126,16 +128,16 @@ impl Drift {
             }
             let [a, b] = c.bodies.map(|b| self.of_body.get(b as usize).copied().unwrap_or(last));
             if a != b {
-                join(&mut self.parent, a, b);
+                self.sets.join(a, b);
             }
         }
-        let outside = find(&mut self.parent, last);
+        let outside = self.sets.find(last);
         self.whole.clear();
         self.whole.resize(last as usize, 0.0);
         self.pull.clear();
         self.pull.resize(last as usize, Vec3::zeros());
         for c in 0..last {
-            let root = find(&mut self.parent, c);
+            let root = self.sets.find(c);
             let done = || {
                 let unit = islands.unit_of_block[self.block[c as usize] as usize];
                 unit == NONE || islands.done[unit as usize]
@@ -146,8 +148,8 @@ impl Drift {
                 self.whole[root as usize] += self.mass[c as usize];
             }
         }
-        for (i, &c) in self.component.iter().enumerate().filter(|(i, _)| self.places[*i]) {
-            if let Some(root) = self.root(c) {
+        for i in self.places.iter().map(|i| *i as usize) {
+            if let Some(root) = self.root(self.component[i]) {
                 self.pull[root] += triple(b, i);
             }
         }
@@ -193,7 +195,7 @@ impl Drift {
                 self.pull[root] -= model.particles.mass[i] * triple(delta, i);
             }
         }
-        for i in (0..self.component.len()).filter(|i| self.places[*i]) {
+        for i in self.places.iter().map(|i| *i as usize) {
             if let Some(root) = self.root(self.component[i]) {
                 add_triple(delta, i, &(self.pull[root] / self.whole[root]));
             }
@@ -204,23 +206,23 @@ impl Drift {
 /// Blocks that are places, and not columns of affine bodies.
 fn places(model: &Model) -> Vec<bool> {
     let mut out = vec![true; model.layout.particles];
-    let affine = model.contact.as_ref().map_or(&[][..], |c| &c.affine);
+    let affine = model.ipc.as_ref().map_or(&[][..], |ipc| &ipc.affine);
     affine.iter().for_each(|&first| out[first as usize + 1..first as usize + 4].fill(false));
     out
 }
 
 /// Joins blocks that forces, joints and geometry tie together; those that something holds with the last number.
-fn tie(model: &Model, state: &State, parent: &mut [u32]) {
+fn tie(model: &Model, state: &State, sets: &mut UnionFind) {
     let n = model.layout.particles;
     let held = n as u32;
     if model.layout.nv != 3 * n || !model.constraints.is_empty() {
-        parent.fill(0);
+        sets.join_everything();
         return;
     }
     let places = places(model);
     for i in 0..held {
         if model.filters.block(i as usize).is_some() {
-            join(parent, i, held);
+            sets.join(i, held);
         }
     }
     // Carried points go along with the first block that carries them.
@@ -230,7 +232,7 @@ fn tie(model: &Model, state: &State, parent: &mut [u32]) {
     for m in &model.mappings {
         list.entries.clear();
         if !m.add_jacobian_blocks(&state.q, &mut list) {
-            parent.fill(0);
+            sets.join_everything();
             return;
         }
         let mut sum = vec![Mat3::zeros(); model.layout.points];
@@ -239,20 +241,20 @@ fn tie(model: &Model, state: &State, parent: &mut [u32]) {
             if home[child] == NONE {
                 home[child] = from;
             }
-            join(parent, home[child], from);
+            sets.join(home[child], from);
             if places.get(*carrier as usize) != Some(&false) {
                 sum[child] += J;
             }
         }
         for (child, _, _) in &list.entries {
             if (sum[*child as usize] - Mat3::identity()).norm() > NOTHING {
-                join(parent, home[*child as usize], held);
+                sets.join(home[*child as usize], held);
             }
         }
     }
     let home = |i: u32| if home[i as usize] == NONE { held } else { home[i as usize] };
-    if let Some(contact) = &model.contact {
-        tie_bodies(contact, state, &places, parent);
+    if let Some(ipc) = &model.ipc {
+        tie_bodies(ipc, state, &places, sets);
     }
     let points = model.points(0.0, &state.q, &state.v);
     for batch in model.forces.iter().filter(|b| b.force.affine_bodies().is_none()) {
@@ -260,19 +262,19 @@ fn tie(model: &Model, state: &State, parent: &mut [u32]) {
         batch.force.add_tangent_blocks(&points, Tangent::Projected, &mut list);
         batch.force.add_damping_blocks(&points, &mut list);
         for (i, j, _) in &list.entries {
-            join(parent, home(*i), home(*j));
+            sets.join(home(*i), home(*j));
         }
         let pairs = ["all_pairs", "near_pairs"].contains(&batch.force.kind());
         if batch.force.is_internal() {
             if pairs || list.entries.is_empty() {
-                chain(parent, &mut (0..held));
+                sets.join_all(0..held);
             }
             continue;
         }
         if list.entries.is_empty() {
             // Given forces such as weight; or something that does not tell what it acts on.
             if !batch.force.is_conservative() {
-                parent.fill(0);
+                sets.join_everything();
                 return;
             }
             continue;
@@ -287,51 +289,43 @@ fn tie(model: &Model, state: &State, parent: &mut [u32]) {
         for (i, j, _) in &list.entries {
             for i in [*i, *j] {
                 if !(sum[i as usize].norm() < NOTHING * size[i as usize]) {
-                    join(parent, home(i), held);
+                    sets.join(home(i), held);
                 }
             }
         }
     }
 }
 
-/// Joins some blocks.
-fn chain(parent: &mut [u32], blocks: &mut dyn Iterator<Item = u32>) {
-    let mut first = None;
-    for i in blocks {
-        join(parent, *first.get_or_insert(i), i);
-    }
-}
-
 /// Joins the blocks of bodies, and those that joints tie together.
-fn tie_bodies(contact: &ContactModel, state: &State, places: &[bool], parent: &mut [u32]) {
+fn tie_bodies(ipc: &IpcModel, state: &State, places: &[bool], sets: &mut UnionFind) {
     let held = places.len() as u32;
-    for body in &contact.surface.bodies {
-        let maps = &contact.maps[body.vertices.start as usize..body.vertices.end as usize];
-        chain(parent, &mut maps.iter().flat_map(|m| m.first_block..m.first_block + m.n as u32));
+    for body in &ipc.geometry.surface.bodies {
+        let maps = &ipc.geometry.maps[body.vertices.start as usize..body.vertices.end as usize];
+        sets.join_all(maps.iter().flat_map(|m| m.first_block..m.first_block + m.n as u32));
     }
-    for &first in &contact.affine {
-        chain(parent, &mut (first..first + 4));
+    for &first in &ipc.affine {
+        sets.join_all(first..first + 4);
     }
-    for row in &contact.rows {
-        chain(parent, &mut row.terms.iter().map(|(i, _)| *i));
+    for row in &ipc.rows {
+        sets.join_all(row.terms.iter().map(|(i, _)| *i));
         let size: f64 = row.terms.iter().map(|(_, w)| w.abs()).sum();
         let sum: f64 = row.terms.iter().filter(|(i, _)| places[*i as usize]).map(|(_, w)| w).sum();
         if sum.abs() > NOTHING * size {
-            join(parent, row.terms[0].0, held);
+            sets.join(row.terms[0].0, held);
         }
     }
-    let mut slope = Vec::new();
-    for term in &contact.joints.terms {
-        contact.joints.gradient(term.coordinate, &state.q, &mut slope);
-        chain(parent, &mut slope.iter().map(|(i, _)| *i));
-        let of_places = || slope.iter().filter(|(i, _)| places[*i as usize]);
+    let mut gradient = Vec::new();
+    for term in &ipc.joints.terms {
+        ipc.joints.gradient(term.coordinate, &state.q, &mut gradient);
+        sets.join_all(gradient.iter().map(|(i, _)| *i));
+        let of_places = || gradient.iter().filter(|(i, _)| places[*i as usize]);
         let size: f64 = of_places().map(|(_, g)| g.norm()).sum();
         let sum: Vec3 = of_places().map(|(_, g)| g).sum();
         if sum.norm() > NOTHING * size {
-            join(parent, slope[0].0, held);
+            sets.join(gradient[0].0, held);
         }
     }
-    for a in &contact.articulations {
-        a.links.iter().for_each(|l| join(parent, l.first, held));
+    for a in &ipc.articulations {
+        a.links.iter().for_each(|l| sets.join(l.first, held));
     }
 }

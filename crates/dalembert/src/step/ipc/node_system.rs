@@ -1,4 +1,5 @@
-//! The linear system where all that moves are nodes: cloth, solids, rods, particles.
+//! The linear system where all that moves are nodes: cloth, solids, rods, particles; conjugate gradients with symmetric
+//! Gauss–Seidel in the form of Eisenstat (1981).
 //!
 //! $A = L + D + L^T$ over 3×3 blocks: inertia and forces, at places that are found once, all contacts that fall on these
 //! places, and the *far* ones, between nodes that no force joins, at places of their own behind those of each row. Inertia
@@ -16,20 +17,21 @@
 
 use super::potential::Potential;
 use crate::collide::{HessianSink, Sym3};
+use crate::contact::potential::Cached;
 use crate::forces::TangentSink;
 use crate::math::{Columns, Mat3, Row, Vec3, quad, row_of, set_triple};
-use crate::model::{ContactModel, Model};
+use crate::model::{IpcModel, Model};
 use crate::state::PointId;
 use wide::f64x4;
 
 /// No row: the block is held.
 const HELD: u32 = u32::MAX;
 /// Most iterations; where more are needed a factor is faster.
-const MOST: u32 = 120;
+const MOST_ITERATIONS: u32 = 120;
 
 /// A, and how it is solved.
 #[derive(Debug, Default)]
-pub(super) struct Nodes {
+pub(super) struct NodeSystem {
     /// Row of each block.
     row: Vec<u32>,
     rows: usize,
@@ -44,15 +46,19 @@ pub(super) struct Nodes {
     lower_start: Vec<u32>,
     lower_columns: Vec<u32>,
     lower_place: Vec<u32>,
-    lower: Vec<Columns>,
+    /// L, but for the touched places; of an assembly.
+    lower: Cached<Vec<Columns>>,
     /// Places of L^T in L.
     lower_of: Vec<u32>,
-    /// L mirrors L^T but for the touched places.
-    copied: bool,
     /// D without contacts; the places of L^T that contacts were added to, with what they hold without them; and which they are.
     own: Vec<Columns>,
     touched: Vec<(u32, Columns)>,
-    is_touched: Vec<bool>,
+    /// The removal of contacts after which a place was touched last, and how many there have been.
+    touched_after: Vec<u64>,
+    removals: u64,
+    /// How often forces were assembled, and the iterate at which they were last.
+    assemblies: u64,
+    of: Option<u64>,
     inverse: Vec<Columns>,
     /// Far contacts as they come, one of each two mirror images: row, column, block, which is symmetric.
     far: Vec<(u32, u32, Columns)>,
@@ -122,9 +128,9 @@ struct Filler<'a> {
     places: &'a [(u32, u32)],
     slots: &'a [(u32, bool)],
     blocks: &'a mut [Columns],
-    /// How many have come, and whether all were expected.
+    /// How many have come, and how many of them were expected.
     count: usize,
-    same: bool,
+    expected: usize,
 }
 
 impl<'a> Filler<'a> {
@@ -138,7 +144,7 @@ impl<'a> Filler<'a> {
         let places: Option<&[(u32, u32); N]> = self.places.get(range.clone()).and_then(|p| p.try_into().ok());
         let slots: Option<Slots<'a, N>> = self.slots.get(range).and_then(|s| s.try_into().ok());
         let same = places.is_some_and(|places| (0..N).all(|k| places[k] == pairs(k)));
-        self.same &= same;
+        self.expected += if same { N } else { 0 };
         self.count += N;
         slots.filter(|_| same).map(|slots| (slots, &mut *self.blocks))
     }
@@ -180,22 +186,23 @@ impl TangentSink for Filler<'_> {
 }
 
 /// True if the model has nothing but nodes that move, and nothing but forces with an energy that act on them.
-pub(super) fn only_nodes(model: &Model, contact: &ContactModel) -> bool {
-    let held = contact.held.iter().filter(|h| **h).count();
+pub(super) fn only_nodes(model: &Model, ipc: &IpcModel) -> bool {
+    let held = ipc.held.iter().filter(|h| **h).count();
     model.layout.nv == 3 * model.layout.particles
         && model.constraints.is_empty()
         && model.robots.is_empty()
-        && contact.rows.is_empty()
-        && contact.joints.terms.is_empty()
-        && contact.articulations.is_empty()
+        && ipc.rows.is_empty()
+        && ipc.joints.terms.is_empty()
+        && ipc.articulations.is_empty()
         && model.filters.len() <= held
         && model.forces.iter().all(|f| f.force.is_conservative())
-        && contact.affine.iter().all(|&first| (first..first + 4).all(|i| contact.held[i as usize]))
+        && ipc.affine.iter().all(|&first| (first..first + 4).all(|i| ipc.held[i as usize]))
 }
 
-impl Nodes {
-    /// Takes inertia and forces where the potential was evaluated last. False if a force acts on what is carried.
-    pub(super) fn assemble(&mut self, model: &Model, potential: &Potential) -> bool {
+impl NodeSystem {
+    /// Takes inertia and forces where the potential was evaluated last, at an iterate. False if a force acts on what is carried.
+    pub(super) fn assemble(&mut self, model: &Model, potential: &Potential, iterate: u64) -> bool {
+        self.of = Some(iterate);
         if self.row.len() == model.layout.particles && self.fill(model, potential) {
             return true;
         }
@@ -206,19 +213,19 @@ impl Nodes {
     fn fill(&mut self, model: &Model, potential: &Potential) -> bool {
         self.blocks.fill(Columns::ZERO);
         let (places, slots) = (&self.places, &self.slots);
-        let mut filler = Filler { places, slots, blocks: &mut self.blocks, count: 0, same: true };
+        let mut filler = Filler { places, slots, blocks: &mut self.blocks, count: 0, expected: 0 };
         potential.each_block(model, &mut filler);
-        let same = filler.same && filler.count == self.places.len();
+        let same = filler.expected == filler.count && filler.count == self.places.len();
         self.note();
         same
     }
 
     /// What the blocks hold now is without contacts.
     fn note(&mut self) {
-        self.copied = false;
+        self.assemblies += 1;
+        self.removals += 1;
         self.touched.clear();
-        self.is_touched.clear();
-        self.is_touched.resize(self.columns.len(), false);
+        self.touched_after.resize(self.columns.len(), 0);
         self.own.clear();
         self.own.extend_from_slice(self.blocks.get(self.columns.len()..).unwrap_or_default());
     }
@@ -299,14 +306,20 @@ impl Nodes {
         }
     }
 
+    /// True if forces were assembled last at this iterate.
+    pub(super) fn is_of(&self, iterate: u64) -> bool {
+        self.of == Some(iterate)
+    }
+
     /// Begins anew with what was assembled last, without contacts.
-    pub(super) fn strip(&mut self) {
+    pub(super) fn remove_contacts(&mut self) {
+        self.removals += 1;
         self.far.clear();
+        let mirrored = self.lower.is_of(self.assemblies);
         for (k, block) in self.touched.drain(..) {
             self.blocks[k as usize] = block;
-            self.is_touched[k as usize] = false;
-            if self.copied {
-                self.lower[self.lower_of[k as usize] as usize] = block.transposed();
+            if mirrored {
+                self.lower.value[self.lower_of[k as usize] as usize] = block.transposed();
             }
         }
         self.blocks[self.columns.len()..].copy_from_slice(&self.own);
@@ -332,14 +345,14 @@ impl Nodes {
     ) -> Option<(u32, f64)> {
         delta.clear();
         delta.resize(b.len(), 0.0);
-        if self.copied {
+        if self.lower.is_of(self.assemblies) {
             for &(k, _) in &self.touched {
-                self.lower[self.lower_of[k as usize] as usize] = self.blocks[k as usize].transposed();
+                self.lower.value[self.lower_of[k as usize] as usize] = self.blocks[k as usize].transposed();
             }
         } else {
-            self.lower.clear();
-            self.lower.extend(self.lower_place.iter().map(|k| self.blocks[*k as usize].transposed()));
-            self.copied = true;
+            self.lower.value.clear();
+            self.lower.value.extend(self.lower_place.iter().map(|k| self.blocks[*k as usize].transposed()));
+            self.lower.taken_at(self.assemblies);
         }
         self.far_upper.take(self.rows, &self.far, |b| [b.0, b.1]);
         self.far_lower.take(self.rows, &self.far, |b| [b.1, b.0]);
@@ -378,7 +391,7 @@ impl Nodes {
         let mut rho = self.weigh(&r, &mut p);
         let (first, mut iterations) = (rho, 0);
         let enough = floor.max(eta * eta * first);
-        while rho > enough && iterations < MOST {
+        while rho > enough && iterations < MOST_ITERATIONS {
             iterations += 1;
             let curvature = self.times(&p);
             if !(curvature > 0.0) {
@@ -406,6 +419,7 @@ impl Nodes {
     /// x ← (D + L)⁻¹ x.
     fn forward(&self, x: &mut [Row]) {
         let Self { lower_start: start, lower_columns: columns, lower, far_lower, inverse, .. } = self;
+        let lower = &lower.value;
         for r in 0..self.rows {
             let range = start[r] as usize..start[r + 1] as usize;
             let mut sum = [f64x4::ZERO; 3];
@@ -465,7 +479,7 @@ fn columns_of(N: &Sym3) -> [f64x4; 3] {
     [[xx, xy, xz, 0.0], [xy, yy, yz, 0.0], [xz, yz, zz, 0.0]].map(f64x4::new)
 }
 
-impl Nodes {
+impl NodeSystem {
     /// Adds a block at rows r and c.
     #[inline(always)]
     fn put(&mut self, r: u32, c: u32, N: Columns) {
@@ -482,8 +496,8 @@ impl Nodes {
         match self.columns[range.clone()].iter().position(|x| *x == c) {
             Some(k) => {
                 let k = range.start + k;
-                if !self.is_touched[k] {
-                    self.is_touched[k] = true;
+                if self.touched_after[k] != self.removals {
+                    self.touched_after[k] = self.removals;
                     self.touched.push((k as u32, self.blocks[k]));
                 }
                 self.blocks[k].plus(&N);
@@ -493,7 +507,7 @@ impl Nodes {
     }
 }
 
-impl HessianSink for Nodes {
+impl HessianSink for NodeSystem {
     fn add(&mut self, row: u32, column: u32, N: &Sym3) {
         let (r, c) = (self.row[row as usize], self.row[column as usize]);
         self.put(r, c, Columns(columns_of(N)));
@@ -517,10 +531,10 @@ mod tests {
     use crate::math::{Random, add_triple, triple};
 
     /// A grid of rows with springs between neighbours, a few contacts on and off these places.
-    fn sample(random: &mut Random) -> Nodes {
+    fn sample(random: &mut Random) -> NodeSystem {
         let side = 9u32;
         let rows = side * side;
-        let mut nodes = Nodes { rows: rows as usize, row: (0..rows).collect(), ..Nodes::default() };
+        let mut nodes = NodeSystem { rows: rows as usize, row: (0..rows).collect(), ..NodeSystem::default() };
         let mut pairs = Vec::new();
         for i in 0..rows {
             if i % side + 1 < side {
@@ -560,7 +574,7 @@ mod tests {
     }
 
     /// A x, block by block.
-    fn product(nodes: &Nodes, x: &[f64]) -> Vec<f64> {
+    fn product(nodes: &NodeSystem, x: &[f64]) -> Vec<f64> {
         let mut y = vec![0.0; x.len()];
         for r in 0..nodes.rows {
             add_triple(&mut y, r, &(nodes.diagonal()[r].matrix() * triple(x, r)));
@@ -601,12 +615,12 @@ mod tests {
     fn contacts_leave_nothing_behind() {
         let mut random = Random::new(7);
         let mut nodes = sample(&mut random);
-        nodes.strip();
+        nodes.remove_contacts();
         let bare = nodes.blocks.clone();
         let b: Vec<f64> = (0..3 * nodes.rows).map(|_| random.between(-1.0, 1.0)).collect();
         let mut on_places = 0;
         for _ in 0..5 {
-            nodes.strip();
+            nodes.remove_contacts();
             for _ in 0..30 {
                 let n = Vec3::from_fn(|_, _| random.between(-1.0, 1.0)).normalize();
                 let first = (random.bits() % (nodes.rows as u64 - 10)) as u32;
@@ -620,14 +634,14 @@ mod tests {
             on_places += nodes.touched.len();
             assert!(!nodes.far.is_empty());
             let (mut x, mut fresh_x) = (Vec::new(), Vec::new());
-            let mut fresh = Nodes {
+            let mut fresh = NodeSystem {
                 rows: nodes.rows,
                 row: nodes.row.clone(),
                 start: nodes.start.clone(),
                 columns: nodes.columns.clone(),
                 blocks: nodes.blocks.clone(),
                 far: nodes.far.clone(),
-                ..Nodes::default()
+                ..NodeSystem::default()
             };
             fresh.find_lower();
             nodes.solve(&b, &mut x, 1e-10, 0.0).unwrap();
@@ -639,9 +653,9 @@ mod tests {
         }
         assert!(on_places > 100, "{on_places}");
         // Without contacts it is what was assembled.
-        nodes.strip();
+        nodes.remove_contacts();
         assert!(nodes.blocks.iter().zip(&bare).all(|(a, b)| a.matrix() == b.matrix()));
-        let lower = |k: usize| nodes.lower[nodes.lower_of[k] as usize].transposed();
+        let lower = |k: usize| nodes.lower.value[nodes.lower_of[k] as usize].transposed();
         assert!((0..nodes.columns.len()).all(|k| lower(k).matrix() == bare[k].matrix()));
     }
 

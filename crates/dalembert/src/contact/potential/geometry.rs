@@ -1,14 +1,11 @@
-//! What may touch what: the constant part of intersection-free contact.
+//! What may touch what under intersection-free contact: surfaces, friction by pairs of groups, gaps.
 
 use crate::collide::{Contact, Kind, Surface, VertexMap};
-use crate::coupling::Articulation;
-use crate::joints::affine::AffineJoints;
-use crate::math::{Signal, Vec3, add_triple, triple};
+use crate::math::Vec3;
 
-/// Collision geometry of a model and the numbers that contact needs, in the order of the unknown 3-vectors ("blocks"):
-/// block i is point i of the model.
+/// Collision geometry and the numbers that contact needs, in the order of the unknown 3-vectors ("blocks").
 #[derive(Debug, Clone, Default)]
-pub struct ContactModel {
+pub struct ContactGeometry {
     /// Primitives. Vertices of held bodies are prescribed there.
     pub surface: Surface,
     /// How every vertex follows from the blocks, those of held bodies as well.
@@ -26,27 +23,11 @@ pub struct ContactModel {
     /// Who begins nearer to whom than the gap, and at which gap \[m\], sorted: the lower body first; half-planes are numbered
     /// after all bodies. See [`StartGap::at`].
     pub starts: Vec<StartGap>,
-    /// First block of each affine body: its centre; the columns follow.
-    pub affine: Vec<u32>,
-    /// Those of them that are rigid bodies, or as stiff.
-    pub rigid: Vec<u32>,
-    /// How far the farthest point moves when a block moves by one: 1 for places, metres for columns.
-    pub reach: Vec<f64>,
-    /// Blocks that no force moves.
-    pub held: Vec<bool>,
     /// Mass that decides how stiff contact at a vertex is \[kg\]: that of the body for affine bodies, that of the node
     /// otherwise, 0 for held ones.
     pub vertex_mass: Vec<f64>,
     /// Squared length of each edge at the start \[m²\].
     pub edge_length2: Vec<f64>,
-    /// Torques on affine bodies from outside.
-    pub torques: Vec<Torque>,
-    /// Joints that are exact and linear in the blocks: Σ w z = c.
-    pub rows: Vec<LinearRow>,
-    /// Joints that are not: coordinates and what acts on them.
-    pub joints: AffineJoints,
-    /// Bodies whose joint-space dynamics are computed elsewhere.
-    pub articulations: Vec<Articulation>,
 }
 
 /// Two bodies, or a body and a half-plane, that begin nearer to each other than the gap ĝ at which contact begins.
@@ -72,50 +53,7 @@ impl StartGap {
     }
 }
 
-/// A torque τ on an affine body, world axes.
-///
-/// The forces $f_k = \tfrac12\tau\times a_k$ on the columns do the work $\sum f_k\cdot(\delta\theta\times a_k) =
-/// \tfrac12\delta\theta\cdot\sum a_k\times(\tau\times a_k) = \tau\cdot\delta\theta$ in a turn δθ, since
-/// $\sum_k a_k a_k^T = 1$ for a body that is not deformed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Torque {
-    /// First block of the body.
-    pub first: u32,
-    /// τ \[N·m\].
-    pub torque: Vec3,
-    /// Factor over time.
-    pub signal: Signal,
-}
-
-impl Torque {
-    /// f += the forces on the columns at the blocks `z` and time t.
-    pub(crate) fn add(&self, t: f64, z: &[f64], f: &mut [f64]) {
-        let torque = 0.5 * self.signal.value(t) * self.torque;
-        for k in self.first as usize + 1..self.first as usize + 4 {
-            add_triple(f, k, &torque.cross(&triple(z, k)));
-        }
-    }
-}
-
-/// Three equations: Σ w_i z_i = c.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LinearRow {
-    /// Number of the joint in the scene.
-    pub joint: usize,
-    /// Blocks and weights.
-    pub terms: Vec<(u32, f64)>,
-    /// Right-hand side \[m\].
-    pub value: Vec3,
-}
-
-impl LinearRow {
-    /// c − Σ w z \[m\].
-    pub fn lack(&self, z: &[f64]) -> Vec3 {
-        self.terms.iter().fold(self.value, |sum, &(i, w)| sum - w * triple(z, i as usize))
-    }
-}
-
-impl ContactModel {
+impl ContactGeometry {
     /// Positions of all vertices for the flat blocks `z`.
     pub fn positions(&self, z: &[f64], x: &mut Vec<Vec3>) {
         x.clear();
@@ -162,14 +100,28 @@ impl ContactModel {
         bodies > 1 || (bodies > 0 && (planes || self.surface.bodies.iter().any(|b| b.self_contact)))
     }
 
-    /// True if joints or articulations tie blocks beyond what forces and contacts do: rows, terms and articulations act on
-    /// the whole scene at once.
-    pub fn has_joints(&self) -> bool {
-        !(self.rows.is_empty() && self.joints.terms.is_empty() && self.articulations.is_empty())
-    }
-
     /// Coefficient of friction between two contact groups.
     pub fn friction(&self, a: u32, b: u32) -> f64 {
         self.friction[a as usize * self.groups + b as usize]
+    }
+
+    /// Coefficient of friction of a contact.
+    pub(super) fn friction_of(&self, c: &Contact) -> f64 {
+        let surface = &self.surface;
+        let group = |v: u32| surface.bodies[surface.vertex_body[v as usize] as usize].group;
+        let other = match c.kind {
+            Kind::VertexPlane => surface.half_planes[c.pair[1] as usize].group,
+            Kind::EdgeEdge => group(c.vertices[2]),
+            _ => group(c.vertices[1]),
+        };
+        self.friction(group(c.vertices[0]), other)
+    }
+
+    /// Number of the second side of a contact: its body, or a half-plane after all bodies.
+    pub(crate) fn second_side(&self, c: &Contact) -> u32 {
+        match c.kind {
+            Kind::VertexPlane => self.surface.bodies.len() as u32 + c.pair[1],
+            _ => c.bodies[1],
+        }
     }
 }

@@ -19,12 +19,14 @@ use crate::mapping::gather_all;
 use crate::model::{Model, NamedForce};
 use crate::state::State;
 
-/// Last digits of a place that are rounding.
+/// A group has converged when its Newton step is no more than this part of its change of velocity in the step.
+pub(super) const FINE: f64 = 1.0 / 64.0;
+/// Rounding of a place, in units of ε: the last digit and what sums make of it.
 const DIGITS: f64 = 16.0;
 
 /// What is known at the start of a step, by units.
 #[derive(Debug, Default)]
-pub(super) struct Change {
+pub(super) struct VelocityChange {
     /// d² f₀ᵀM⁻¹f₀ \[kg m²/s²\] and mass \[kg\].
     given: Vec<f64>,
     mass: Vec<f64>,
@@ -35,7 +37,7 @@ pub(super) struct Change {
     pub wants: Vec<bool>,
 }
 
-impl Change {
+impl VelocityChange {
     /// Takes the forces from outside at the start of a step that ends at the given time.
     pub(super) fn begin(&mut self, model: &Model, islands: &Islands, state: &State, time: f64, d: f64) {
         for list in [&mut self.given, &mut self.mass] {
@@ -71,8 +73,13 @@ impl Change {
         }
     }
 
+    /// The short step of everything by the second term of Δv alone \[m/s\]; infinite without inertia.
+    pub(super) fn fine_of_everything(&self, inertia: f64) -> f64 {
+        if inertia > 0.0 { FINE * self.given() } else { f64::INFINITY }
+    }
+
     /// The second term of Δv over everything \[m/s\].
-    pub(super) fn given(&self) -> f64 {
+    fn given(&self) -> f64 {
         let mass: f64 = self.mass.iter().sum();
         if mass > 0.0 { (self.given.iter().sum::<f64>() / mass).sqrt() } else { 0.0 }
     }
@@ -103,7 +110,7 @@ impl Change {
         }
         let off = |i: usize, k: usize| q[3 * i + k] - potential.target[3 * i + k];
         let product = |i: usize, j: usize| (0..3).map(|k| off(i, k) * off(j, k)).sum::<f64>();
-        let reach = |i: usize| model.contact.as_ref().map_or(1.0, |c| c.reach[i]);
+        let reach = |i: usize| model.ipc.as_ref().map_or(1.0, |ipc| ipc.reach[i]);
         for i in 0..model.layout.particles {
             let g = islands.group(i);
             if g != NONE {

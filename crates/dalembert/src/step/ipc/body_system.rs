@@ -1,22 +1,23 @@
-//! The linear system where all that moves are affine bodies without joints: boxes, stones, links of a chain net.
+//! The linear system where all that moves are affine bodies without joints: boxes, stones, links of a chain net (affine body
+//! dynamics: Lan et al. 2022).
 //!
 //! $H$ has a dense 12×12 block per body, inertia and stiffness and all contacts of it, and one per pair of bodies that
 //! touch. Contacts of a pair come summed already ([`ContactSet::add_hessian`](crate::collide::ContactSet::add_hessian)), so
 //! they are added to their two or three blocks and nothing is sorted but the pairs. Each island has its own factor over its
 //! bodies ([`BlockCholesky`]), whose places are kept while the same bodies touch.
 //!
-//! **Factors that serve twice.** Let $\delta_1 = -H_1^{-1}g_1$ be a Newton step and g the slope where it led. With the factor at
+//! **Factors that serve twice.** Let $\delta_1 = -H_1^{-1}g_1$ be a Newton step and g the gradient where it led. With the factor at
 //! hand, $\delta_2 = -H_1^{-1}g = -H_1^{-1}\int(H - H_1)\,\delta_1$: the ratio $|\delta_2|/|\delta_1|$ is the part by which the
-//! curvature has changed on the way, and Newton's own next step differs from $\delta_2$ by about as much. So where $\delta_2$ is
+//! Hessian has changed on the way, and Newton's own next step differs from $\delta_2$ by about as much. So where $\delta_2$ is
 //! much shorter than $\delta_1$ and ends the iteration, it is the step, and nothing is assembled or factored for it.
 //!
 //! That ratio knows of the direction of $\delta_1$ alone, and nothing of one in which friction has grown weaker. More is known
-//! where the change of every contact is ([`Touch::curvature_change`](super::touch::Touch::curvature_change)): if
-//! $-rH_1 \preceq H - H_1 \preceq rH_1$ on the way of $\delta_2$, then the slope behind it is $(1 - HH_1^{-1})g$, and the Newton step that
-//! is left has the size $|H^{-1}(1 - HH_1^{-1})g| = |(H^{-1}H_1 - 1)\,\delta_2| \le \tfrac{r}{1 - r}|\delta_2|$ in the norm of $H_1$. Where
-//! that is well below the tolerance $\delta_2$ ends the iteration, however long it is.
+//! where the change of every contact is (`ContactPotential::take_hessian_change`): if
+//! $-rH_1 \preceq H - H_1 \preceq rH_1$ along $\delta_2$, then the gradient behind it is $(1 - HH_1^{-1})g$, and the Newton step
+//! that remains has the size $|H^{-1}(1 - HH_1^{-1})g| = |(H^{-1}H_1 - 1)\,\delta_2| \le \tfrac{r}{1 - r}|\delta_2|$ in the norm of
+//! $H_1$. Where that is well below the tolerance $\delta_2$ ends the iteration, however long it is.
 //!
-//! Where nothing acts but weight and what keeps bodies stiff, energy, slope and curvature are taken body by body, and only for
+//! Where nothing acts but weight and what keeps bodies stiff, energy, gradient and Hessian are taken body by body, and only for
 //! bodies that are not done.
 
 use super::islands::{Islands, NONE};
@@ -25,7 +26,7 @@ use crate::collide::{HessianSink, Sym3};
 use crate::forces::Tangent;
 use crate::forces::nary::AffineStiffness;
 use crate::math::{Mat3, triple};
-use crate::model::{ContactModel, Model};
+use crate::model::{IpcModel, Model};
 use crate::solve::block_cholesky::{Block, BlockCholesky, zero};
 use crate::state::State;
 use rayon::prelude::*;
@@ -34,20 +35,27 @@ type Block12 = Block<12>;
 
 /// No body: the block is held.
 const HELD: u32 = u32::MAX;
-/// Bodies of an island from which on conjugate gradients are faster.
-const MOST: usize = 150;
-/// A factor serves a second time if the step is shorter by this factor than the first one, and by this factor below the
-/// tolerance.
-pub(super) const SHORTER: f64 = 0.1;
-pub(super) const SAFE: f64 = 0.8;
-/// Or if what it leaves is shorter than this part of the tolerance.
-const LEAVES: f64 = 0.4;
-/// Largest change of the curvature for which that is asked.
-const MOST_CHANGE: f64 = 0.5;
+/// When a factor serves a second time.
+struct Tuning {
+    /// Bodies of an island from which on conjugate gradients are faster.
+    most: usize,
+    /// The step is shorter by this factor than the first one, and by that factor below the tolerance,
+    shorter: f64,
+    safe: f64,
+    /// or what remains behind it is shorter than this part of the tolerance,
+    remainder: f64,
+    /// which is asked where the Hessian has changed by no more than this.
+    most_change: f64,
+}
+
+const TUNING: Tuning = Tuning { most: 150, shorter: 0.1, safe: 0.8, remainder: 0.4, most_change: 0.5 };
+
+/// What a last step with a factor that serves twice may leave, as a part of the tolerance.
+pub(super) const SHORTER_AND_SAFE: f64 = TUNING.safe * TUNING.shorter;
 
 /// H of all bodies, and how it is solved.
 #[derive(Debug, Default)]
-pub(super) struct Bodies {
+pub(super) struct BodySystem {
     /// Body of each block, and the first block of each body.
     body: Vec<u32>,
     first: Vec<u32>,
@@ -60,33 +68,34 @@ pub(super) struct Bodies {
     pairs: Vec<([u32; 2], u32)>,
     blocks: Vec<Block12>,
     used: usize,
-    parts: Vec<Part>,
-    /// Island part of each group, and place of each body in its part.
-    part: Vec<u32>,
+    islands: Vec<BodyIsland>,
+    /// Island of each group, and place of each body in its island.
+    island: Vec<u32>,
     place: Vec<u32>,
-    /// First bodies of the groups that are solved, the part that each body was the first of, and parts that are taken.
+    /// First bodies of the groups that are solved, and the island that each body was the first of.
     leads: Vec<u32>,
     led: Vec<u32>,
-    taken: Vec<bool>,
-    /// The curvature at hand is the one that changes are counted from.
-    pub(super) at_start: bool,
+    /// How often islands have been found, and the iterate at which H was assembled last.
+    round: u64,
+    pub(super) iterate: u64,
 }
 
-/// One island.
+/// The factor of one island.
 #[derive(Debug, Default)]
-struct Part {
+struct BodyIsland {
+    /// The round in which it was found last.
+    round: u64,
     /// Its first body.
     lead: u32,
     bodies: Vec<u32>,
     before: Vec<u32>,
     /// How fast the farthest point of the step goes that was found when the factor was made \[m/s\]; 0 if the factor does
-    /// not serve again. Whether the present step has been found with it.
+    /// not serve again. The iterate at which it was made.
     speed: f64,
-    solved: bool,
-    /// The factor is that of the curvature that changes are counted from, and the part of the present step that is left when it
-    /// is taken; 1 if that is not known.
-    at_start: bool,
-    leaves: f64,
+    factored_at: u64,
+    /// If the present step was found with a factor that served before: the part of it that remains when it is taken, 1 if that is
+    /// not known.
+    remainder: Option<f64>,
     pairs: Vec<[u32; 2]>,
     blocks: Vec<u32>,
     x: Vec<f64>,
@@ -95,12 +104,12 @@ struct Part {
 }
 
 /// True if the model has nothing but affine bodies that move, all of them without joints, and forces with an energy.
-pub(super) fn only_bodies(model: &Model, contact: &ContactModel) -> bool {
-    let held = contact.held.iter().filter(|h| **h).count();
-    let free = |first: u32| (first..first + 4).all(|i| !contact.held[i as usize]);
-    let bodies = contact.affine.iter().filter(|&&first| free(first)).count();
+pub(super) fn only_bodies(model: &Model, ipc: &IpcModel) -> bool {
+    let held = ipc.held.iter().filter(|h| **h).count();
+    let free = |first: u32| (first..first + 4).all(|i| !ipc.held[i as usize]);
+    let bodies = ipc.affine.iter().filter(|&&first| free(first)).count();
     model.layout.nv == 3 * model.layout.particles
-        && !contact.has_joints()
+        && !ipc.has_joints()
         && model.constraints.is_empty()
         && model.robots.is_empty()
         && model.filters.len() <= held
@@ -143,11 +152,11 @@ fn add_symmetric(H: &mut Block12, i: usize, j: usize, N: &Sym3) {
     }
 }
 
-impl Bodies {
+impl BodySystem {
     /// Takes inertia and forces where the potential was evaluated last, and no contacts. False if a force acts on what is
     /// carried or joins two bodies.
-    pub(super) fn assemble(&mut self, model: &Model, contact: &ContactModel, potential: &Potential) -> bool {
-        self.number(model, contact);
+    pub(super) fn assemble(&mut self, model: &Model, ipc: &IpcModel, potential: &Potential) -> bool {
+        self.number(model, ipc);
         self.diagonal.clear();
         self.diagonal.resize(self.first.len(), zero());
         let Self { body, first, diagonal, .. } = self;
@@ -172,14 +181,14 @@ impl Bodies {
     }
 
     /// Numbers the bodies, once per model.
-    fn number(&mut self, model: &Model, contact: &ContactModel) {
+    fn number(&mut self, model: &Model, ipc: &IpcModel) {
         if self.body.len() == model.layout.particles {
             return;
         }
         self.body.clear();
         self.body.resize(model.layout.particles, HELD);
         self.first.clear();
-        for &first in contact.affine.iter().filter(|&&first| !contact.held[first as usize]) {
+        for &first in ipc.affine.iter().filter(|&&first| !ipc.held[first as usize]) {
             let body = self.first.len() as u32;
             self.body[first as usize..first as usize + 4].fill(body);
             self.first.push(first);
@@ -188,8 +197,8 @@ impl Bodies {
 
     /// Begins a step: true if nothing acts but weight and what keeps the bodies stiff, so that each of them can be taken by
     /// itself.
-    pub(super) fn begin(&mut self, model: &Model, contact: &ContactModel, state: &State, time: f64) -> bool {
-        self.number(model, contact);
+    pub(super) fn begin(&mut self, model: &Model, ipc: &IpcModel, state: &State, time: f64) -> bool {
+        self.number(model, ipc);
         let known = |kind: &str| ["gravity", "affine bodies"].contains(&kind);
         if !state.applied.is_empty() || !model.forces.iter().all(|f| known(f.force.kind())) {
             return false;
@@ -201,7 +210,7 @@ impl Bodies {
         for batch in &model.forces {
             match batch.force.affine_bodies() {
                 Some(list) => {
-                    let free = |b: &&AffineStiffness| !contact.held[b.columns[0].index()];
+                    let free = |b: &&AffineStiffness| !ipc.held[b.columns[0].index()];
                     self.stiff.extend(list.bodies.iter().filter(free));
                 }
                 None => batch.force.add_force(&points, &mut self.weight),
@@ -225,7 +234,7 @@ impl Bodies {
     }
 
     /// b ← −∇ of all but contact at q in bodies that are not done, zero elsewhere.
-    pub(super) fn slope(
+    pub(super) fn gradient(
         &self,
         model: &Model,
         islands: &Islands,
@@ -327,163 +336,163 @@ impl Bodies {
     }
 
     /// Finds the islands that are not done, their bodies and their part of b.
-    pub(super) fn find_parts(&mut self, islands: &Islands, b: &[f64]) {
-        let Self { first, parts, part, place, leads, led, taken, .. } = self;
-        part.clear();
-        part.resize(islands.groups, NONE);
+    pub(super) fn find_islands(&mut self, groups: &Islands, b: &[f64]) {
+        self.round += 1;
+        let Self { first, islands, island, place, leads, led, round, .. } = self;
+        island.clear();
+        island.resize(groups.groups, NONE);
         place.resize(first.len(), 0);
         led.resize(first.len(), NONE);
         leads.clear();
-        let unit = |at: u32| islands.unit_of_block[at as usize] as usize;
-        let awake = || first.iter().enumerate().filter(|(_, at)| !islands.done[unit(**at)]);
+        let unit = |at: u32| groups.unit_of_block[at as usize] as usize;
+        let awake = || first.iter().enumerate().filter(|(_, at)| !groups.done[unit(**at)]);
         for (k, &at) in awake() {
-            let g = islands.group_of_unit[unit(at)] as usize;
-            if part[g] == NONE {
-                part[g] = leads.len() as u32;
+            let g = groups.group_of_unit[unit(at)] as usize;
+            if island[g] == NONE {
+                island[g] = leads.len() as u32;
                 leads.push(k as u32);
             }
         }
         // Each island goes where it was last time, if it was: the places of its factor are then known.
-        if parts.len() < leads.len() {
-            parts.resize_with(leads.len(), || Part { lead: NONE, ..Part::default() });
+        if islands.len() < leads.len() {
+            islands.resize_with(leads.len(), || BodyIsland { lead: NONE, ..BodyIsland::default() });
         }
-        taken.clear();
-        taken.resize(parts.len(), false);
         for &lead in &*leads {
             let own = &mut led[lead as usize];
-            if parts.get(*own as usize).is_some_and(|p| p.lead == lead) {
-                taken[*own as usize] = true;
-            } else {
-                *own = NONE;
+            match islands.get_mut(*own as usize).filter(|i| i.lead == lead) {
+                Some(island) => island.round = *round,
+                None => *own = NONE,
             }
         }
         let mut next = 0;
         for &lead in &*leads {
             let own = &mut led[lead as usize];
             if *own == NONE {
-                while taken[next] {
+                while islands[next].round == *round {
                     next += 1;
                 }
-                (*own, taken[next], parts[next].lead) = (next as u32, true, lead);
+                *own = next as u32;
+                (islands[next].round, islands[next].lead) = (*round, lead);
             }
         }
-        for own in part.iter_mut().filter(|g| **g != NONE) {
+        for own in island.iter_mut().filter(|g| **g != NONE) {
             *own = led[leads[*own as usize] as usize];
-            parts[*own as usize].clear();
+            islands[*own as usize].clear();
         }
         for (k, &at) in awake() {
-            let part = &mut parts[part[islands.group_of_unit[unit(at)] as usize] as usize];
-            place[k] = part.bodies.len() as u32;
-            part.bodies.push(k as u32);
-            part.x.extend_from_slice(&b[3 * at as usize..3 * at as usize + 12]);
+            let own = &mut islands[island[groups.group_of_unit[unit(at)] as usize] as usize];
+            place[k] = own.bodies.len() as u32;
+            own.bodies.push(k as u32);
+            own.x.extend_from_slice(&b[3 * at as usize..3 * at as usize + 12]);
         }
-        for (part, _) in parts.iter_mut().zip(&*taken).filter(|(_, taken)| **taken) {
-            if part.bodies != part.before {
-                part.speed = 0.0;
-            }
+        for own in islands.iter_mut().filter(|i| i.round == *round && i.bodies != i.before) {
+            own.speed = 0.0;
         }
     }
 
     /// No factor serves again.
     pub(super) fn forget_factors(&mut self) {
-        self.parts.iter_mut().for_each(|p| p.speed = 0.0);
+        self.islands.iter_mut().for_each(|i| i.speed = 0.0);
     }
 
-    /// True if a factor may serve again that was made where changes of the curvature are counted from.
-    pub(super) fn asks_for_change(&self) -> bool {
-        let mut parts = self.parts.iter().zip(&self.taken);
-        parts.any(|(part, taken)| *taken && part.at_start && part.speed != 0.0)
+    /// True if a factor may serve again that was made at the iterate `reference`, from which changes of the Hessian are counted.
+    pub(super) fn asks_for_change(&self, reference: Option<u64>) -> bool {
+        let mut found = self.islands.iter().filter(|i| i.round == self.round);
+        found.any(|i| reference == Some(i.factored_at) && i.speed != 0.0)
     }
 
     /// Finds the steps of islands with the factors of their last ones, where that is enough: see the head of this file.
-    /// `speed` tells how fast a block goes that moves by a triple; `tolerance` and `change` of the curvature are those of each
-    /// group.
+    /// `speed` tells how fast a block goes that moves by a triple; `tolerance` and `change` of the Hessian since `reference` are
+    /// those of each group.
     pub(super) fn try_factors(
         &mut self,
-        islands: &Islands,
+        groups: &Islands,
         speed: impl Fn(usize, &[f64]) -> f64 + Sync,
         tolerance: &[f64],
         change: &[f64],
+        reference: Option<u64>,
     ) {
-        let first = &self.first;
-        let one = |part: &mut Part| {
-            if part.speed == 0.0 {
+        let (first, round) = (&self.first, self.round);
+        let one = |island: &mut BodyIsland| {
+            if island.speed == 0.0 {
                 return;
             }
-            let lead = islands.group(first[part.lead as usize] as usize) as usize;
-            let mut tried = std::mem::take(&mut part.tried);
-            tried.clone_from(&part.x);
-            part.factor.solve(&mut tried);
-            let now = part.fastest(&tried, first, &speed);
-            let r = if part.at_start { change.get(lead).copied().unwrap_or(1.0) } else { 1.0 };
-            let leaves = if r < MOST_CHANGE { r / (1.0 - r) } else { 1.0 };
-            let short = now <= SAFE * tolerance[lead] || leaves * now <= LEAVES * tolerance[lead];
-            if now <= SHORTER * part.speed && short {
-                (part.solved, part.leaves) = (true, leaves);
-                std::mem::swap(&mut part.x, &mut tried);
+            let lead = groups.group(first[island.lead as usize] as usize) as usize;
+            let mut tried = std::mem::take(&mut island.tried);
+            tried.clone_from(&island.x);
+            island.factor.solve(&mut tried);
+            let now = island.fastest(&tried, first, &speed);
+            let known = reference == Some(island.factored_at);
+            let r = if known { change.get(lead).copied().unwrap_or(1.0) } else { 1.0 };
+            let remainder = if r < TUNING.most_change { r / (1.0 - r) } else { 1.0 };
+            let short =
+                now <= TUNING.safe * tolerance[lead] || remainder * now <= TUNING.remainder * tolerance[lead];
+            if now <= TUNING.shorter * island.speed && short {
+                island.remainder = Some(remainder);
+                std::mem::swap(&mut island.x, &mut tried);
             }
-            (part.speed, part.tried) = (0.0, tried);
+            (island.speed, island.tried) = (0.0, tried);
         };
-        let parts = self.parts.par_iter_mut().zip(&self.taken);
-        parts.filter(|(_, taken)| **taken).for_each(|(part, _)| one(part));
+        self.islands.par_iter_mut().filter(|i| i.round == round).for_each(one);
     }
 
-    /// The part of its step that each group leaves when it takes it, where that is known, and 1 for all others.
-    pub(super) fn leaves(&self) -> impl Iterator<Item = f64> {
-        self.part.iter().map(|p| self.parts.get(*p as usize).map_or(1.0, |p| p.leaves))
+    /// The part of its step that remains when each group takes it, where that is known, and 1 for all others.
+    pub(super) fn remainders(&self) -> impl Iterator<Item = f64> {
+        let of = |i: &u32| self.islands.get(*i as usize).and_then(|i| i.remainder).unwrap_or(1.0);
+        self.island.iter().map(of)
     }
 
     /// True for the groups whose step has been found already.
-    pub(super) fn solved_groups(&self, islands: &Islands) -> Vec<bool> {
-        let solved = |p: &u32| self.parts.get(*p as usize).is_some_and(|p| p.solved);
-        debug_assert_eq!(self.part.len(), islands.groups);
-        self.part.iter().map(solved).collect()
+    pub(super) fn solved_groups(&self, groups: &Islands) -> Vec<bool> {
+        let solved = |i: &u32| self.islands.get(*i as usize).is_some_and(|i| i.remainder.is_some());
+        debug_assert_eq!(self.island.len(), groups.groups);
+        self.island.iter().map(solved).collect()
     }
 
     /// δ ← H⁻¹ b in the groups that are not done. False if that failed or a group is too large: then another way must be
     /// taken. `speed` tells how fast a block goes that moves by a triple.
     pub(super) fn solve(
         &mut self,
-        islands: &Islands,
+        groups: &Islands,
         speed: impl Fn(usize, &[f64]) -> f64 + Sync,
         delta: &mut [f64],
     ) -> bool {
-        let Self { first, diagonal, pairs, blocks, parts, part, place, leads, taken, at_start, .. } = self;
-        let at_start = *at_start;
-        if parts.iter().zip(&*taken).any(|(p, taken)| *taken && p.bodies.len() > MOST) {
+        let Self { first, diagonal, pairs, blocks, islands, island, place, leads, .. } = self;
+        let (iterate, round) = (self.iterate, self.round);
+        let found = |i: &BodyIsland| i.round == round;
+        if islands.iter().any(|i| found(i) && i.bodies.len() > TUNING.most) {
             return false;
         }
         for &([a, b], slot) in pairs.iter() {
-            let group = |k: u32| islands.group(first[k as usize] as usize);
+            let group = |k: u32| groups.group(first[k as usize] as usize);
             let g = group(a);
-            if part[g as usize] != NONE && group(b) == g {
-                let part = &mut parts[part[g as usize] as usize];
-                part.pairs.push([place[a as usize], place[b as usize]]);
-                part.blocks.push(slot);
+            if island[g as usize] != NONE && group(b) == g {
+                let own = &mut islands[island[g as usize] as usize];
+                own.pairs.push([place[a as usize], place[b as usize]]);
+                own.blocks.push(slot);
             }
         }
-        let one = |part: &mut Part| {
-            if part.solved {
+        let one = |island: &mut BodyIsland| {
+            if !found(island) || island.remainder.is_some() {
                 return true;
             }
-            let own = part.bodies.iter().map(|&k| &diagonal[k as usize]);
-            let good = part.factor.factor(&part.pairs, own, |k| &blocks[part.blocks[k] as usize]);
+            let own = island.bodies.iter().map(|&k| &diagonal[k as usize]);
+            let good = island.factor.factor(&island.pairs, own, |k| &blocks[island.blocks[k] as usize]);
             if good {
-                part.factor.solve(&mut part.x);
-                part.speed = part.fastest(&part.x, first, &speed);
-                part.at_start = at_start;
+                island.factor.solve(&mut island.x);
+                island.speed = island.fastest(&island.x, first, &speed);
+                island.factored_at = iterate;
             }
-            good && part.x.iter().all(|x| x.is_finite())
+            good && island.x.iter().all(|x| x.is_finite())
         };
         // Islands know nothing of each other: the bits are the same in any order and on any thread.
-        let one = |(part, taken): (&mut Part, &bool)| !taken || one(part);
         let good = if leads.len() > 1 {
-            parts.par_iter_mut().zip(&*taken).map(one).reduce(|| true, |a, b| a && b)
+            islands.par_iter_mut().map(one).reduce(|| true, |a, b| a && b)
         } else {
-            parts.iter_mut().zip(&*taken).all(one)
+            islands.iter_mut().all(one)
         };
-        for (part, _) in parts.iter().zip(&*taken).filter(|(_, taken)| **taken) {
-            for (k, x) in part.bodies.iter().zip(part.x.chunks_exact(12)) {
+        for island in islands.iter().filter(|i| found(i)) {
+            for (k, x) in island.bodies.iter().zip(island.x.chunks_exact(12)) {
                 let at = 3 * first[*k as usize] as usize;
                 delta[at..at + 12].copy_from_slice(x);
             }
@@ -492,7 +501,7 @@ impl Bodies {
     }
 }
 
-impl Part {
+impl BodyIsland {
     /// Forgets all but the factor and whose it is.
     fn clear(&mut self) {
         std::mem::swap(&mut self.bodies, &mut self.before);
@@ -500,7 +509,7 @@ impl Part {
         self.pairs.clear();
         self.blocks.clear();
         self.x.clear();
-        (self.solved, self.leaves) = (false, 1.0);
+        self.remainder = None;
     }
 
     /// How fast the fastest block of a step goes \[m/s\].
@@ -513,7 +522,7 @@ impl Part {
     }
 }
 
-impl HessianSink for Bodies {
+impl HessianSink for BodySystem {
     fn add(&mut self, row: u32, column: u32, N: &Sym3) {
         let (a, b) = (self.body[row as usize], self.body[column as usize]);
         if a == HELD || b == HELD {
@@ -577,8 +586,8 @@ impl HessianSink for Bodies {
 
 #[cfg(test)]
 mod tests {
-    use super::super::touch::Sink;
     use super::*;
+    use crate::contact::potential::BlockSink;
     use crate::math::{Blocks, Random, triple};
 
     /// Four bodies, the third of them held: contacts between them, alone and with what is held, whole and in parts.
@@ -586,11 +595,11 @@ mod tests {
     fn the_answer_solves_the_system_of_all_patches() {
         let mut random = Random::new(9);
         let body = |b: u32| if b == 2 { HELD } else { b - u32::from(b > 2) };
-        let mut bodies = Bodies {
+        let mut bodies = BodySystem {
             body: (0..16).map(|i| body(i / 4)).collect(),
             first: vec![0, 4, 12],
             diagonal: vec![zero(); 3],
-            ..Bodies::default()
+            ..BodySystem::default()
         };
         let mut list = Blocks::default();
         for k in 0..3 {
@@ -617,7 +626,7 @@ mod tests {
                 }
             }
             bodies.add_patch(blocks, &patch);
-            Sink(&mut list).add_patch(blocks, &patch);
+            BlockSink(&mut list).add_patch(blocks, &patch);
         }
         let mut islands = Islands::default();
         islands.unit_of_block = (0..16).map(|i| if i / 4 == 2 { NONE } else { body(i / 4) }).collect();
@@ -626,7 +635,7 @@ mod tests {
         let b: Vec<f64> = (0..48).map(|_| random.between(-1.0, 1.0)).collect();
         let mut x = vec![0.0; 48];
         let speed = |_: usize, d: &[f64]| d.iter().map(|d| d.abs()).fold(0.0, f64::max);
-        bodies.find_parts(&islands, &b);
+        bodies.find_islands(&islands, &b);
         assert!(bodies.solve(&islands, speed, &mut x));
         let free = |i: u32| i / 4 != 2;
         let mut y: Vec<f64> = x.iter().map(|x| 50.0 * x).collect();
@@ -640,12 +649,12 @@ mod tests {
         // Groups that are done stay where they are, and others do not notice.
         let alone = x[36..].to_vec();
         (islands.groups, islands.group_of_unit, islands.done) = (2, vec![0, 0, 1], vec![true, true, false]);
-        bodies.find_parts(&islands, &b);
+        bodies.find_islands(&islands, &b);
         let mut y = vec![0.0; 48];
         assert!(bodies.solve(&islands, speed, &mut y));
         assert!(y[..36].iter().all(|y| *y == 0.0) && y[36..] != alone[..]);
         // The factor serves again for a step that is short and ends the iteration, and once; also if it is known how much the
-        // curvature has changed since, and so that little is left.
+        // Hessian has changed since, and so that little is left.
         let fastest = y.iter().fold(0.0f64, |m, y| m.max(y.abs()));
         for (size, tolerance, change, serves) in [
             (0.05, 1.0, 1.0, true),
@@ -657,18 +666,18 @@ mod tests {
             (0.05, 0.030 * fastest, 0.2, false),
             (0.05, 0.033 * fastest, 1.0, false),
         ] {
-            bodies.at_start = true;
-            bodies.find_parts(&islands, &b);
+            bodies.iterate = 7;
+            bodies.find_islands(&islands, &b);
             assert!(bodies.solve(&islands, speed, &mut y));
-            assert!(bodies.asks_for_change());
+            assert!(bodies.asks_for_change(Some(7)));
             let small: Vec<f64> = b.iter().map(|b| size * b).collect();
             for again in [true, false] {
-                bodies.find_parts(&islands, &small);
-                bodies.try_factors(&islands, speed, &[0.0, tolerance], &[0.0, change]);
+                bodies.find_islands(&islands, &small);
+                bodies.try_factors(&islands, speed, &[0.0, tolerance], &[0.0, change], Some(7));
                 assert_eq!(bodies.solved_groups(&islands), [false, serves && again], "{size} {tolerance}");
                 let known = serves && again && change < 0.5;
                 let left = if known { change / (1.0 - change) } else { 1.0 };
-                assert_eq!(bodies.leaves().collect::<Vec<f64>>(), [1.0, left]);
+                assert_eq!(bodies.remainders().collect::<Vec<f64>>(), [1.0, left]);
             }
             let mut z = vec![0.0; 48];
             assert!(bodies.solve(&islands, speed, &mut z));

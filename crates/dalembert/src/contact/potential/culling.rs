@@ -1,13 +1,13 @@
-//! Which of the candidates can come near on the way from x to x1.
+//! Culling of candidates: which pairs of a list can come near on the path from x to x1.
 //!
-//! A list of candidates is used for many ways. With the distance $d_0$ of a pair where the list was made, at x₀, and the
+//! A list of candidates is used for many paths. With the distance $d_0$ of a pair where the list was made, at x₀, and the
 //! displacements $u_i = x_i - x_{0,i} = T + e_i$ of its vertices, T the mean of its body, the pair is never nearer than
 //!
 //! $$ d_0 - |T_a - T_b| - \max_a|e_i| - \max_b|e_i|, $$
 //!
-//! on the whole of a straight way if the largest of both ends is taken: all terms are convex. If that is more than the
+//! on the whole of a straight path if the larger of both ends is taken: all terms are convex. If that is more than the
 //! gap, the pair neither touches nor stops anything. What moves as a whole meets none of its own pairs. The same holds with
-//! T = 0, $d_0 - \max_a|u_i| - \max_b|u_i|$, which tells more where a part of a sheet lies on what stands still. Neighbours in a
+//! T = 0, $d_0 - \max_a|u_i| - \max_b|u_i|$, which is tighter where a part of a sheet lies on what stands still. Neighbours in a
 //! sheet move alike even if the sheet does not move as a whole: for what is left, $d_0 - \max_{ab}|u_a - u_b|$ over
 //! corners a of the one and b of the other primitive is tried as well.
 
@@ -17,28 +17,28 @@ use crate::math::Vec3;
 /// Rounding of a bound, relative.
 const ROUNDING: f64 = 1e-9;
 
-/// Distances of candidates, and how far everything has gone since they were taken.
+/// Distances of candidates, and how far everything has moved since they were taken.
 #[derive(Debug, Default)]
-pub(super) struct Sift {
+pub(super) struct Culling {
     /// Distances less radii of vertices and triangles, and of edges, or what they are at least \[m\].
     vertex_triangle: Vec<f64>,
     pub(super) edge_edge: Vec<f64>,
     /// u of each vertex at x and x1, the larger |u| and |e|, and T of each body there.
-    moved: Vec<[Vec3; 2]>,
-    gone: Vec<f64>,
-    stray: Vec<f64>,
-    /// The ways of vertices that pairs were measured along.
-    ways: Vec<Vec3>,
-    shift: Vec<[Vec3; 2]>,
+    displacement: Vec<[Vec3; 2]>,
+    distance: Vec<f64>,
+    deviation: Vec<f64>,
+    mean: Vec<[Vec3; 2]>,
+    /// Paths of the vertices that pairs were measured along.
+    paths: Vec<Vec3>,
 }
 
-/// True if the first A and the other corners are more than `margin` \[m\] apart along the line between their middles: a
-/// bound of their distance that tells more than boxes where a sheet is tilted, and costs less than the distance.
+/// True if the first A and the other corners are more than `margin` \[m\] apart along the line between their centroids: a
+/// bound of their distance that is tighter than boxes where a sheet is tilted, and cheaper than the distance.
 #[inline(always)]
-fn apart_along_middles<const A: usize>(y: &[Vec3; 4], margin: f64) -> bool {
+fn apart_along_centroids<const A: usize>(y: &[Vec3; 4], margin: f64) -> bool {
     let offset: [Vec3; 4] = std::array::from_fn(|i| y[i] - y[0]);
-    let middle = |corners: &[Vec3]| corners.iter().sum::<Vec3>() / corners.len() as f64;
-    let m = middle(&offset[..A]) - middle(&offset[A..]);
+    let centroid = |corners: &[Vec3]| corners.iter().sum::<Vec3>() / corners.len() as f64;
+    let m = centroid(&offset[..A]) - centroid(&offset[A..]);
     let (mut low, mut high, mut size) = (f64::INFINITY, f64::NEG_INFINITY, 0.0f64);
     for (i, offset) in offset.iter().enumerate() {
         let along = m.dot(offset);
@@ -51,16 +51,16 @@ fn apart_along_middles<const A: usize>(y: &[Vec3; 4], margin: f64) -> bool {
     apart > 0.0 && apart * apart > margin * margin * m2 * (1.0 + ROUNDING)
 }
 
-/// Drops what is `gone` from a rising list and what goes with it, and merges another rising list with what goes with that.
+/// Drops what is `stale` from a rising list with its data, and merges another rising list with its data.
 fn exchange<D: Copy>(
     list: &mut Vec<[u32; 2]>,
     (with, others): (&mut Vec<D>, &[D]),
     fresh: &[[u32; 2]],
-    gone: impl Fn([u32; 2]) -> bool,
+    stale: impl Fn([u32; 2]) -> bool,
 ) {
     let mut kept = 0;
     for k in 0..list.len() {
-        if !gone(list[k]) {
+        if !stale(list[k]) {
             (list[kept], with[kept]) = (list[k], with[k]);
             kept += 1;
         }
@@ -83,8 +83,8 @@ fn exchange<D: Copy>(
     }
 }
 
-impl Sift {
-    /// Takes the distances of all pairs at x; drops pairs that stay farther apart than `most` of their vertices \[m\] on the way
+impl Culling {
+    /// Takes the distances of all pairs at x; drops pairs that stay farther apart than `most` of their vertices \[m\] on the path
     /// to x1, if there is one. Far beyond that the distance of boxes serves.
     pub(super) fn measure(
         &mut self,
@@ -95,19 +95,19 @@ impl Sift {
         pairs: &mut Candidates,
     ) {
         let at = |i: u32| x[i as usize];
-        let ways = &mut self.ways;
-        ways.clear();
-        ways.extend(x1.into_iter().flat_map(|x1| x1.iter().zip(x).map(|(x1, x)| x1 - x)));
-        // What the way of a pair leaves of its distance, and rounding.
+        let paths = &mut self.paths;
+        paths.clear();
+        paths.extend(x1.into_iter().flat_map(|x1| x1.iter().zip(x).map(|(x1, x)| x1 - x)));
+        // By how much the paths may shorten the distance of a pair, and rounding.
         let limit = |first: &[u32], second: &[u32]| {
             let most = most(first, second);
-            if ways.is_empty() {
+            if paths.is_empty() {
                 return most;
             }
             let mut approach = 0.0f64;
             for &a in first {
                 for &b in second {
-                    approach = approach.max((ways[a as usize] - ways[b as usize]).norm_squared());
+                    approach = approach.max((paths[a as usize] - paths[b as usize]).norm_squared());
                 }
             }
             (most + approach.sqrt()) * (1.0 + ROUNDING)
@@ -118,7 +118,7 @@ impl Sift {
             let [a, b, c] = surface.triangles[t as usize];
             let (y, xi) = ([at(v), at(a), at(b), at(c)], surface.radius(v) + surface.radius(a));
             let limit = limit(&[v], &[a, b, c]);
-            if apart_along_middles::<1>(&y, limit + xi) {
+            if apart_along_centroids::<1>(&y, limit + xi) {
                 return false;
             }
             let d = distance::point_triangle(&y).d2.sqrt() - xi;
@@ -134,7 +134,7 @@ impl Sift {
             let ([p, q], [r, s]) = (surface.edges[e as usize], surface.edges[f as usize]);
             let (y, xi) = ([at(p), at(q), at(r), at(s)], surface.radius(p) + surface.radius(r));
             let limit = limit(&[p, q], &[r, s]);
-            if apart_along_middles::<2>(&y, limit + xi) {
+            if apart_along_centroids::<2>(&y, limit + xi) {
                 return false;
             }
             let d = distance::edge_edge(&y).d2.sqrt() - xi;
@@ -146,40 +146,40 @@ impl Sift {
         });
     }
 
-    /// Drops the pairs with a body that is `gone` from `all`, and takes the pairs `fresh`, measured by `other`, in their place.
+    /// Drops the pairs with a `stale` body from `all`, and takes the pairs `fresh`, measured by `other`, in their place.
     pub(super) fn renew(
         &mut self,
         surface: &Surface,
-        gone: &[bool],
+        stale: &[bool],
         all: &mut Candidates,
         other: &Self,
         fresh: &Candidates,
     ) {
-        let vertex = |v: u32| gone[surface.vertex_body[v as usize] as usize];
-        let edge = |e: u32| gone[surface.edge_body[e as usize] as usize];
-        let triangle = |t: u32| gone[surface.triangle_body[t as usize] as usize];
+        let vertex = |v: u32| stale[surface.vertex_body[v as usize] as usize];
+        let edge = |e: u32| stale[surface.edge_body[e as usize] as usize];
+        let triangle = |t: u32| stale[surface.triangle_body[t as usize] as usize];
         let d = (&mut self.vertex_triangle, &other.vertex_triangle[..]);
         exchange(&mut all.vertex_triangle, d, &fresh.vertex_triangle, |[v, t]| vertex(v) || triangle(t));
         let d = (&mut self.edge_edge, &other.edge_edge[..]);
         exchange(&mut all.edge_edge, d, &fresh.edge_edge, |[e, f]| edge(e) || edge(f));
-        let plain = |list: &mut Vec<[u32; 2]>, fresh: &[[u32; 2]], gone: &dyn Fn([u32; 2]) -> bool| {
+        let plain = |list: &mut Vec<[u32; 2]>, fresh: &[[u32; 2]], stale: &dyn Fn([u32; 2]) -> bool| {
             let (mut own, new) = (vec![(); list.len()], vec![(); fresh.len()]);
-            exchange(list, (&mut own, &new), fresh, gone);
+            exchange(list, (&mut own, &new), fresh, stale);
         };
         plain(&mut all.vertex_edge, &fresh.vertex_edge, &|[v, e]| vertex(v) || edge(e));
         plain(&mut all.vertex_vertex, &fresh.vertex_vertex, &|[v, w]| vertex(v) || vertex(w));
         plain(&mut all.vertex_plane, &fresh.vertex_plane, &|[v, _]| vertex(v));
     }
 
-    /// Notes how far vertices have gone from `reference`, at x and at x1.
+    /// Takes how far vertices are from `reference`, at x and at x1.
     pub(super) fn follow(&mut self, surface: &Surface, reference: &[Vec3], x: &[Vec3], x1: &[Vec3]) {
-        self.stray.clear();
-        self.shift.clear();
-        self.moved.clear();
-        self.moved.extend(reference.iter().zip(x.iter().zip(x1)).map(|(y, (x, x1))| [x - y, x1 - y]));
+        self.deviation.clear();
+        self.mean.clear();
+        self.displacement.clear();
+        self.displacement.extend(reference.iter().zip(x.iter().zip(x1)).map(|(y, (x, x1))| [x - y, x1 - y]));
         let larger = |[u, u1]: &[Vec3; 2]| u.norm_squared().max(u1.norm_squared()).sqrt();
-        self.gone.clear();
-        self.gone.extend(self.moved.iter().map(larger));
+        self.distance.clear();
+        self.distance.extend(self.displacement.iter().map(larger));
         for body in &surface.bodies {
             let range = body.vertices.start as usize..body.vertices.end as usize;
             let (y, y0, y1) = (&reference[range.clone()], &x[range.clone()], &x1[range]);
@@ -192,28 +192,28 @@ impl Sift {
             T.iter_mut().for_each(|T| *T /= count);
             for ((y, y0), y1) in y.iter().zip(y0).zip(y1) {
                 let e = (y0 - y - T[0]).norm_squared().max((y1 - y - T[1]).norm_squared());
-                self.stray.push(e.sqrt());
+                self.deviation.push(e.sqrt());
             }
-            self.shift.push(T);
+            self.mean.push(T);
         }
     }
 
-    /// How much nearer two bodies may have come as wholes, squared \[m²\].
-    fn closed(&self, a: u32, b: u32) -> f64 {
+    /// By how much two bodies may have approached as wholes, squared \[m²\].
+    fn body_approach2(&self, a: u32, b: u32) -> f64 {
         if a == b {
             return 0.0;
         }
-        let (a, b) = (&self.shift[a as usize], &self.shift[b as usize]);
+        let (a, b) = (&self.mean[a as usize], &self.mean[b as usize]);
         (a[0] - b[0]).norm_squared().max((a[1] - b[1]).norm_squared())
     }
 
-    /// How much nearer two primitives with these corners may have come, squared \[m²\].
+    /// By how much two primitives with these corners may have approached, squared \[m²\].
     #[inline(always)]
     fn approach2(&self, first: &[u32], second: &[u32]) -> f64 {
         let mut most = 0.0f64;
         for &a in first {
             for &b in second {
-                let (a, b) = (&self.moved[a as usize], &self.moved[b as usize]);
+                let (a, b) = (&self.displacement[a as usize], &self.displacement[b as usize]);
                 most = most.max((a[0] - b[0]).norm_squared()).max((a[1] - b[1]).norm_squared());
             }
         }
@@ -232,12 +232,12 @@ impl Sift {
         out.clear();
         let vertex = |v: u32| surface.vertex_body[v as usize];
         let edge = |e: u32| surface.edge_body[e as usize];
-        let stray = |v: u32| self.stray[v as usize];
-        let gone = |v: u32| self.gone[v as usize];
+        let deviation = |v: u32| self.deviation[v as usize];
+        let distance = |v: u32| self.distance[v as usize];
         let out_of_reach = |d: f64, a: f64, b: f64| d > (gap + a + b) * (1.0 + ROUNDING);
         let far = |d: f64, a: u32, b: u32, ea: f64, eb: f64| {
             let short = d - (gap + ea + eb) * (1.0 + ROUNDING);
-            short > 0.0 && short * short > self.closed(a, b) * (1.0 + 4.0 * ROUNDING)
+            short > 0.0 && short * short > self.body_approach2(a, b) * (1.0 + 4.0 * ROUNDING)
         };
         let apart = |d: f64, first: &[u32], second: &[u32]| {
             let short = d - gap * (1.0 + ROUNDING);
@@ -247,8 +247,8 @@ impl Sift {
             let [p, q, r] = surface.triangles[t as usize];
             let (a, b) = (vertex(v), vertex(p));
             if wanted(&[v, p, q, r])
-                && !out_of_reach(d, gone(v), gone(p).max(gone(q)).max(gone(r)))
-                && !far(d, a, b, stray(v), stray(p).max(stray(q)).max(stray(r)))
+                && !out_of_reach(d, distance(v), distance(p).max(distance(q)).max(distance(r)))
+                && !far(d, a, b, deviation(v), deviation(p).max(deviation(q)).max(deviation(r)))
                 && !apart(d, &[v], &[p, q, r])
             {
                 out.vertex_triangle.push([v, t]);
@@ -258,8 +258,8 @@ impl Sift {
             let ([p, q], [r, s]) = (surface.edges[e as usize], surface.edges[f as usize]);
             let (a, b) = (edge(e), edge(f));
             if wanted(&[p, q, r, s])
-                && !out_of_reach(d, gone(p).max(gone(q)), gone(r).max(gone(s)))
-                && !far(d, a, b, stray(p).max(stray(q)), stray(r).max(stray(s)))
+                && !out_of_reach(d, distance(p).max(distance(q)), distance(r).max(distance(s)))
+                && !far(d, a, b, deviation(p).max(deviation(q)), deviation(r).max(deviation(s)))
                 && !apart(d, &[p, q], &[r, s])
             {
                 out.edge_edge.push([e, f]);
@@ -300,25 +300,25 @@ mod tests {
         surface
     }
 
-    /// What is said to be apart is, by the exact distance, on random pairs far from the origin; and much is.
+    /// Against the exact distance, on random pairs far from the origin.
     #[test]
-    fn middles_never_say_more_than_the_distance() {
+    fn the_bound_of_centroids_is_below_the_distance() {
         let mut random = Random::new(12);
-        let mut told = 0;
+        let mut found = 0;
         for k in 0..4000 {
             let far = if k % 2 == 0 { 0.0 } else { 1e3 };
             let mut point = |size: f64| Vec3::from_fn(|_, _| far + random.between(-size, size));
             let y = [point(1.0), point(1.0), point(1.0), point(1.0)];
             let margin = random.between(0.0, 0.5);
             let [t, e] = [distance::point_triangle(&y), distance::edge_edge(&y)].map(|n| n.d2.sqrt());
-            let said = [apart_along_middles::<1>(&y, margin), apart_along_middles::<2>(&y, margin)];
+            let said = [apart_along_centroids::<1>(&y, margin), apart_along_centroids::<2>(&y, margin)];
             assert!(!(said[0] && t <= margin || said[1] && e <= margin), "{k}");
-            told += said.iter().filter(|s| **s).count();
+            found += said.iter().filter(|s| **s).count();
         }
-        assert!(told > 1000, "{told}");
+        assert!(found > 1000, "{found}");
     }
 
-    /// What is dropped never comes within the gap: it is followed along the whole way with the gap as separation.
+    /// What is dropped never comes within the gap: it is followed along the whole path with the gap as separation.
     #[test]
     fn nothing_that_comes_near_is_dropped() {
         let mut random = Random::new(11);
@@ -344,11 +344,11 @@ mod tests {
             let gap = 0.1;
             let mut all = Candidates::default();
             Broad::default().near(&surface, &x0, 3.0, 1_000_000, &mut all).unwrap();
-            let mut sift = Sift::default();
-            sift.measure(&surface, &x0, None, |_, _| 3.0, &mut all);
-            sift.follow(&surface, &x0, &x, &x1);
+            let mut culling = Culling::default();
+            culling.measure(&surface, &x0, None, |_, _| 3.0, &mut all);
+            culling.follow(&surface, &x0, &x, &x1);
             let mut live = Candidates::default();
-            sift.choose(&surface, &all, gap, |_| true, &mut live);
+            culling.choose(&surface, &all, gap, |_| true, &mut live);
             let radius = |i: usize| surface.radius(i as u32);
             let o = |i: [usize; 4], second: usize| CcdOptions {
                 separation: 0.9 * gap + radius(i[0]) + radius(i[second]),
@@ -381,11 +381,11 @@ mod tests {
         assert!(dropped > 1000 && kept > 100 && near > 10, "{dropped} {kept} {near}");
     }
 
-    /// Every pair that comes within the gap near a way is kept, wherever each vertex is within half the collar of it.
+    /// Every pair that comes within the gap near a path is kept, wherever each vertex is within half the margin of it.
     #[test]
-    fn what_comes_near_along_a_way_is_kept() {
+    fn what_comes_near_along_a_path_is_kept() {
         let mut random = Random::new(12);
-        let (gap, collar) = (0.1, 0.2);
+        let (gap, margin) = (0.1, 0.2);
         let (mut dropped, mut near) = (0, 0);
         for _ in 0..20 {
             let surface = sheets();
@@ -398,9 +398,9 @@ mod tests {
                 x1.push(x[i] + shifts[layer] + point(0.1));
             }
             let mut all = Candidates::default();
-            Broad::default().swept(&surface, &x, &x1, gap + collar, 1_000_000, &mut all).unwrap();
+            Broad::default().swept(&surface, &x, &x1, gap + margin, 1_000_000, &mut all).unwrap();
             let before = all.len();
-            Sift::default().measure(&surface, &x, Some(&x1), |_, _| gap + collar, &mut all);
+            Culling::default().measure(&surface, &x, Some(&x1), |_, _| gap + margin, &mut all);
             dropped += before - all.len();
             for k in 0..10 {
                 let t = f64::from(k) / 9.0;
@@ -409,7 +409,7 @@ mod tests {
                     .zip(&x1)
                     .map(|(x, x1)| {
                         let c = point(1.0);
-                        x + t * (x1 - x) + 0.5 * collar * c / c.norm().max(1.0)
+                        x + t * (x1 - x) + 0.5 * margin * c / c.norm().max(1.0)
                     })
                     .collect();
                 let mut close = Candidates::default();
