@@ -229,7 +229,7 @@ fn holders(model: &Model, members: &[u32]) -> Vec<Holder> {
 /// Numbers of the constraints of each island.
 fn components(model: &Model) -> Vec<Vec<u32>> {
     // Rigid bodies, then points.
-    let mut sets = UnionFind::new((model.layout.rigid + model.layout.points) as usize);
+    let mut sets = UnionFind::new(model.layout.rigid + model.layout.points);
     let index = |h: Holder| match h {
         Holder::Rigid(k) => k,
         Holder::Particle(i) => model.layout.rigid as u32 + i,
