@@ -2,104 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::Scene;
-use super::build::Notes;
+use super::diagnostics::Diagnostics;
+use super::{Drive, RobotItem, Scene};
 use crate::bodies::articulated::machine::{Controller, Machine, MachineState, Track, contact_notes};
 use crate::bodies::articulated::robot::{EqualityKind, Robot, RobotIntegrator};
-use crate::contact::Collide;
 use crate::joints::JointKind;
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
 use crate::model::{RobotPart, WholeRobot};
 use crate::step::{Method, ROBOT_INTEGRATORS, robot_scheme};
 
-/// What drives a robot besides its actuators.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum Drive {
-    /// Nothing.
-    #[default]
-    Actuators,
-    /// Forces that carry the weight of the links.
-    GravityCompensation,
-    /// Springs and dampers towards paths of the joints.
-    Pd {
-        /// kp \[N·m/rad or N/m\].
-        kp: f64,
-        /// kd \[N·m·s/rad or N·s/m\].
-        kd: f64,
-        /// Paths by joint; others stay where they start.
-        tracks: Vec<(String, Track)>,
-        /// Whether the weight is carried too.
-        gravity: bool,
-    },
-    /// Inverse dynamics along paths of the joints.
-    ComputedTorque {
-        /// kp \[1/s²\].
-        kp: f64,
-        /// kd \[1/s\].
-        kd: f64,
-        /// Paths by joint; others stay where they start.
-        tracks: Vec<(String, Track)>,
-    },
-}
-
-/// A robot, as a user writes it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RobotItem {
-    /// Name, unique in the scene.
-    pub name: String,
-    /// What it is.
-    pub robot: Robot,
-    /// Where its world stands in the scene's.
-    pub pose: Pose,
-    /// Whether roots that float are fixed instead.
-    pub fixed: bool,
-    /// Name of the keyframe that it starts from; empty: the first, or the reference configuration.
-    pub keyframe: String,
-    /// Coordinates of hinges, slides and screws at the start, by joint \[rad or m\].
-    pub positions: Vec<(String, f64)>,
-    /// Velocities at the start, by joint \[rad/s or m/s\].
-    pub velocities: Vec<(String, f64)>,
-    /// Controls, by actuator.
-    pub controls: Vec<(String, f64)>,
-    /// What drives it besides its actuators.
-    pub drive: Drive,
-    /// Which forces a step of `impulse` takes at its end: see [`Machine::integrator`].
-    pub integrator: RobotIntegrator,
-    /// As what its meshes collide under `impulse`.
-    pub collide: Collide,
-}
-
-impl RobotItem {
-    /// A robot as its description has it.
-    pub fn new(name: impl Into<String>, robot: Robot) -> Self {
-        Self {
-            name: name.into(),
-            robot,
-            pose: Pose::identity(),
-            fixed: false,
-            keyframe: String::new(),
-            positions: Vec::new(),
-            velocities: Vec::new(),
-            controls: Vec::new(),
-            drive: Drive::Actuators,
-            integrator: RobotIntegrator::Discrete,
-            collide: Collide::Automatic,
-        }
-    }
-}
-
-impl From<RobotItem> for super::Item {
-    fn from(item: RobotItem) -> Self {
-        super::Item::Robot(Box::new(item))
-    }
-}
-
 /// Machines and first states of all robots; what is wrong with them is among the notes.
 pub(super) fn robots(
     scene: &mut Scene,
     whole: &mut [Option<Box<WholeRobot>>],
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Vec<(RobotPart, MachineState)> {
     let items = std::mem::take(&mut scene.robot);
     let mut made = Vec::with_capacity(items.len());
@@ -142,7 +59,7 @@ pub(super) fn robots(
     made
 }
 
-fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Machine, MachineState)> {
+fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Diagnostics) -> Option<(Machine, MachineState)> {
     let before = notes.found;
     item.robot.options.gravity = *gravity;
     let mut machine = match Machine::new(item.robot) {
@@ -209,7 +126,12 @@ fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Mach
 }
 
 /// Coordinate and dof of a joint with one of each.
-fn single(machine: &Machine, joint: &str, key: &'static str, notes: &mut Notes) -> Option<(usize, usize)> {
+fn single(
+    machine: &Machine,
+    joint: &str,
+    key: &'static str,
+    notes: &mut Diagnostics,
+) -> Option<(usize, usize)> {
     let place = machine.joint(joint).filter(|place| place.q.len() == 1);
     if place.is_none() {
         let one = |kind: &JointKind| kind.position_count() == 1;
@@ -225,7 +147,7 @@ fn controller(
     machine: &Machine,
     start: &MachineState,
     drive: Drive,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Option<Controller> {
     let mut paths = |tracks: Vec<(String, Track)>| {
         let mut by_dof = BTreeMap::new();
