@@ -29,33 +29,7 @@ const EXCERPT_WIDTH: usize = 100;
 /// Longest piece of user text that a message quotes \[characters\].
 const QUOTE_WIDTH: usize = 60;
 
-/// Which file of a [`Files`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub u32);
-
-/// A piece of a file: bytes `start..end`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Span {
-    /// The file.
-    pub file: FileId,
-    /// First byte.
-    pub start: u32,
-    /// One past the last byte.
-    pub end: u32,
-}
-
-impl Span {
-    /// Bytes `range` of `file`.
-    pub fn new(file: FileId, range: Range<usize>) -> Self {
-        let narrow = |byte: usize| u32::try_from(byte).unwrap_or(u32::MAX);
-        Self { file, start: narrow(range.start), end: narrow(range.end) }
-    }
-
-    /// The bytes.
-    pub fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
-}
+pub use dalembert::describe::{FileId, Span};
 
 /// The name and text of one file.
 pub struct File {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::describe::{Field, Kind, Need, Rule, Table};
+use crate::describe::{Field, Kind, Need, Rule, Table, written};
 
 const HEAD: &str = r#""""What a scene may hold: one method for every table of a scene file, with the same names, units and defaults.
 
@@ -87,7 +87,7 @@ fn method(
     for f in fields {
         let unit = if f.unit.is_empty() { String::new() } else { format!(" [{}]", f.unit) };
         let need = match f.need {
-            Need::Default(value) => format!(" Default: {}.", plain(&value.written())),
+            Need::Default(value) => format!(" Default: {}.", plain(&written(&value))),
             _ => String::new(),
         };
         let _ = writeln!(page, "            {}: {}{unit}{need}", spelt(f.key), plain(f.doc));

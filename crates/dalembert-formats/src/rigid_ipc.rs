@@ -20,7 +20,7 @@ use dalembert::math::{Quat, Vec3};
 
 use crate::error::{Diagnostic, File, Files, SceneFileError, Span, plain, quote, quote_path};
 use crate::mesh::{RawMesh, read_mesh};
-use crate::tree::{Entry, Format, Node, Value, parse};
+use crate::tree::{Entry, Format, Node, Value, parse, what};
 
 /// Largest scene file \[bytes\].
 pub(crate) const MOST_BYTES: u64 = 64 << 20;
@@ -177,14 +177,14 @@ impl Reader<'_> {
         match node.value {
             Value::Integer(i) => Ok(i as f64),
             Value::Number(x) if x.is_finite() => Ok(x),
-            _ => Err(self.error(node.span, format!("expected a number, found {}", node.what()))),
+            _ => Err(self.error(node.span, format!("expected a number, found {}", what(node)))),
         }
     }
 
     fn list<'n>(&self, node: &'n Node) -> Result<&'n [Node], SceneFileError> {
         match &node.value {
             Value::List(items) => Ok(items),
-            _ => Err(self.error(node.span, format!("expected a list, found {}", node.what()))),
+            _ => Err(self.error(node.span, format!("expected a list, found {}", what(node)))),
         }
     }
 
@@ -200,7 +200,7 @@ impl Reader<'_> {
     fn flag(&self, node: &Node) -> Result<bool, SceneFileError> {
         match node.value {
             Value::Bool(b) => Ok(b),
-            _ => Err(self.error(node.span, format!("expected true or false, found {}", node.what()))),
+            _ => Err(self.error(node.span, format!("expected true or false, found {}", what(node)))),
         }
     }
 
@@ -270,7 +270,7 @@ impl Reader<'_> {
 
     fn body(&self, node: &Node, scene: &mut RigidIpcScene) -> Result<(), SceneFileError> {
         let Value::Table(entries) = &node.value else {
-            return Err(self.error(node.span, format!("expected a body, found {}", node.what())));
+            return Err(self.error(node.span, format!("expected a body, found {}", what(node))));
         };
         for Entry { key, key_span, .. } in entries {
             let known = BODY_KEYS.contains(&key.as_str()) || SILENT_KEYS.contains(&key.as_str());
@@ -401,7 +401,7 @@ impl Reader<'_> {
                 Value::Integer(i) if (0..count as i64).contains(&i) => *out = i as u32,
                 _ => {
                     let message =
-                        format!("expected a vertex from 0 to {}, found {}", count.max(1) - 1, item.what());
+                        format!("expected a vertex from 0 to {}, found {}", count.max(1) - 1, what(item));
                     return Err(self.error(item.span, message));
                 }
             }
@@ -450,8 +450,7 @@ impl Reader<'_> {
             Some((_, Value::Text(t))) if t == "static" => Role::Static,
             Some((_, Value::Text(t))) if t == "kinematic" => Role::Kinematic,
             Some((n, _)) => {
-                let message =
-                    format!("expected \"static\", \"kinematic\" or \"dynamic\", found {}", n.what());
+                let message = format!("expected \"static\", \"kinematic\" or \"dynamic\", found {}", what(n));
                 return Err(self.error(n.span, message));
             }
         };

@@ -19,12 +19,11 @@ use std::path::{Path, PathBuf};
 use dalembert::math::Vec3;
 
 use crate::assets::Assets;
-use crate::describe::{Field, Kind};
 use crate::error::{Diagnostic, File, FileId, Files, SceneFileError, Span, plain, quote, quote_path};
 use crate::mesh::{self, VolumeMesh};
 use crate::robot::write::write_mjcf_beside;
 use crate::robot::{ReadOptions, read_robot, read_robot_text};
-use crate::tree::{self, Entry, Format, Node, Value};
+use crate::tree::{self, Entry, Format, Node, Value, what};
 
 /// Largest file \[bytes\]. Meshes and recordings are files of their own, so a scene stays small.
 pub const MAX_FILE: usize = 16 << 20;
@@ -34,15 +33,6 @@ pub const MAX_TOTAL: usize = 64 << 20;
 pub const MAX_INCLUDE_DEPTH: usize = 16;
 /// Most files in one scene.
 pub const MAX_FILES: usize = 256;
-
-/// The key that the loader takes out of a file, for the description of its format.
-pub const INCLUDE: Field = Field::optional(
-    "include",
-    Kind::SELECTION,
-    "",
-    "Other scene files to add, with paths relative to this file. Their lists of tables are appended to those of \
-     this file; any other key of this file replaces theirs.",
-);
 
 /// A file, all that it includes, and what they say together.
 #[derive(Clone, Debug)]
@@ -228,13 +218,13 @@ impl<'a> Loader<'a> {
     /// Removes the key `include` from `root` and gives its paths with their places.
     fn take_include(&self, root: &mut Node) -> Result<Vec<(String, Span)>, Diagnostic> {
         let Value::Table(entries) = &mut root.value else { return Ok(Vec::new()) };
-        let Some(i) = entries.iter().position(|entry| entry.key == INCLUDE.key) else {
+        let Some(i) = entries.iter().position(|entry| entry.key == dalembert::scene::INCLUDE.key) else {
             return Ok(Vec::new());
         };
         let node = entries.remove(i).node;
         let path = |node: Node| match node.value {
             Value::Text(text) => Ok((text, node.span)),
-            _ => Err(self.files.error(node.span, format!("`include` wants paths, found {}", node.what()))),
+            _ => Err(self.files.error(node.span, format!("`include` wants paths, found {}", what(&node)))),
         };
         match node.value {
             Value::List(items) => items.into_iter().map(path).collect(),

@@ -8,95 +8,26 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use dalembert::describe::sorted_by_key;
+
 use crate::error::{Diagnostic, FileId, Files, Span, quote};
 
 /// Deepest nesting of lists and tables.
 pub const MAX_DEPTH: usize = 64;
 
-/// A value and its place.
-#[derive(Clone, Debug)]
-pub struct Node {
-    /// The value.
-    pub value: Value,
-    /// Where it stands. Of a `[table]` this is its header.
-    pub span: Span,
-}
+pub use dalembert::describe::{Entry, Node, Value};
 
-/// What a file can say.
-#[derive(Clone, Debug)]
-pub enum Value {
-    /// `true` or `false`.
-    Bool(bool),
-    /// A number written without point or exponent.
-    Integer(i64),
-    /// Any other number; may be infinite or NaN, since TOML can write these.
-    Number(f64),
-    /// A string.
-    Text(String),
-    /// A list.
-    List(Vec<Node>),
-    /// A table, in the order of the file, each key once (a TOML table stands where its own header is).
-    Table(Vec<Entry>),
-}
-
-/// One line of a table.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// The key.
-    pub key: String,
-    /// Where the key stands.
-    pub key_span: Span,
-    /// Its value.
-    pub node: Node,
-}
-
-impl Node {
-    /// The entry called `key`, if this is a table that has it.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
-        match &self.value {
-            Value::Table(entries) => entries.iter().find(|entry| entry.key == key),
-            _ => None,
-        }
+/// What a message calls a value: "the number 3", "a list of 2".
+pub fn what(node: &Node) -> String {
+    match &node.value {
+        Value::Bool(value) => format!("`{value}`"),
+        Value::Integer(value) => format!("the integer {value}"),
+        Value::Number(value) => format!("the number {value:?}"),
+        Value::Text(text) => format!("the text {}", quote(text)),
+        Value::List(items) if items.is_empty() => "an empty list".to_owned(),
+        Value::List(items) => format!("a list of {}", items.len()),
+        Value::Table(_) => "a table".to_owned(),
     }
-
-    /// Whether both say the same, wherever they stand and in whatever order their keys are.
-    pub fn says_the_same_as(&self, other: &Self) -> bool {
-        match (&self.value, &other.value) {
-            (Value::Bool(a), Value::Bool(b)) => a == b,
-            (Value::Integer(a), Value::Integer(b)) => a == b,
-            (Value::Number(a), Value::Number(b)) => a.to_bits() == b.to_bits(),
-            (Value::Text(a), Value::Text(b)) => a == b,
-            (Value::List(a), Value::List(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.says_the_same_as(b))
-            }
-            (Value::Table(a), Value::Table(b)) => {
-                let (a, b) = (sorted_by_key(a), sorted_by_key(b));
-                let same = |a: &Entry, b: &Entry| a.key == b.key && a.node.says_the_same_as(&b.node);
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-            }
-            _ => false,
-        }
-    }
-
-    /// What a message calls this value: "the number 3", "a list of 2".
-    pub fn what(&self) -> String {
-        match &self.value {
-            Value::Bool(value) => format!("`{value}`"),
-            Value::Integer(value) => format!("the integer {value}"),
-            Value::Number(value) => format!("the number {value:?}"),
-            Value::Text(text) => format!("the text {}", quote(text)),
-            Value::List(items) if items.is_empty() => "an empty list".to_owned(),
-            Value::List(items) => format!("a list of {}", items.len()),
-            Value::Table(_) => "a table".to_owned(),
-        }
-    }
-}
-
-/// The entries by key, and by place where keys are equal.
-fn sorted_by_key(entries: &[Entry]) -> Vec<&Entry> {
-    let mut sorted: Vec<&Entry> = entries.iter().collect();
-    sorted.sort_by_key(|entry| (&entry.key, entry.key_span.start));
-    sorted
 }
 
 /// In which language a file is written.

@@ -52,6 +52,9 @@
 #![allow(non_snake_case)]
 
 pub mod math;
+
+pub mod describe;
+
 pub mod solve;
 
 pub mod mesh;

@@ -18,20 +18,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod contact_tables;
 mod convert;
-mod convert_deformable;
-mod convert_mechanism;
-mod convert_robot;
-mod convert_sheet;
-mod deformable_tables;
-mod mechanism_tables;
-mod robot_tables;
-mod sheet_tables;
-mod tables;
+mod robots;
 
-pub use convert_robot::scene_around;
-pub use tables::ROOT;
+pub use dalembert::scene::ROOT;
+pub use robots::scene_around;
 
 use std::path::Path;
 
@@ -89,8 +80,8 @@ pub struct Built {
 /// A URDF or MJCF file (`.urdf`, `.xml`) gives a scene with that robot alone.
 pub fn load(path: impl AsRef<Path>) -> Result<SceneFile, SceneFileError> {
     let path = path.as_ref();
-    if convert_robot::is_robot(path) {
-        let text = convert_robot::scene_around(path)?;
+    if robots::is_robot(path) {
+        let text = robots::scene_around(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let name = format!("{}.toml", path.file_name().unwrap_or_default().to_string_lossy());
         return load_text(&name, &text, Includes::Directory(folder));
@@ -144,8 +135,8 @@ impl SceneFile {
             }
         })?;
         warnings.extend(partial_step(&root, &source.files, duration, simulation.dt));
-        let told = simulation.model.warnings.iter();
-        warnings.extend(told.map(|warning| convert::warning(&root, &source.files, warning)));
+        let found = simulation.model.warnings.iter();
+        warnings.extend(found.map(|warning| convert::warning(&root, &source.files, warning)));
         let (json, assets) = (json(&source.root), source.assets);
         Ok(Built { simulation, expect, title, description, duration, seed, json, assets, warnings })
     }

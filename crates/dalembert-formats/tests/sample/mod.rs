@@ -1,7 +1,7 @@
 //! A small format that uses everything a description can say.
 
+use dalembert::scene::INCLUDE;
 use dalembert_formats::describe::{Field, Kind, Literal, Range, Rule, Table, Word};
-use dalembert_formats::source::INCLUDE;
 
 static METHODS: [Word; 3] = [
     Word::new("explicit", "Explicit integrators."),

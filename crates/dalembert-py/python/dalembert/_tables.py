@@ -1013,7 +1013,7 @@ class Tables:
         sine: Mapping[str, Any] | None = None,
         table: Mapping[str, Any] | None = None,
     ) -> Handle:
-        """Points and bodies that move as told, from where they start; rigid bodies under `impulse`, `lagrange` and `ipc`, where they give way to nothing, and pass through grounds and each other.
+        """Points and bodies with prescribed motion, from where they start; rigid bodies under `impulse`, `lagrange` and `ipc`, where they give way to nothing, and pass through grounds and each other.
 
         Args:
             on: The points or bodies.

@@ -1,44 +1,54 @@
 //! Generators: where the particles of a set lie, and which of them are neighbours.
 
+use super::MOST_POINTS;
+use crate::describe::short::*;
+use crate::describe::{Kind, variants};
 use crate::math::{Random, Vec3};
 
-/// Where the particles of a set lie.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Arrangement {
-    /// Given one by one \[m\].
-    Positions(Vec<Vec3>),
-    /// `count` particles at equal distances from one end to the other, both included.
-    Chain {
-        /// First particle \[m\].
-        from: Vec3,
-        /// Last particle \[m\].
-        to: Vec3,
-        /// Number of particles, ≥ 2.
-        count: usize,
-    },
-    /// A rectangular lattice centred on the origin; x runs fastest, then y, then z.
-    Grid {
-        /// Full lengths along x, y, z \[m\].
-        size: Vec3,
-        /// Particles along x, y, z, each ≥ 1.
-        count: [usize; 3],
-    },
-    /// A rectangular patch in the xy-plane centred on the origin, with springs in mind; x runs fastest.
-    Cloth {
-        /// Full lengths along x and y \[m\].
-        size: [f64; 2],
-        /// Particles along x and y, each ≥ 2.
-        count: [usize; 2],
-    },
-    /// Uniformly random in a box centred on the origin.
-    Cloud {
-        /// Full lengths of the box \[m\].
-        size: Vec3,
-        /// Number of particles.
-        count: usize,
-        /// Seed of this cloud; the scene's seed and the place in the scene decide if none is given.
-        seed: Option<u64>,
-    },
+const fn count(min: i64) -> Kind {
+    integer(min, MOST_POINTS as i64)
+}
+
+variants! {
+    /// Where the particles of a set lie.
+    pub enum Arrangement {
+        /// Particles at equal distances on a straight line, both ends included.
+        Chain: "chain", "A straight line of particles.", "chain" {
+            /// First particle.
+            from: Vec3 = REQUIRED, VEC3, "m";
+            /// Last particle.
+            to: Vec3 = REQUIRED, VEC3, "m";
+            /// Number of particles.
+            count: usize = REQUIRED, count(2), "";
+        }
+        /// A rectangular lattice centred on `position`; x runs fastest, then y, then z.
+        Grid: "grid", "A rectangular lattice.", "grid" {
+            /// Full lengths along x, y and z.
+            size: Vec3 = REQUIRED, list(&NOT_NEGATIVE, 3, 3), "m";
+            /// Particles along x, y and z.
+            count: [usize; 3] = REQUIRED, list(const { &count(1) }, 3, 3), "";
+        }
+        /// A rectangular patch in the xy-plane centred on `position`, to be joined by springs; x runs fastest.
+        Cloth: "cloth", "A rectangular patch.", "cloth_patch" {
+            /// Full lengths along x and y.
+            size: [f64; 2] = REQUIRED, list(&POSITIVE, 2, 2), "m";
+            /// Particles along x and y.
+            count: [usize; 2] = REQUIRED, list(const { &count(2) }, 2, 2), "";
+        }
+        /// Particles at random places, uniform in a box centred on `position`.
+        Cloud: "cloud", "Random places in a box.", "cloud" {
+            /// Full lengths of the box.
+            size: Vec3 = REQUIRED, list(&NOT_NEGATIVE, 3, 3), "m";
+            /// Number of particles.
+            count: usize = REQUIRED, count(1), "";
+            /// Seed of this cloud; if absent, the seed of the scene and the place of the cloud in it decide.
+            seed: Option<u64> = OPTIONAL, Kind::COUNT, "";
+        }
+    }
+    others {
+        /// Given one by one.
+        Positions(Vec<Vec3>),
+    }
 }
 
 /// Which neighbours a set of springs joins.

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use super::build::{Names, Notes, RESERVED};
-use super::build_deformable::{Expanded, Rest};
 use super::build_mechanism::{axes, holds, numbers, roles};
-use super::mechanism::{Anchors, JointItem, Stiffness};
+use super::diagnostics::Diagnostics;
+use super::expanded::{Expanded, Rest};
+use super::joint::{Anchors, JointItem, Stiffness};
+use super::names::{Names, RESERVED};
 use super::{ContactRule, CustomForce, Scene};
 use crate::forces::nary::{LinearSpring, LinearSprings};
 use crate::joints::affine::{
@@ -89,7 +90,7 @@ pub(super) fn joints(
     names: &Names,
     x: &[Vec3],
     particles: usize,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Joined {
     if !matches!(scene.method, Method::Ipc(_)) {
         return Joined::default();
@@ -141,7 +142,7 @@ fn apart(scene: &mut Scene, joint: &JointItem, blocks: &[Block]) {
 const MEET: f64 = 1e-6;
 
 impl JointBuilder<'_> {
-    fn name(&mut self, name: &str, notes: &mut Notes) {
+    fn name(&mut self, name: &str, notes: &mut Diagnostics) {
         if name.contains(['[', ']', '.', ':']) || name.trim() != name {
             notes
                 .error("name", format!("`{name}` must not contain `[`, `]`, `.`, `:` or blanks at its ends"));
@@ -154,7 +155,7 @@ impl JointBuilder<'_> {
         }
     }
 
-    fn joint(&mut self, joint: &JointItem, k: usize, notes: &mut Notes) {
+    fn joint(&mut self, joint: &JointItem, k: usize, notes: &mut Diagnostics) {
         self.name(&joint.name, notes);
         let (a, b) = (self.side(&joint.between[0], notes), self.side(&joint.between[1], notes));
         let (Some(a), Some(b)) = (a, b) else { return };
@@ -206,7 +207,7 @@ impl JointBuilder<'_> {
         }
     }
 
-    fn ends(&self, joint: &JointItem, a: &Side, b: &Side, notes: &mut Notes) -> Option<AffineEnds> {
+    fn ends(&self, joint: &JointItem, a: &Side, b: &Side, notes: &mut Diagnostics) -> Option<AffineEnds> {
         let axes = axes(joint, notes)?;
         let anchors = self.anchors(joint, a, b);
         let orients = joint.kind.info().orients;
@@ -231,7 +232,7 @@ impl JointBuilder<'_> {
         held: AffineRows,
         ends: &AffineEnds,
         joint: &JointItem,
-        notes: &mut Notes,
+        notes: &mut Diagnostics,
     ) {
         let exact = joint.stiffness == Stiffness::Hard;
         let first_row = self.out.rows.len();
@@ -305,7 +306,7 @@ impl JointBuilder<'_> {
         self.out.joints.terms.push(JointTerm { name, coordinate, hold, target });
     }
 
-    fn axis_terms(&mut self, name: &str, j: &JointItem, axis: Option<u32>, notes: &mut Notes) {
+    fn axis_terms(&mut self, name: &str, j: &JointItem, axis: Option<u32>, notes: &mut Diagnostics) {
         for (part, key, hold) in roles(j) {
             match axis {
                 Some(c) => self.term(format!("{name}.{part}"), c, hold, 0.0),
@@ -317,7 +318,7 @@ impl JointBuilder<'_> {
         }
     }
 
-    fn gear(&mut self, gear: &super::Gear, notes: &mut Notes) {
+    fn gear(&mut self, gear: &super::Gear, notes: &mut Diagnostics) {
         self.name(&gear.name, notes);
         if !notes.finite("ratio", gear.ratio) {
             return;
@@ -368,7 +369,7 @@ impl JointBuilder<'_> {
     }
 
     /// A body, a particle or the world by its name.
-    fn side(&self, text: &str, notes: &mut Notes) -> Option<Side> {
+    fn side(&self, text: &str, notes: &mut Diagnostics) -> Option<Side> {
         if text == "world" {
             return Some(Side::World);
         }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::build::Notes;
-use super::build_deformable::Expanded;
+use super::diagnostics::Diagnostics;
+use super::expanded::Expanded;
 use super::{AffineBody, BodyMass, Scene, sanity};
 use crate::bodies::{AffineMass, MassProperties};
 use crate::collide::{BodyGeometry, Groups, HalfPlane, Surface, VertexMap};
@@ -37,7 +37,7 @@ pub(super) fn moment_reach(mass: &AffineMass) -> Vec3 {
 }
 
 /// Checks settings and turns rigid bodies into affine ones.
-pub(super) fn prepare(scene: &mut Scene, notes: &mut Notes) {
+pub(super) fn prepare(scene: &mut Scene, notes: &mut Diagnostics) {
     let Method::Ipc(settings) = scene.method else {
         if matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_)) {
             return;
@@ -76,7 +76,7 @@ pub(super) fn prepare(scene: &mut Scene, notes: &mut Notes) {
     }
 }
 
-fn check(settings: &Ipc, notes: &mut Notes) {
+fn check(settings: &Ipc, notes: &mut Diagnostics) {
     notes.at("", 0, "");
     notes.positive("tolerance", settings.tolerance);
     notes.positive("friction_speed", settings.friction_speed);
@@ -127,7 +127,7 @@ pub(super) fn ipc_model(
     masses: &[f64],
     x: &[Vec3],
     filters: &Filters,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Option<IpcModel> {
     let Method::Ipc(settings) = &scene.method else { return None };
     let particles = masses.len();
@@ -194,7 +194,7 @@ pub(super) fn ipc_model(
     Some(out)
 }
 
-fn torques(scene: &Scene, blocks: &[Block], notes: &mut Notes) -> Vec<Torque> {
+fn torques(scene: &Scene, blocks: &[Block], notes: &mut Diagnostics) -> Vec<Torque> {
     let mut out = Vec::new();
     for (k, set) in scene.push.iter().enumerate().filter(|(_, set)| set.torque != Vec3::zeros()) {
         notes.at("push", k, &set.name);
@@ -214,7 +214,7 @@ fn torques(scene: &Scene, blocks: &[Block], notes: &mut Notes) -> Vec<Torque> {
     out
 }
 
-fn classes(scene: &Scene, blocks: &[Block], notes: &mut Notes) -> Classes {
+fn classes(scene: &Scene, blocks: &[Block], notes: &mut Diagnostics) -> Classes {
     let mut group = BTreeMap::new();
     let known = |name: &str| {
         blocks.iter().any(|b| b.name == name && b.kind != BlockKind::Mapped)
@@ -249,7 +249,7 @@ fn add_skin(
     masses: &[f64],
     classes: &Classes,
     out: &mut IpcModel,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) {
     let first = block.points.start;
     let held = block.points.clone().all(|i| out.held[i]);

@@ -8,12 +8,12 @@
 
 use std::collections::BTreeMap;
 
-use super::build::Notes;
 use super::build_affine_joints::Joined;
-use super::build_deformable::{Expanded, Rest};
 use super::build_free_bodies::plain;
+use super::diagnostics::Diagnostics;
+use super::expanded::{Expanded, Rest};
 use super::geom_shape::compound;
-use super::mechanism::JointItem;
+use super::joint::JointItem;
 use super::{AffineBody, BodyMass, ContactRule, Fix, Ground, Scene};
 use crate::bodies::Shape;
 use crate::bodies::articulated::description::{
@@ -86,7 +86,7 @@ impl ArticulationItem {
 }
 
 /// Turns robots of an `ipc` scene into links, joints and articulations.
-pub(super) fn expand_robots(scene: &mut Scene, robots: &[(NamedRobot, RobotState)], notes: &mut Notes) {
+pub(super) fn expand_robots(scene: &mut Scene, robots: &[(NamedRobot, RobotState)], notes: &mut Diagnostics) {
     let Method::Ipc(settings) = scene.method else { return };
     for (k, (part, start)) in robots.iter().enumerate() {
         notes.at("robot", k, &part.name);
@@ -106,7 +106,7 @@ fn robot(
     part: &NamedRobot,
     start: &RobotState,
     stiffness: f64,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) {
     let robot = &part.robot;
     let description = &robot.description;
@@ -213,7 +213,7 @@ fn robot(
 
 /// Geoms of the world of a robot's file that touch: planes become grounds, all others one fixed body. All go by the name
 /// `ROBOT/world`, which is returned; none if there are none.
-fn world(scene: &mut Scene, part: &NamedRobot, notes: &mut Notes) -> Option<String> {
+fn world(scene: &mut Scene, part: &NamedRobot, notes: &mut Diagnostics) -> Option<String> {
     let description = &part.robot.description;
     let touching = || description.bodies[0].geoms.iter().filter(|geom| !geom.is_visual());
     if description.options.disables("contact") || touching().next().is_none() {
@@ -389,7 +389,7 @@ fn link(
     robot: &Robot,
     number: usize,
     work: &crate::bodies::articulated::TreeWork,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> AffineBody {
     let touching = body.geoms.iter().filter(|geom| !geom.is_visual());
     let shape = compound(description, touching.map(|geom| (geom.pose, geom)), notes);
@@ -423,7 +423,7 @@ pub(super) fn articulations(
     blocks: &[Block],
     joined: &Joined,
     held: &[bool],
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> (Vec<Articulation>, Vec<bool>) {
     let mut massless = vec![false; held.len()];
     let mut out: Vec<Articulation> = Vec::new();

@@ -3,10 +3,10 @@
 //! They start where the keyframe of the robot puts them, and touch as the file says: see
 //! [`build_touch_robot`](super::build_touch_robot).
 
-use super::build::Notes;
-use super::build_robot::{RobotItem, place};
+use super::build_robot::place;
+use super::diagnostics::Diagnostics;
 use super::geom_shape::compound;
-use super::{RigidBody, Scene};
+use super::{RigidBody, RobotItem, Scene};
 use crate::bodies::articulated::description::{RobotDescription, RobotGeom};
 use crate::bodies::articulated::free_bodies::{BodyPlace, FreeBody, Split, split};
 use crate::math::rotation::{quaternion, renormalise};
@@ -14,7 +14,7 @@ use crate::math::{Pose, Vec3};
 use crate::model::WholeRobot;
 
 /// Puts every robot where it stands and takes out its free bodies; per robot the whole description, if it had any.
-pub(super) fn free_bodies(scene: &mut Scene, notes: &mut Notes) -> Vec<Option<Box<WholeRobot>>> {
+pub(super) fn free_bodies(scene: &mut Scene, notes: &mut Diagnostics) -> Vec<Option<Box<WholeRobot>>> {
     let mut out = Vec::with_capacity(scene.robot.len());
     for (k, item) in scene.robot.iter_mut().enumerate() {
         notes.at("robot", k, &item.name);

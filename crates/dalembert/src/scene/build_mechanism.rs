@@ -1,147 +1,21 @@
-//! Rigid bodies, generalized coordinates and joints: from what was written to blocks and constraints.
+//! Joints, gears, beads and held bodies: from what was written to constraints.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use super::build::{Names, Notes, RESERVED};
-use super::build_told::Told;
-use super::mechanism::{Anchors, BodyMass, JointItem, Motor, Stiffness};
-use super::{RigidBody, Scene};
-use crate::bodies::{Generalized, MassProperties, Rigid, Shape};
+use super::Scene;
+use super::diagnostics::Diagnostics;
+use super::joint::{Anchors, JointItem, Motor, Stiffness};
+use super::layout::Points;
+use super::names::{Names, check_name};
+use super::prescribed::PrescribedBody;
+use super::rigid::Bodies;
 use crate::joints::rows::Ends;
 use crate::joints::{
     Axis, AxisRow, Body, Constraint, Coupler, Coupling, End, Hold, Holder, Joint, JointKind, NamedConstraint,
     Prescribed, Role, UserConstraint,
 };
-use crate::math::rotation::matrix;
 use crate::math::{Mat3, Vec3};
-use crate::state::{Block, BlockKind, Layout};
 use crate::step::Method;
-
-/// Rigid bodies, once known.
-#[derive(Default)]
-pub(super) struct Bodies {
-    pub rigid: Rigid,
-    pub shapes: Vec<Shape>,
-    /// Pose and velocity of each, at the start.
-    pub start: Vec<Body>,
-    names: BTreeMap<String, u32>,
-}
-
-impl Bodies {
-    /// What stays or has prescribed motion does so from the start.
-    pub(super) fn start_told(&mut self, told: &[Told]) {
-        for told in told {
-            let start = &mut self.start[told.body as usize];
-            let motion = told.motion.as_ref().map(|m| Prescribed::new(m.clone(), told.body, start));
-            (start.v, start.w) = motion.map_or_else(Default::default, |motion| motion.velocity(0.0));
-        }
-    }
-}
-
-pub(super) fn rigid_bodies(scene: &Scene, notes: &mut Notes) -> Bodies {
-    let mut out = Bodies::default();
-    for (k, body) in scene.rigid.iter().enumerate() {
-        notes.at("rigid", k, &body.name);
-        notes.finite3("position", &body.pose.position);
-        notes.finite3("velocity", &body.velocity);
-        notes.finite3("angular_velocity", &body.angular_velocity);
-        if !body.pose.rotation.coords.iter().all(|x| x.is_finite()) {
-            notes.error("orientation", "must be finite");
-        }
-        let Some(mass) = mass_of(body, notes) else { continue };
-        let id = out.rigid.push(&mass);
-        out.names.insert(body.name.clone(), id as u32);
-        out.shapes.push(body.shape.clone());
-        out.start.push(Body {
-            x: body.pose.point(&mass.center),
-            R: matrix(&body.pose.rotation),
-            v: body.velocity,
-            w: body.angular_velocity,
-        });
-    }
-    out
-}
-
-fn mass_of(body: &RigidBody, notes: &mut Notes) -> Option<MassProperties> {
-    if let Err(e) = body.shape.validate() {
-        notes.error("shape", e.to_string());
-        return None;
-    }
-    let (key, made) = match &body.mass {
-        BodyMass::Density(d) => ("density", MassProperties::from_density(&body.shape, *d)),
-        BodyMass::Mass(m) => ("mass", MassProperties::from_mass(&body.shape, *m)),
-        BodyMass::Given { mass, center, inertia } => {
-            ("inertia", MassProperties::new(*mass, *center, *inertia))
-        }
-    };
-    match made {
-        Ok(mass) => Some(mass),
-        Err(e) => {
-            notes.error(key, e.to_string());
-            None
-        }
-    }
-}
-
-/// Blocks of rigid and generalized bodies; the latter's points follow the particles.
-pub(super) fn body_blocks(
-    scene: &mut Scene,
-    layout: &Layout,
-    names: &mut Names,
-) -> (Vec<Block>, Vec<Arc<Generalized>>) {
-    let mut blocks = Vec::new();
-    for (k, body) in scene.rigid.iter().enumerate() {
-        let (q, v) = (7 * k..7 * k + 7, 6 * k..6 * k + 6);
-        blocks.push(Block { name: body.name.clone(), kind: BlockKind::Rigid, q, v, points: 0..0 });
-    }
-    let mut general = Vec::new();
-    let (mut q, mut v, mut point) = (7 * layout.rigid, 6 * layout.rigid, layout.particles);
-    for body in std::mem::take(&mut scene.generalized) {
-        let (n, m) = (body.map.coordinates(), body.map.points());
-        let made = Generalized { map: body.map, q: q..q + n, v: v..v + n, points: point..point + m };
-        names.add(&body.name, made.points.clone());
-        blocks.push(Block {
-            name: body.name,
-            kind: BlockKind::Generalized,
-            q: made.q.clone(),
-            v: made.v.clone(),
-            points: made.points.clone(),
-        });
-        (q, v, point) = (q + n, v + n, point + m);
-        general.push(Arc::new(made));
-    }
-    (blocks, general)
-}
-
-pub(super) fn generalized_numbers(scene: &Scene, notes: &mut Notes) {
-    for (k, body) in scene.generalized.iter().enumerate() {
-        notes.at("generalized", k, &body.name);
-        let (n, m) = (body.map.coordinates(), body.map.points());
-        if body.coordinates.len() != n || body.rates.len() != n {
-            let (a, b) = (body.coordinates.len(), body.rates.len());
-            notes.error("coordinates", format!("{a} coordinates and {b} rates stand against {n} of the map"));
-        }
-        if body.masses.len() != m {
-            notes.error("masses", format!("{} masses stand against {m} points", body.masses.len()));
-        }
-        if let Some(bad) = body.masses.iter().find(|m| !(m.is_finite() && **m > 0.0)) {
-            notes.error("masses", format!("must be greater than zero, but one is {bad}"));
-        }
-        if body.coordinates.iter().chain(&body.rates).any(|x| !x.is_finite()) {
-            notes.error("coordinates", "must be finite");
-        }
-        if matches!(scene.method, Method::Impulse(_) | Method::Implicit(_)) {
-            let method = scene.method.name();
-            notes.error(
-                "",
-                format!(
-                    "the method `{method}` does not take generalized coordinates; `explicit` and `lagrange` do"
-                ),
-            );
-        }
-    }
-}
 
 /// Makes the constraints of a scene.
 struct JointBuilder<'a> {
@@ -178,22 +52,18 @@ pub(super) struct Joined {
 
 pub(super) fn constraints(
     scene: &mut Scene,
-    bodies: &Bodies,
-    names: &Names,
-    x: &[Vec3],
-    v: &[Vec3],
-    particles: usize,
-    told: &[Told],
-    notes: &mut Notes,
+    points: &Points,
+    prescribed: &[PrescribedBody],
+    notes: &mut Diagnostics,
 ) -> Joined {
     let mut builder = JointBuilder {
         at: ("joint", 0),
         places: Vec::new(),
-        bodies,
-        names,
-        x,
-        v,
-        particles,
+        bodies: &points.bodies,
+        names: &points.names,
+        x: &points.x,
+        v: &points.v,
+        particles: points.layout.particles,
         out: Vec::new(),
         turns: 0,
         joints: 0,
@@ -223,7 +93,7 @@ pub(super) fn constraints(
         builder.at = ("constraint", k);
         builder.custom(custom, notes);
     }
-    told.iter().for_each(|told| builder.told(told));
+    prescribed.iter().for_each(|body| builder.prescribed(body));
     if !scene.assemble {
         builder.gaps(notes);
     }
@@ -234,15 +104,11 @@ pub(super) fn constraints(
 const MEET: f64 = 1e-6;
 
 impl JointBuilder<'_> {
-    fn name(&mut self, name: &str, notes: &mut Notes) {
-        if name.is_empty() {
-            notes.error("name", "needs a name");
-        } else if name.contains(['[', ']', '.', ':']) || name.trim() != name {
-            notes
-                .error("name", format!("`{name}` must not contain `[`, `]`, `.`, `:` or blanks at its ends"));
-        } else if RESERVED.contains(&name) {
-            notes.error("name", format!("`{name}` is reserved; choose another name"));
-        } else if self.bodies.names.contains_key(name) || self.names.has(name) {
+    fn name(&mut self, name: &str, notes: &mut Diagnostics) {
+        if !check_name(name, notes) {
+            return;
+        }
+        if self.bodies.names.contains_key(name) || self.names.has(name) {
             // Quantities such as `door.x` and `door.angle` name either by the same word.
             notes.error("name", format!("the name `{name}` is taken by a body or set of points"));
         } else if self.taken.insert(name.to_string(), ()).is_some() {
@@ -250,7 +116,7 @@ impl JointBuilder<'_> {
         }
     }
 
-    fn holder(&self, text: &str, key: &'static str, notes: &mut Notes) -> Option<Holder> {
+    fn holder(&self, text: &str, key: &'static str, notes: &mut Diagnostics) -> Option<Holder> {
         if text == "world" {
             return Some(Holder::World);
         }
@@ -280,7 +146,7 @@ impl JointBuilder<'_> {
         b.R.transpose() * (p - b.x)
     }
 
-    fn joint(&mut self, j: &JointItem, notes: &mut Notes) {
+    fn joint(&mut self, j: &JointItem, notes: &mut Diagnostics) {
         self.name(&j.name, notes);
         let a = self.holder(&j.between[0], "between", notes);
         let b = self.holder(&j.between[1], "between", notes);
@@ -376,7 +242,14 @@ impl JointBuilder<'_> {
         p + self.own(h)
     }
 
-    fn axis_rows(&mut self, j: &JointItem, axis: Axis, ends: [End; 2], joint: usize, notes: &mut Notes) {
+    fn axis_rows(
+        &mut self,
+        j: &JointItem,
+        axis: Axis,
+        ends: [End; 2],
+        joint: usize,
+        notes: &mut Diagnostics,
+    ) {
         for (part, key, hold) in roles(j) {
             let Hold::Axis { role, .. } = hold else { continue };
             self.refuse_hold(&j.name, hold, key, notes);
@@ -386,7 +259,7 @@ impl JointBuilder<'_> {
     }
 
     /// Says which methods can run a row that this one cannot.
-    fn refuse_hold(&self, name: &str, hold: Hold, key: &'static str, notes: &mut Notes) {
+    fn refuse_hold(&self, name: &str, hold: Hold, key: &'static str, notes: &mut Diagnostics) {
         let problem = match hold {
             Hold::Hard if self.explicit => {
                 "an exact joint; give it `kp` and `kd`, or use `lagrange` or `impulse`"
@@ -431,7 +304,7 @@ impl JointBuilder<'_> {
         self.places.push(self.at);
     }
 
-    fn gear(&mut self, gear: &super::Gear, notes: &mut Notes) {
+    fn gear(&mut self, gear: &super::Gear, notes: &mut Diagnostics) {
         self.name(&gear.name, notes);
         if !notes.finite("ratio", gear.ratio) {
             return;
@@ -466,7 +339,7 @@ impl JointBuilder<'_> {
         self.push(gear.name.clone(), coupler, hold, None, joint);
     }
 
-    fn bead(&mut self, bead: &super::Bead, notes: &mut Notes) {
+    fn bead(&mut self, bead: &super::Bead, notes: &mut Diagnostics) {
         self.name(&bead.name, notes);
         if self.explicit {
             self.refuse_hold(&bead.name, Hold::Hard, "", notes);
@@ -489,7 +362,7 @@ impl JointBuilder<'_> {
         }
     }
 
-    fn custom(&mut self, custom: super::CustomConstraint, notes: &mut Notes) {
+    fn custom(&mut self, custom: super::CustomConstraint, notes: &mut Diagnostics) {
         self.name(&custom.name, notes);
         if self.explicit {
             self.refuse_hold(&custom.name, Hold::Hard, "", notes);
@@ -516,12 +389,12 @@ impl JointBuilder<'_> {
     }
 
     /// Six rows that hold a body where it is, or carry it.
-    fn told(&mut self, told: &Told) {
-        self.at = told.place;
-        let holder = Holder::Rigid(told.body);
+    fn prescribed(&mut self, body: &PrescribedBody) {
+        self.at = body.place;
+        let holder = Holder::Rigid(body.body);
         let start = self.body(holder);
-        let constraint: Box<dyn Constraint> = match &told.motion {
-            Some(motion) => Box::new(Prescribed::new(motion.clone(), told.body, &start)),
+        let constraint: Box<dyn Constraint> = match &body.motion {
+            Some(motion) => Box::new(Prescribed::new(motion.clone(), body.body, &start)),
             None => {
                 let world = End { holder: Holder::World, anchor: start.x, axes: start.R };
                 let own = End { holder, anchor: Vec3::zeros(), axes: Mat3::identity() };
@@ -529,15 +402,15 @@ impl JointBuilder<'_> {
             }
         };
         let names = &self.bodies.names;
-        let name = names.iter().find(|(_, k)| **k == told.body).map_or("", |(name, _)| name);
-        let name = format!("{name}.{}", told.place.0);
+        let name = names.iter().find(|(_, k)| **k == body.body).map_or("", |(name, _)| name);
+        let name = format!("{name}.{}", body.place.0);
         let joint = self.joints;
         self.joints += 1;
         self.push(name, constraint, Hold::Hard, None, joint);
     }
 
     /// Tells about exact joints that do not hold at the start.
-    fn gaps(&self, notes: &mut Notes) {
+    fn gaps(&self, notes: &mut Diagnostics) {
         let mut rows = crate::joints::Rows::default();
         for (c, (table, index)) in self.out.iter().zip(&self.places).filter(|(c, _)| c.is_exact()) {
             let bodies: Vec<Body> = c.constraint.holders().iter().map(|h| self.body(*h)).collect();
@@ -599,7 +472,7 @@ pub(super) fn roles(j: &JointItem) -> Vec<(&'static str, &'static str, Hold)> {
 }
 
 /// False, with an error, for a kind that holds nothing.
-pub(super) fn holds(j: &JointItem, notes: &mut Notes) -> bool {
+pub(super) fn holds(j: &JointItem, notes: &mut Diagnostics) -> bool {
     let holds = j.kind.info().rows > 0;
     if !holds {
         notes.error("kind", format!("a `{}` joint holds nothing; leave it out", j.kind.name()));
@@ -607,7 +480,7 @@ pub(super) fn holds(j: &JointItem, notes: &mut Notes) -> bool {
     holds
 }
 
-pub(super) fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
+pub(super) fn numbers(j: &JointItem, notes: &mut Diagnostics) -> bool {
     let before = notes.found;
     for (key, x) in [("damping", j.damping), ("friction", j.friction), ("armature", j.armature)] {
         notes.not_negative(key, x);
@@ -675,6 +548,6 @@ pub(super) fn numbers(j: &JointItem, notes: &mut Notes) -> bool {
 }
 
 /// Axes t, n, b of both ends in the world.
-pub(super) fn axes(j: &JointItem, notes: &mut Notes) -> Option<[Mat3; 2]> {
+pub(super) fn axes(j: &JointItem, notes: &mut Diagnostics) -> Option<[Mat3; 2]> {
     j.kind.frames(&j.axis, j.axis2).map_err(|(key, wrong)| notes.error(key, wrong)).ok()
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Scene;
-use super::build::Notes;
+use super::diagnostics::Diagnostics;
+use super::{Drive, RobotItem, Scene};
 use crate::bodies::articulated::description::{EqualityKind, RobotDescription, RobotIntegrator};
-use crate::contact::Collide;
 use crate::joints::JointKind;
 use crate::math::rotation::{quaternion, renormalise, set_quaternion};
 use crate::math::{Pose, Vec3};
@@ -13,93 +12,11 @@ use crate::model::{NamedRobot, RobotPlace, WholeRobot};
 use crate::robot::{Controller, Robot, RobotState, Track, contact_notes};
 use crate::step::{Method, ROBOT_INTEGRATORS, robot_scheme};
 
-/// What drives a robot besides its actuators.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum Drive {
-    /// Nothing.
-    #[default]
-    Actuators,
-    /// Forces that carry the weight of the links.
-    GravityCompensation,
-    /// Springs and dampers towards paths of the joints.
-    Pd {
-        /// kp \[N·m/rad or N/m\].
-        kp: f64,
-        /// kd \[N·m·s/rad or N·s/m\].
-        kd: f64,
-        /// Paths by joint; others stay where they start.
-        tracks: Vec<(String, Track)>,
-        /// Whether the weight is carried too.
-        gravity: bool,
-    },
-    /// Inverse dynamics along paths of the joints.
-    ComputedTorque {
-        /// kp \[1/s²\].
-        kp: f64,
-        /// kd \[1/s\].
-        kd: f64,
-        /// Paths by joint; others stay where they start.
-        tracks: Vec<(String, Track)>,
-    },
-}
-
-/// A robot, as a user writes it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RobotItem {
-    /// Name, unique in the scene.
-    pub name: String,
-    /// What it is.
-    pub robot: RobotDescription,
-    /// Where its world stands in the scene's.
-    pub pose: Pose,
-    /// Whether roots that float are fixed instead.
-    pub fixed: bool,
-    /// Name of the keyframe that it starts from; empty: the first, or the reference configuration.
-    pub keyframe: String,
-    /// Coordinates of hinges, slides and screws at the start, by joint \[rad or m\].
-    pub positions: Vec<(String, f64)>,
-    /// Velocities at the start, by joint \[rad/s or m/s\].
-    pub velocities: Vec<(String, f64)>,
-    /// Controls, by actuator.
-    pub controls: Vec<(String, f64)>,
-    /// What drives it besides its actuators.
-    pub drive: Drive,
-    /// Which forces a step of `impulse` takes at its end: see [`Robot::integrator`].
-    pub integrator: RobotIntegrator,
-    /// As what its meshes collide under `impulse`.
-    pub collide: Collide,
-}
-
-impl RobotItem {
-    /// A robot as its description has it.
-    pub fn new(name: impl Into<String>, robot: RobotDescription) -> Self {
-        Self {
-            name: name.into(),
-            robot,
-            pose: Pose::identity(),
-            fixed: false,
-            keyframe: String::new(),
-            positions: Vec::new(),
-            velocities: Vec::new(),
-            controls: Vec::new(),
-            drive: Drive::Actuators,
-            integrator: RobotIntegrator::Discrete,
-            collide: Collide::Automatic,
-        }
-    }
-}
-
-impl From<RobotItem> for super::Item {
-    fn from(item: RobotItem) -> Self {
-        super::Item::Robot(Box::new(item))
-    }
-}
-
 /// Robots and first states of all robots; what is wrong with them is among the notes.
 pub(super) fn robots(
     scene: &mut Scene,
     whole: &mut [Option<Box<WholeRobot>>],
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Vec<(NamedRobot, RobotState)> {
     let items = std::mem::take(&mut scene.robot);
     let mut made = Vec::with_capacity(items.len());
@@ -139,7 +56,7 @@ pub(super) fn robots(
     made
 }
 
-fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Robot, RobotState)> {
+fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Diagnostics) -> Option<(Robot, RobotState)> {
     let before = notes.found;
     item.robot.options.gravity = *gravity;
     let mut robot = match Robot::new(item.robot) {
@@ -206,7 +123,7 @@ fn robot(mut item: RobotItem, gravity: &Vec3, notes: &mut Notes) -> Option<(Robo
 }
 
 /// Coordinate and dof of a joint with one of each.
-fn single(robot: &Robot, joint: &str, key: &'static str, notes: &mut Notes) -> Option<(usize, usize)> {
+fn single(robot: &Robot, joint: &str, key: &'static str, notes: &mut Diagnostics) -> Option<(usize, usize)> {
     let place = robot.joint(joint).filter(|place| place.q.len() == 1);
     if place.is_none() {
         let one = |kind: &JointKind| kind.position_count() == 1;
@@ -218,7 +135,12 @@ fn single(robot: &Robot, joint: &str, key: &'static str, notes: &mut Notes) -> O
     place.map(|place| (place.q.start, place.v.start))
 }
 
-fn controller(robot: &Robot, start: &RobotState, drive: Drive, notes: &mut Notes) -> Option<Controller> {
+fn controller(
+    robot: &Robot,
+    start: &RobotState,
+    drive: Drive,
+    notes: &mut Diagnostics,
+) -> Option<Controller> {
     let mut paths = |tracks: Vec<(String, Track)>| {
         let mut by_dof = BTreeMap::new();
         for (joint, track) in tracks {

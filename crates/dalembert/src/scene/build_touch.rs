@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::build::Notes;
-use super::build_told::Told;
-use super::mechanism::Stiffness;
+use super::diagnostics::Diagnostics;
+use super::joint::Stiffness;
+use super::prescribed::PrescribedBody;
 use super::{ContactRule, Scene};
 use crate::bodies::Shape;
 use crate::bodies::articulated::description::{GeomShape, RobotGeom};
@@ -36,7 +36,7 @@ pub(super) struct Joined {
 }
 
 /// Looks at the joints of a scene whose bodies touch.
-pub(super) fn joined(scene: &Scene, told: &[Told]) -> Option<Joined> {
+pub(super) fn joined(scene: &Scene, told: &[PrescribedBody]) -> Option<Joined> {
     if !matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_)) {
         return None;
     }
@@ -51,7 +51,8 @@ pub(super) fn joined(scene: &Scene, told: &[Told]) -> Option<Joined> {
         [a, b] if b == "world" => Some(a.clone()),
         _ => None,
     });
-    let (moved, still): (Vec<&Told>, Vec<&Told>) = told.iter().partition(|told| told.motion.is_some());
+    let (moved, still): (Vec<&PrescribedBody>, Vec<&PrescribedBody>) =
+        told.iter().partition(|told| told.motion.is_some());
     let stays = still.iter().map(|told| scene.rigid[told.body as usize].name.clone());
     let held = held.chain(stays).collect();
     Some(Joined { apart, held, moved: moved.iter().map(|told| told.body).collect(), silent })
@@ -162,7 +163,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Tells of meshes whose hollows are filled.
-    fn note_filled(filled: &[Filled], notes: &mut Notes) {
+    fn note_filled(filled: &[Filled], notes: &mut Diagnostics) {
         let hollow: Vec<&Filled> = filled.iter().filter(|f| f.part < FULL).collect();
         let Some(least) = hollow.iter().map(|f| f.part).reduce(f64::min) else { return };
         let what = match (least > 0.0, hollow.len()) {
@@ -237,7 +238,7 @@ pub(super) fn touch_model(
     shapes: &[Shape],
     filters: &Filters,
     robots: &[&NamedRobot],
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Option<RigidContactModel> {
     let settings = match &scene.method {
         Method::Impulse(m) => (m.friction, m.restitution),
@@ -337,7 +338,13 @@ const PARTICLES: u32 = 2;
 const JOINTED: u32 = 4;
 
 /// Particles with a radius as balls that do not turn. Those that filters hold stand still for what touches them.
-fn add_particles(scene: &Scene, blocks: &[Block], filters: &Filters, maker: &mut Maker, notes: &mut Notes) {
+fn add_particles(
+    scene: &Scene,
+    blocks: &[Block],
+    filters: &Filters,
+    maker: &mut Maker,
+    notes: &mut Diagnostics,
+) {
     for (k, set) in scene.particles.iter().enumerate() {
         let Some(radius) = set.radius else { continue };
         notes.at("particles", k, &set.name);
@@ -359,7 +366,7 @@ fn add_particles(scene: &Scene, blocks: &[Block], filters: &Filters, maker: &mut
 const SAME_PLANE: f64 = 1e-3;
 
 /// Warns of grounds of the scene that lie in a floor of a robot's file.
-pub(super) fn note_floors(scene: &Scene, notes: &mut Notes) {
+pub(super) fn note_floors(scene: &Scene, notes: &mut Diagnostics) {
     if !matches!(scene.method, Method::Impulse(_) | Method::Ipc(_)) {
         return;
     }
@@ -387,7 +394,7 @@ pub(super) fn note_floors(scene: &Scene, notes: &mut Notes) {
 }
 
 /// Tells of bounces that are faster than what came.
-fn note_bounces(scene: &Scene, restitution: f64, notes: &mut Notes) {
+fn note_bounces(scene: &Scene, restitution: f64, notes: &mut Diagnostics) {
     let why = "each bounce is faster than the impact, as of a pinball bumper, and energy grows; 1 keeps it";
     if restitution > 1.0 {
         let method = scene.method.name();
@@ -406,7 +413,7 @@ fn note_bounces(scene: &Scene, restitution: f64, notes: &mut Notes) {
     }
 }
 
-fn check(scene: &Scene, blocks: &[Block], robots: &[&NamedRobot], notes: &mut Notes) {
+fn check(scene: &Scene, blocks: &[Block], robots: &[&NamedRobot], notes: &mut Diagnostics) {
     let names = |out: &mut Vec<String>| {
         out.extend(blocks.iter().filter(|b| b.kind != BlockKind::Mapped).map(|b| b.name.clone()));
         out.extend(scene.ground.iter().map(|g| g.name.clone()));

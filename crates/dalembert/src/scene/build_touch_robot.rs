@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::build::Notes;
 use super::build_touch::Maker;
+use super::diagnostics::Diagnostics;
 use crate::bodies::articulated::description::{
     ContactPair, ContactSoftness, GeomShape, RobotBodyId, RobotDescription, RobotGeom, RobotMesh,
 };
@@ -29,7 +29,7 @@ pub(super) fn add_robot(
     part: &NamedRobot,
     rigid: &BTreeMap<&str, u32>,
     maker: &mut Maker,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) {
     let robot = part.description();
     if robot.options.disables("contact") {
@@ -174,7 +174,7 @@ fn material(geom: &RobotGeom, over: Option<ContactSoftness>) -> Material {
 const FULLER: f64 = 1.25;
 
 /// One note for all meshes of a robot whose hollows are filled, the worst first.
-fn note_filled(mut filled: Vec<(String, f64)>, notes: &mut Notes) {
+fn note_filled(mut filled: Vec<(String, f64)>, notes: &mut Diagnostics) {
     filled.retain(|f| f.1 > FULLER);
     filled.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     filled.dedup();
@@ -197,7 +197,7 @@ fn mesh(
     moves: bool,
     collide: &Collide,
     filled: &mut Vec<(String, f64)>,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Vec<Geometry> {
     let hull = match Hull::new(&mesh.vertices) {
         Ok(hull) => hull,
@@ -242,7 +242,7 @@ fn geometry(
     moves: bool,
     collide: &Collide,
     filled: &mut Vec<(String, f64)>,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Vec<Geometry> {
     if let GeomShape::Mesh(id) = &geom.shape {
         return robot.meshes.get(id.0).map_or(Vec::new(), |m| mesh(m, moves, collide, filled, notes));
@@ -250,7 +250,7 @@ fn geometry(
     simple(robot, geom, notes).into_iter().collect()
 }
 
-fn simple(robot: &RobotDescription, geom: &RobotGeom, notes: &mut Notes) -> Option<Geometry> {
+fn simple(robot: &RobotDescription, geom: &RobotGeom, notes: &mut Diagnostics) -> Option<Geometry> {
     Some(match &geom.shape {
         GeomShape::Plane { .. } => Geometry::HalfSpace,
         GeomShape::Sphere { radius } => Geometry::Sphere { radius: *radius },

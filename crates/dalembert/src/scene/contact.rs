@@ -1,62 +1,50 @@
-//! What a user says about touching, for the methods `ipc`, `impulse` and `lagrange`.
+//! What a user says about contact, for the methods `ipc`, `impulse` and `lagrange`.
 
+use crate::describe::short::*;
+use crate::describe::{Kind, table};
 use crate::math::Vec3;
 
-/// A solid half-space that does not move: the ground, a wall.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ground {
-    /// Name, unique in the scene.
-    pub name: String,
-    /// A point of its surface \[m\].
-    pub point: Vec3,
-    /// Direction out of the solid, of any length.
-    pub normal: Vec3,
-    /// Velocity of its surface, as of a conveyor belt; along the plane \[m/s\] (`impulse` only).
-    pub belt: Vec3,
-}
-
-impl Default for Ground {
-    fn default() -> Self {
-        Self { name: String::from("ground"), point: Vec3::zeros(), normal: Vec3::z(), belt: Vec3::zeros() }
+table! {
+    /// A solid half-space that does not move, for the methods `ipc`, `impulse` and `lagrange`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Ground: "ground" {
+        /// Name.
+        name: String = word("ground"), Kind::Name, "";
+        /// A point of its surface.
+        point: Vec3 = ORIGIN, VEC3, "m";
+        /// Direction out of the solid, of any length.
+        normal: Vec3 = UP, VEC3, "";
+        /// Velocity of its surface, as of a conveyor belt; what points across the plane is left out (`impulse`
+        /// only).
+        belt: Vec3 = ORIGIN, VEC3, "m/s";
     }
 }
 
-/// What holds between two bodies, or grounds. Later rules go before earlier ones.
-///
-/// Under `impulse` a rule changes only what it says; under `ipc` it counts as a whole, and only friction and `enabled`
-/// are read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ContactRule {
-    /// Names of bodies, soft things, sets of particles, grounds, robots or their bodies (`robot/body`); `*` for anything.
-    pub between: [String; 2],
-    /// Coefficient of friction μ ≥ 0; that of the method's settings if there is none.
-    pub friction: Option<f64>,
-    /// Coefficient of restitution ≥ 0: speed after a bounce over speed before (`impulse` and `lagrange`).
-    pub restitution: Option<f64>,
-    /// Friction against turning about the normal, as a torque over the normal force \[m\] (`impulse` only).
-    pub torsional_friction: Option<f64>,
-    /// Friction against rolling, as a torque over the normal force \[m\] (`impulse` only).
-    pub rolling_friction: Option<f64>,
-    /// Stiffness kp of soft contact \[N/m\]; hard if there is none (`impulse` only).
-    pub stiffness: Option<f64>,
-    /// Damping kd of soft contact \[N·s/m\] (`impulse` only).
-    pub damping: f64,
-    /// False if they pass through each other.
-    pub enabled: bool,
-}
-
-impl Default for ContactRule {
-    fn default() -> Self {
-        Self {
-            between: [String::from("*"), String::from("*")],
-            friction: None,
-            restitution: None,
-            torsional_friction: None,
-            rolling_friction: None,
-            stiffness: None,
-            damping: 0.0,
-            enabled: true,
-        }
+table! {
+    /// What holds between two things that touch, for the methods `ipc`, `impulse` and `lagrange`; later rules go
+    /// before earlier ones. Under `impulse` and `lagrange` everything touches if there is a ground or a rule; without
+    /// either, bodies that no joint holds touch each other and all else, and bodies among joints pass through each
+    /// other.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ContactRule: "contact" {
+        /// Two names of bodies, soft things, sets of particles, grounds, robots or their bodies (`robot/body`);
+        /// `*` for anything.
+        between: [String; 2] = REQUIRED, TWO_TEXTS, "";
+        /// Coefficient of friction; that of the method's settings if absent.
+        friction: Option<f64> = OPTIONAL, NOT_NEGATIVE, "";
+        /// Speed after a bounce over speed before (`impulse` and `lagrange`); that of the method's settings if
+        /// absent.
+        restitution: Option<f64> = OPTIONAL, NOT_NEGATIVE, "";
+        /// Friction against turning about the normal, as torque over normal force (`impulse` only).
+        torsional_friction: Option<f64> = OPTIONAL, NOT_NEGATIVE, "m";
+        /// Friction against rolling, as torque over normal force (`impulse` only).
+        rolling_friction: Option<f64> = OPTIONAL, NOT_NEGATIVE, "m";
+        /// Stiffness of soft contact at each point (`impulse` only); hard if absent.
+        stiffness: Option<f64> = OPTIONAL, POSITIVE, "N/m";
+        /// Damping of soft contact (`impulse` only).
+        damping: f64 = number(0.0), NOT_NEGATIVE, "N·s/m";
+        /// False if they pass through each other.
+        enabled: bool = TRUE, BOOL, "";
     }
 }
 

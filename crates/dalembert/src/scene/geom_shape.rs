@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::build::Notes;
+use super::diagnostics::Diagnostics;
 use crate::bodies::articulated::description::{
     GeomShape, HeightField, RobotDescription, RobotGeom, RobotMesh,
 };
@@ -13,7 +13,7 @@ use crate::math::{Pose, Vec3};
 pub(super) fn compound<'a>(
     robot: &RobotDescription,
     geoms: impl Iterator<Item = (Pose, &'a RobotGeom)>,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Shape {
     let parts: Vec<(Pose, Shape)> =
         geoms.filter_map(|(pose, geom)| Some((pose, shape(robot, geom, notes)?))).collect();
@@ -21,7 +21,7 @@ pub(super) fn compound<'a>(
 }
 
 /// The shape of a geom; none of a plane, which has no end.
-fn shape(robot: &RobotDescription, geom: &RobotGeom, notes: &mut Notes) -> Option<Shape> {
+fn shape(robot: &RobotDescription, geom: &RobotGeom, notes: &mut Diagnostics) -> Option<Shape> {
     let shape = match geom.shape {
         GeomShape::Sphere { radius } => Shape::Sphere { radius },
         GeomShape::Capsule { radius, half_length } => Shape::Capsule { radius, length: 2.0 * half_length },
@@ -36,7 +36,7 @@ fn shape(robot: &RobotDescription, geom: &RobotGeom, notes: &mut Notes) -> Optio
 }
 
 /// The surface of a mesh: itself if it is closed, else that of its convex hull, as `impulse` takes it.
-fn mesh_shape(mesh: &RobotMesh, notes: &mut Notes) -> Option<Shape> {
+fn mesh_shape(mesh: &RobotMesh, notes: &mut Diagnostics) -> Option<Shape> {
     if mesh.vertices.is_empty() {
         return None;
     }
@@ -63,7 +63,7 @@ fn mesh_shape(mesh: &RobotMesh, notes: &mut Notes) -> Option<Shape> {
 }
 
 /// A height field as a closed solid: its surface, walls and a floor at the depth that the file gives.
-fn terrain(field: &HeightField, notes: &mut Notes) -> Option<Shape> {
+fn terrain(field: &HeightField, notes: &mut Diagnostics) -> Option<Shape> {
     let (rows, columns) = (field.rows, field.columns);
     let [x, y, height, depth] = field.size;
     if rows < 2 || columns < 2 || field.heights.len() != rows * columns {

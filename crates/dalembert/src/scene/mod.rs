@@ -19,171 +19,298 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod affine;
 mod arrange;
+mod attractor;
+mod bead;
 mod build;
 mod build_affine_joints;
 mod build_contact;
 mod build_coupling;
-mod build_deformable;
 mod build_free_bodies;
 mod build_mechanism;
 mod build_robot;
-mod build_rod;
-mod build_told;
 mod build_touch;
 mod build_touch_robot;
+mod cloth;
 mod contact;
-mod deformable;
+mod custom;
+mod diagnostics;
+mod drag;
 mod error;
+mod expanded;
+mod expect;
+mod filters;
+mod fix;
+mod forces;
+mod generalized;
 mod geom_shape;
-mod items;
-mod mechanism;
+mod joint;
+mod keys;
+mod layout;
+mod method;
+mod motion;
+mod names;
+mod obstacle;
+mod pair_force;
+mod particles;
+mod points;
+mod prescribed;
+mod pressure;
+mod push;
+mod rigid;
+mod robot_item;
+mod rod;
 mod sanity;
+mod shape;
+mod soft;
+mod springs;
 mod unused;
 pub use crate::bodies::articulated::description;
 
+pub use affine::AffineBody;
 pub use arrange::{Arrangement, Edges};
+pub use attractor::AttractorSet;
+pub use bead::Bead;
 pub use build_coupling::{ArticulationItem, ArticulationJoint};
+pub use cloth::{Bending, Cloth, Membrane, Sheet};
 pub use contact::{ContactRule, Ground};
-pub use deformable::{
-    AffineBody, Bending, Cloth, Elements, Membrane, ObstacleItem, PressureItem, Rod, Sheet, SoftBody, Solid,
-};
+pub use custom::{CustomConstraint, CustomForce, MakeConstraint};
+pub use drag::DragSet;
 pub use error::{BuildError, Culprits, Place, SceneError, Warning};
-pub use items::{
-    AngularSpringSet, AttractorSet, CustomForce, DragSet, Expectation, Fix, Item, MappedPoints, Masses,
-    MotionSet, PairForce, ParticleSet, PushSet, Reach, SpringSet, Velocities,
-};
+pub use expect::Expectation;
+pub use fix::Fix;
+pub use generalized::{AnyPointMap, GeneralizedBody};
+pub use joint::{Anchors, Gear, JointItem, Motor, Stiffness};
+pub use motion::MotionSet;
+pub use obstacle::ObstacleItem;
+pub use pair_force::{PairForce, Reach};
+pub use particles::{Masses, ParticleSet, Velocities};
+pub use points::MappedPoints;
+pub use pressure::PressureItem;
+pub use push::PushSet;
+pub use rigid::{BodyMass, RigidBody};
+pub use robot_item::{Drive, RobotItem};
+pub use rod::Rod;
+pub use soft::{Elements, SoftBody, Solid};
+pub use springs::{AngularSpringSet, SpringSet};
 
-pub use build_robot::{Drive, RobotItem};
-pub use mechanism::{
-    Anchors, Bead, BodyMass, CustomConstraint, Gear, GeneralizedBody, JointItem, MakeConstraint, Motor,
-    RigidBody, Stiffness,
+use crate::describe::short::*;
+use crate::describe::{
+    Element, Field, Findings, Key, Kind, Literal, Need, Table, TableKey, View, fields, text,
 };
-
 use crate::math::Vec3;
 use crate::step::{Method, Simulation};
+use forces::MakeForce;
 
 /// Most points that a scene may have; more would need gigabytes before the first step.
 pub const MOST_POINTS: usize = 16_000_000;
 
-/// What a user wrote.
-#[derive(Debug)]
-pub struct Scene {
-    /// Title, for people.
-    pub title: String,
-    /// A sentence or two, for people.
-    pub description: String,
-    /// How time advances.
-    pub method: Method,
-    /// Step size h \[s\], > 0.
-    pub dt: f64,
-    /// How long the program runs it \[s\], ≥ 0.
-    pub duration: f64,
-    /// Gravity \[m/s²\].
-    pub gravity: Vec3,
-    /// Seed of everything random in the scene.
-    pub seed: u64,
-    /// Pull bodies together at the start where exact joints gape.
-    pub assemble: bool,
-    /// Rigid bodies.
-    pub rigid: Vec<RigidBody>,
-    /// Joints.
-    pub joint: Vec<JointItem>,
-    /// Couplers between joints.
-    pub gear: Vec<Gear>,
-    /// Beads on curves and surfaces.
-    pub bead: Vec<Bead>,
-    /// Constraints that the user wrote in Rust.
-    pub constraint: Vec<CustomConstraint>,
-    /// Bodies with generalized coordinates.
-    pub generalized: Vec<GeneralizedBody>,
-    /// Articulated robots.
-    pub robot: Vec<RobotItem>,
-    /// Soft solids.
-    pub soft: Vec<SoftBody>,
-    /// Cloth and shells.
-    pub cloth: Vec<Cloth>,
-    /// Rods.
-    pub rod: Vec<Rod>,
-    /// Affine bodies.
-    pub affine: Vec<AffineBody>,
-    /// Sets of particles.
-    pub particles: Vec<ParticleSet>,
-    /// Points carried by other points.
-    pub points: Vec<MappedPoints>,
-    /// Springs.
-    pub springs: Vec<SpringSet>,
-    /// Angular springs.
-    pub angular_springs: Vec<AngularSpringSet>,
-    /// Drag.
-    pub drag: Vec<DragSet>,
-    /// Given forces.
-    pub push: Vec<PushSet>,
-    /// Fixed centres of attraction.
-    pub attractor: Vec<AttractorSet>,
-    /// Fixed things that push points away.
-    pub obstacle: Vec<ObstacleItem>,
-    /// Pressure inside closed surfaces.
-    pub pressure: Vec<PressureItem>,
-    /// Forces between near or all points.
-    pub pair_force: Vec<PairForce>,
-    /// Forces that the user wrote in Rust.
-    pub custom: Vec<CustomForce>,
-    /// Solid half-spaces, for the methods `ipc` and `impulse`.
-    pub ground: Vec<Ground>,
-    /// Friction and exceptions of contact, for the methods `ipc` and `impulse`.
-    pub contact: Vec<ContactRule>,
-    /// Bodies whose joint-space dynamics are computed elsewhere, for the method `ipc`.
-    pub articulation: Vec<ArticulationItem>,
-    /// Directions that may not move.
-    pub fix: Vec<Fix>,
-    /// Prescribed motion.
-    pub motion: Vec<MotionSet>,
-    /// What must be true when the scene has run.
-    pub expect: Vec<Expectation>,
+/// Anything that [`Scene::add`] takes.
+pub trait SceneItem {
+    /// Adds it.
+    fn add_to(self, scene: &mut Scene);
 }
 
-impl Default for Scene {
-    fn default() -> Self {
-        Self {
-            title: String::new(),
-            description: String::new(),
-            method: Method::default(),
-            dt: 1e-3,
-            duration: 1.0,
-            gravity: Vec3::new(0.0, 0.0, -9.81),
-            seed: 0,
-            assemble: false,
-            rigid: Vec::new(),
-            joint: Vec::new(),
-            gear: Vec::new(),
-            bead: Vec::new(),
-            constraint: Vec::new(),
-            generalized: Vec::new(),
-            robot: Vec::new(),
-            soft: Vec::new(),
-            cloth: Vec::new(),
-            rod: Vec::new(),
-            affine: Vec::new(),
-            particles: Vec::new(),
-            points: Vec::new(),
-            springs: Vec::new(),
-            angular_springs: Vec::new(),
-            drag: Vec::new(),
-            push: Vec::new(),
-            attractor: Vec::new(),
-            obstacle: Vec::new(),
-            pressure: Vec::new(),
-            pair_force: Vec::new(),
-            custom: Vec::new(),
-            ground: Vec::new(),
-            contact: Vec::new(),
-            articulation: Vec::new(),
-            fix: Vec::new(),
-            motion: Vec::new(),
-            expect: Vec::new(),
+/// The key that the loader takes out of a file.
+pub const INCLUDE: Field = Field::optional(
+    "include",
+    Kind::SELECTION,
+    "",
+    "Other scene files to add, with paths relative to this file. Their lists of tables are appended to those of this file; any other key of this file replaces theirs.",
+);
+
+/// Keys of the scene that are no lists of tables.
+const SETTINGS: &[Field] = fields![
+    &[
+        Field::new("title", Kind::Text, word(""), "", "Title, for people."),
+        Field::new("description", Kind::Text, word(""), "", "A sentence or two, for people."),
+        INCLUDE,
+        Field::new("method", method::METHODS, word("explicit"), "", "How time advances."),
+        Field::new("dt", POSITIVE, number(1e-3), "s", "Step size."),
+        Field::new("duration", NOT_NEGATIVE, number(1.0), "s", "How long the scene runs."),
+        Field::new(
+            "gravity",
+            VEC3,
+            Need::Default(Literal::Numbers(&[0.0, 0.0, -9.81])),
+            "m/s²",
+            "Acceleration of free fall.",
+        ),
+        Field::new("seed", Kind::COUNT, whole(0), "", "Seed of everything random."),
+        Field::new("assemble", BOOL, FALSE, "", "Pull bodies together at the start where exact joints gape."),
+    ],
+    method::SETTINGS,
+];
+
+/// Declares the lists of a scene: those that files have as lists of tables, in the order of the reference, and those that are
+/// written in Rust alone. `forces` are those that make forces, in the order in which they are summed.
+macro_rules! scene {
+    (
+        tables { $($(#[doc = $doc:literal])+ $list:ident: $Item:ty;)+ }
+        rust { $($(#[doc = $own_doc:literal])+ $own:ident: $Own:ty;)+ }
+        forces [$($force:ident),+]
+    ) => {
+        /// What a user wrote.
+        #[derive(Debug)]
+        pub struct Scene {
+            /// Title, for people.
+            pub title: String,
+            /// A sentence or two, for people.
+            pub description: String,
+            /// How time advances.
+            pub method: Method,
+            /// Step size h \[s\], > 0.
+            pub dt: f64,
+            /// How long the program runs it \[s\], ≥ 0.
+            pub duration: f64,
+            /// Gravity \[m/s²\].
+            pub gravity: Vec3,
+            /// Seed of everything random in the scene.
+            pub seed: u64,
+            /// Pull bodies together at the start where exact joints gape.
+            pub assemble: bool,
+            $($(#[doc = $doc])+ pub $list: Vec<$Item>,)+
+            $($(#[doc = $own_doc])+ pub $own: Vec<$Own>,)+
         }
+
+        /// A scene file.
+        pub static ROOT: Table = Table::new(
+            "scene",
+            "A scene: SI units, radians, z up. All keys are optional except that there must be particles or bodies.",
+            fields![SETTINGS, &[$(
+                Field::optional(
+                    stringify!($list),
+                    Kind::Tables(const { &<$Item as TableKey>::TABLE }),
+                    "",
+                    text(concat!($($doc),+)),
+                ),
+            )+]],
+        );
+
+        impl Default for Scene {
+            fn default() -> Self {
+                Self {
+                    title: String::new(),
+                    description: String::new(),
+                    method: Method::default(),
+                    dt: Key::preset(&ROOT, "dt"),
+                    duration: Key::preset(&ROOT, "duration"),
+                    gravity: Key::preset(&ROOT, "gravity"),
+                    seed: Key::preset(&ROOT, "seed"),
+                    assemble: Key::preset(&ROOT, "assemble"),
+                    $($list: Vec::new(),)+
+                    $($own: Vec::new(),)+
+                }
+            }
+        }
+
+        impl Scene {
+            /// The scene of a checked file, and every method with the settings that the file gives it.
+            pub fn from_file(root: &View<'_>, out: &mut Findings) -> (Self, Vec<Method>) {
+                let methods = method::methods(root, out);
+                let chosen = methods.iter().find(|m| m.name() == root.text("method"));
+                let scene = Self {
+                    title: root.text("title").to_owned(),
+                    description: root.text("description").to_owned(),
+                    method: chosen.cloned().unwrap_or_default(),
+                    dt: root.number("dt"),
+                    duration: root.number("duration"),
+                    gravity: root.vec3("gravity").into(),
+                    seed: root.integer("seed").unsigned_abs(),
+                    assemble: root.bool("assemble"),
+                    $($list: <$Item as Element>::all(root, stringify!($list), out),)+
+                    $($own: Vec::new(),)+
+                };
+                (scene, methods)
+            }
+        }
+
+        impl Scene {
+            /// Shows all tables that make forces, in the order in which forces are summed: list, entry, table.
+            fn each_force(&self, visit: &mut dyn FnMut(&'static str, usize, &dyn MakeForce)) {
+                $(
+                    for (k, set) in self.$force.iter().enumerate() {
+                        visit(stringify!($force), k, set);
+                    }
+                )+
+            }
+        }
+
+        $(impl SceneItem for $Item {
+            fn add_to(self, scene: &mut Scene) {
+                scene.$list.push(self);
+            }
+        })+
+        $(impl SceneItem for $Own {
+            fn add_to(self, scene: &mut Scene) {
+                scene.$own.push(self);
+            }
+        })+
+    };
+}
+
+scene! {
+    tables {
+        /// Rigid bodies.
+        rigid: RigidBody;
+        /// Joints.
+        joint: JointItem;
+        /// Couplers between joints.
+        gear: Gear;
+        /// Beads on curves and surfaces.
+        bead: Bead;
+        /// Bodies with generalized coordinates.
+        generalized: GeneralizedBody;
+        /// Articulated robots.
+        robot: RobotItem;
+        /// Soft solids.
+        soft: SoftBody;
+        /// Cloth and shells.
+        cloth: Cloth;
+        /// Rods.
+        rod: Rod;
+        /// Affine bodies.
+        affine: AffineBody;
+        /// Sets of particles.
+        particles: ParticleSet;
+        /// Points carried by other points.
+        points: MappedPoints;
+        /// Springs.
+        springs: SpringSet;
+        /// Angular springs.
+        angular_springs: AngularSpringSet;
+        /// Drag.
+        drag: DragSet;
+        /// Given forces.
+        push: PushSet;
+        /// Fixed centres of attraction.
+        attractor: AttractorSet;
+        /// Fixed things that push points away.
+        obstacle: ObstacleItem;
+        /// Pressure inside closed surfaces.
+        pressure: PressureItem;
+        /// Forces between points.
+        pair_force: PairForce;
+        /// Solid half-spaces.
+        ground: Ground;
+        /// Friction and exceptions of contact.
+        contact: ContactRule;
+        /// Directions that may not move.
+        fix: Fix;
+        /// Prescribed motion.
+        motion: MotionSet;
+        /// What must be true when the scene has run.
+        expect: Expectation;
     }
+    rust {
+        /// Constraints that the user wrote in Rust.
+        constraint: CustomConstraint;
+        /// Forces that the user wrote in Rust.
+        custom: CustomForce;
+        /// Bodies whose joint-space dynamics are computed elsewhere, for the method `ipc`.
+        articulation: ArticulationItem;
+    }
+    forces [attractor, obstacle, pressure, push, drag, springs, angular_springs, pair_force]
 }
 
 impl Scene {
@@ -193,37 +320,8 @@ impl Scene {
     }
 
     /// Adds anything that a scene can hold.
-    pub fn add(&mut self, item: impl Into<Item>) -> &mut Self {
-        match item.into() {
-            Item::Rigid(x) => self.rigid.push(x),
-            Item::Joint(x) => self.joint.push(x),
-            Item::Gear(x) => self.gear.push(x),
-            Item::Bead(x) => self.bead.push(x),
-            Item::Constraint(x) => self.constraint.push(x),
-            Item::Generalized(x) => self.generalized.push(x),
-            Item::Robot(x) => self.robot.push(*x),
-            Item::Soft(x) => self.soft.push(x),
-            Item::Cloth(x) => self.cloth.push(x),
-            Item::Rod(x) => self.rod.push(x),
-            Item::Pressure(x) => self.pressure.push(x),
-            Item::Obstacle(x) => self.obstacle.push(x),
-            Item::Affine(x) => self.affine.push(x),
-            Item::Particles(x) => self.particles.push(x),
-            Item::Points(x) => self.points.push(x),
-            Item::Springs(x) => self.springs.push(x),
-            Item::AngularSprings(x) => self.angular_springs.push(x),
-            Item::Drag(x) => self.drag.push(x),
-            Item::Push(x) => self.push.push(x),
-            Item::Attractor(x) => self.attractor.push(x),
-            Item::PairForce(x) => self.pair_force.push(x),
-            Item::Custom(x) => self.custom.push(x),
-            Item::Ground(x) => self.ground.push(x),
-            Item::Articulation(x) => self.articulation.push(x),
-            Item::Contact(x) => self.contact.push(x),
-            Item::Fix(x) => self.fix.push(x),
-            Item::Motion(x) => self.motion.push(x),
-            Item::Expect(x) => self.expect.push(x),
-        }
+    pub fn add(&mut self, item: impl SceneItem) -> &mut Self {
+        item.add_to(self);
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::build::Notes;
+use super::diagnostics::Diagnostics;
 use super::error::Culprits;
 use crate::collide::{Broad, Candidates, Contact, ContactSet, Kind, exact};
 use crate::contact::potential::{ContactGeometry, StartGap};
@@ -14,7 +14,7 @@ const MOST_TOLD: usize = 5;
 const MOST_PAIRS: usize = 20_000_000;
 
 /// Refuses what touches or intersects at the start, by names and numbers of primitives; returns what begins nearer than the gap.
-pub(super) fn check(geometry: &ContactGeometry, x: &[Vec3], notes: &mut Notes) -> Vec<StartGap> {
+pub(super) fn check(geometry: &ContactGeometry, x: &[Vec3], notes: &mut Diagnostics) -> Vec<StartGap> {
     notes.at("", 0, "");
     if !x.iter().all(|x| x.iter().all(|x| x.is_finite())) {
         // Whatever is not finite was told where it was written.
@@ -32,7 +32,7 @@ pub(super) fn check(geometry: &ContactGeometry, x: &[Vec3], notes: &mut Notes) -
 }
 
 /// Each two bodies once, with the first of their primitives that meet, and how many more do.
-fn intersections(culprits: &mut Collector<'_>, notes: &mut Notes) -> usize {
+fn intersections(culprits: &mut Collector<'_>, notes: &mut Diagnostics) -> usize {
     let found = exact::intersections(&culprits.geometry.surface, culprits.x);
     let mut bodies: BTreeMap<[u32; 2], (u32, u32, usize)> = BTreeMap::new();
     for &(edge, triangle) in &found {
@@ -71,14 +71,14 @@ fn more(count: usize) -> String {
 }
 
 /// Pairs of bodies beyond those that are told.
-fn rest_untold(found: usize, what: &str, notes: &mut Notes) {
+fn rest_untold(found: usize, what: &str, notes: &mut Diagnostics) {
     notes.at("", 0, "");
     if found > MOST_TOLD {
         notes.error("", format!("and {} more pairs of bodies {what} at the start", found - MOST_TOLD));
     }
 }
 
-fn below_ground(culprits: &mut Collector<'_>, notes: &mut Notes) {
+fn below_ground(culprits: &mut Collector<'_>, notes: &mut Diagnostics) {
     let geometry = culprits.geometry;
     let surface = &geometry.surface;
     for (k, plane) in surface.half_planes.iter().enumerate() {
@@ -118,7 +118,7 @@ fn below_ground(culprits: &mut Collector<'_>, notes: &mut Notes) {
 
 /// Pairs whose distance is not above the sum of their radii; each two bodies once, with the nearest of them. Returns those that
 /// are nearer than the gap and do not touch.
-fn touching(culprits: &mut Collector<'_>, notes: &mut Notes) -> Vec<StartGap> {
+fn touching(culprits: &mut Collector<'_>, notes: &mut Diagnostics) -> Vec<StartGap> {
     let geometry = culprits.geometry;
     let surface = &geometry.surface;
     let (mut broad, mut near, mut set) = (Broad::default(), Candidates::default(), ContactSet::default());

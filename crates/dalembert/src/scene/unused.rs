@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::build::Notes;
-use super::build_told::name_of;
+use super::diagnostics::Diagnostics;
+use super::names::name_of;
 use super::{ContactRule, RobotItem, Scene, build_touch};
 use crate::bodies::Shape;
 use crate::bodies::articulated::description::RobotIntegrator;
@@ -20,7 +20,7 @@ use crate::step::Method;
 const MEANT: &str = "a rule of contact between them with `enabled = false` takes this as meant";
 
 /// Notes everything of this kind.
-pub(super) fn note(scene: &Scene, notes: &mut Notes) {
+pub(super) fn note(scene: &Scene, notes: &mut Diagnostics) {
     refuse(scene, notes);
     rules(scene, notes);
     bodies(scene, notes);
@@ -32,7 +32,7 @@ pub(super) fn note(scene: &Scene, notes: &mut Notes) {
 const MOST_RATIO: f64 = 1e9;
 
 /// Warns if joints hold masses so unequal that the light ones lose most of their digits.
-pub(super) fn masses(model: &Model, notes: &mut Notes) {
+pub(super) fn masses(model: &Model, notes: &mut Diagnostics) {
     let Some(found) = mass_ratio(model).filter(|m| m.ratio > MOST_RATIO) else { return };
     notes.at_last_of(&[&found.lightest]);
     let why = "beyond 10^9 the light one loses most of its digits";
@@ -46,7 +46,7 @@ pub(super) fn masses(model: &Model, notes: &mut Notes) {
 }
 
 /// Warns of a step that is too long for forces that the method takes at its start.
-pub(super) fn steps(method: &Method, model: &Model, state: &State, dt: f64, notes: &mut Notes) {
+pub(super) fn steps(method: &Method, model: &Model, state: &State, dt: f64, notes: &mut Diagnostics) {
     let name = method.name();
     let mut told = |longest: f64, what: &str| {
         notes.at("", 0, "");
@@ -73,7 +73,7 @@ fn in_touch(method: &Method) -> bool {
 }
 
 /// Refuses what would change the motion if it were left out.
-fn refuse(scene: &Scene, notes: &mut Notes) {
+fn refuse(scene: &Scene, notes: &mut Diagnostics) {
     let method = scene.method.name();
     let ipc = matches!(scene.method, Method::Ipc(_));
     if ipc {
@@ -116,7 +116,7 @@ fn refuse(scene: &Scene, notes: &mut Notes) {
 }
 
 /// Keys of rules of contact.
-fn rules(scene: &Scene, notes: &mut Notes) {
+fn rules(scene: &Scene, notes: &mut Diagnostics) {
     let method = scene.method.name();
     let touch = in_touch(&scene.method);
     let solid: BTreeSet<&str> =
@@ -178,7 +178,7 @@ fn rules(scene: &Scene, notes: &mut Notes) {
 }
 
 /// Names of rules that no other part of the build looks at.
-fn known(scene: &Scene, rule: &ContactRule, notes: &mut Notes) {
+fn known(scene: &Scene, rule: &ContactRule, notes: &mut Diagnostics) {
     let names = || {
         (scene.rigid.iter().map(|b| &b.name))
             .chain(scene.affine.iter().map(|b| &b.name))
@@ -206,7 +206,7 @@ fn is_mesh(shape: &Shape) -> bool {
 }
 
 /// Keys of bodies, robots, joints and the scene.
-fn bodies(scene: &Scene, notes: &mut Notes) {
+fn bodies(scene: &Scene, notes: &mut Diagnostics) {
     let method = scene.method.name();
     let hulls = matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_));
     let takes = match &scene.method {
@@ -276,7 +276,7 @@ fn bodies(scene: &Scene, notes: &mut Notes) {
 }
 
 /// What a robot's file says of contact and `ipc` takes from elsewhere.
-fn ipc_robot(scene: &Scene, item: &RobotItem, friction: f64, notes: &mut Notes) {
+fn ipc_robot(scene: &Scene, item: &RobotItem, friction: f64, notes: &mut Diagnostics) {
     let robot = &item.robot;
     if robot.options.disables("contact") {
         return;
@@ -302,7 +302,7 @@ fn ipc_robot(scene: &Scene, item: &RobotItem, friction: f64, notes: &mut Notes) 
 }
 
 /// Forces that act on nothing, or not on what they seem to.
-fn forces(scene: &Scene, notes: &mut Notes) {
+fn forces(scene: &Scene, notes: &mut Diagnostics) {
     let none =
         scene.particles.is_empty() && scene.soft.is_empty() && scene.cloth.is_empty() && scene.rod.is_empty();
     if none {
@@ -406,7 +406,7 @@ fn quoted(names: &[&str]) -> String {
 }
 
 /// Pairs that pass through each other though nobody said so.
-fn strangers(scene: &Scene, notes: &mut Notes) {
+fn strangers(scene: &Scene, notes: &mut Diagnostics) {
     let things = things(scene);
     let method = scene.method.name();
     let mut tell = |found: &[&Thing<'_>], verb: &str, why: &str| {

@@ -1,15 +1,17 @@
-//! From a rod to particles, springs, bends and markers.
+//! Rods: particles, springs, bends and markers along a line.
 //!
 //! A rod of round section has A = πr², I = πr⁴/4 and J = πr⁴/2. Its mass lies in the nodes, half of an edge at each end.
 //! With twist each edge has a marker, half an edge away from its middle. The marker has no weight of its own; what it has is
 //! the inertia of the section turning about the rod, as μ|v_m − (v_a + v_b)/2|²/2 between it and the middle of its edge,
 //! with μ d² = ρ J ℓ for the distance d. So the rod has the mass, the centre of mass and the spin of the real one.
 
-use super::build::Notes;
 use super::build_contact::Skin;
-use super::build_deformable::{Expanded, Origin, force_on, needs_implicit, refuse, shifted};
-use super::deformable::Rod;
-use super::{Arrangement, CustomForce, Fix, Masses, ParticleSet, Scene, Velocities};
+use super::diagnostics::Diagnostics;
+use super::expanded::{Expanded, Origin, force_on, needs_implicit, refuse, shifted, touching};
+use super::keys::*;
+use super::{Arrangement, CustomForce, Fix, MOST_POINTS, Masses, ParticleSet, Scene, Velocities};
+use crate::describe::short::*;
+use crate::describe::{Field, Findings, Kind, Rule, Table, View, Word, table};
 use crate::forces::Force;
 use crate::forces::nary::{
     BendLaw, ElementError, RodBends, RodClamp, RodClamps, RodFrameClamp, RodFrameClamps, RodJoints,
@@ -19,6 +21,82 @@ use crate::math::Vec3;
 use crate::math::rotation::frame_with_axis;
 use crate::state::{BlockKind, PointId};
 use std::f64::consts::PI;
+
+const LINE: Table = Table::new(
+    "rod_line",
+    "A straight rod of equal edges.",
+    &[
+        Field::required("from", VEC3, "m", "First node."),
+        Field::required("to", VEC3, "m", "Last node."),
+        Field::required("edges", integer(1, 100_000), "", "Number of edges."),
+    ],
+);
+
+/// Keys of the nodes.
+const NODES: &[Field] = &[
+    Field::optional(
+        "points",
+        list(&Kind::VEC3, 2, MOST_POINTS),
+        "m",
+        "Its nodes, in the world, at rest and at the start.",
+    ),
+    Field::optional("line", Kind::Table(const { &LINE }), "", "A straight rod."),
+];
+
+const ENDS: Kind = Kind::Word(&[
+    Word::new("start", "The first node."),
+    Word::new("end", "The last node."),
+    Word::new("both", "Both."),
+]);
+
+table! {
+    /// A thin rod of round section: a set of particles of its name along a line. It resists stretching, bending and,
+    /// with `twist`, twisting; its energies are `energy.NAME`, `energy.NAME bending` (with twist) and `energy.NAME
+    /// clamp`.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Rod: "rod" {
+        /// Name, unique in the scene.
+        name: String = &[NAME];
+        /// Its nodes at rest and at the start.
+        points: Vec<Vec3> = NODES;
+        /// Radius of its section.
+        radius: f64 = number(2.5e-3), POSITIVE, "m";
+        /// Young's modulus.
+        young: f64 = number(1e7), POSITIVE, "Pa";
+        /// Poisson's ratio.
+        poisson: f64 = &[POISSON];
+        /// Density.
+        density: f64 = number(1000.0), POSITIVE, "kg/m³";
+        /// Whether it resists twisting, and keeps the shape that `points` give it; for the method `implicit`.
+        /// Without it a rod is straight at rest.
+        twist: bool = FALSE, BOOL, "";
+        /// Ends that are held together with the direction of the rod there.
+        clamped: [bool; 2] = OPTIONAL, ENDS, "";
+        /// Velocity of all of it.
+        velocity: Vec3 = ORIGIN, VEC3, "m/s";
+    }
+    rules [Rule::ExactlyOne(&["points", "line"])]
+    finish from_line
+}
+
+impl Rod {
+    /// A free rod through the given nodes, 5 mm thick, E = 10 MPa, 1000 kg/m³, at rest.
+    pub fn new(name: impl Into<String>, points: Vec<Vec3>) -> Self {
+        Self { name: name.into(), points, ..Self::default() }
+    }
+}
+
+/// The nodes of a straight rod, and the ends that a word names.
+fn from_line(mut rod: Rod, t: &View<'_>, _: &mut Findings) -> Rod {
+    if let Some(line) = t.table("line") {
+        let (from, to) = (Vec3::from(line.vec3("from")), Vec3::from(line.vec3("to")));
+        let n = line.item::<usize>("edges").unwrap_or(1).max(1);
+        rod.points = (0..=n).map(|i| from.lerp(&to, i as f64 / n as f64)).collect();
+    }
+    let ends = t.maybe_text("clamped").unwrap_or_default();
+    rod.clamped = [ends == "start" || ends == "both", ends == "end" || ends == "both"];
+    rod
+}
 
 /// Markers of a rod, which come after all places.
 pub(super) struct Markers {
@@ -30,7 +108,13 @@ pub(super) struct Markers {
 }
 
 /// Particles and forces of a rod; its markers wait in `out`.
-pub(super) fn rod(body: &Rod, origin: Origin, scene: &mut Scene, notes: &mut Notes, out: &mut Expanded) {
+pub(super) fn expand(
+    body: &Rod,
+    origin: Origin,
+    scene: &mut Scene,
+    notes: &mut Diagnostics,
+    out: &mut Expanded,
+) {
     let numbers = [("radius", body.radius), ("young", body.young), ("density", body.density)];
     let mut sound = numbers.into_iter().all(|(key, x)| notes.positive(key, x));
     sound &= notes.finite3("velocity", &body.velocity);
@@ -62,7 +146,7 @@ pub(super) fn rod(body: &Rod, origin: Origin, scene: &mut Scene, notes: &mut Not
     }
     let (n, set) = (body.points.len(), scene.particles.len());
     let made = particles(&body.name, body.points.clone(), masses, body.velocity);
-    let radius = super::build_deformable::touching(scene, body.radius);
+    let radius = touching(scene, body.radius);
     scene.particles.push(ParticleSet { radius, ..made });
     out.origins.push(origin);
     let segments = (1..n as u32).map(|i| [i - 1, i]).collect();
@@ -135,7 +219,7 @@ fn particles(name: &str, points: Vec<Vec3>, masses: Vec<f64>, velocity: Vec3) ->
 }
 
 /// A direction across each edge, carried along without twist.
-fn directions(body: &Rod, notes: &mut Notes) -> Option<Vec<Vec3>> {
+fn directions(body: &Rod, notes: &mut Diagnostics) -> Option<Vec<Vec3>> {
     let mut tangents = Vec::with_capacity(body.points.len() - 1);
     for (i, w) in body.points.windows(2).enumerate() {
         match (w[1] - w[0]).try_normalize(1e-12 * w[0].norm().max(w[1].norm())) {
@@ -175,7 +259,7 @@ fn frames(
     directions: &[Vec3],
     [EA, EI, GJ]: [f64; 3],
     scene: &mut Scene,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
     out: &mut Expanded,
 ) {
     let n = body.points.len();

@@ -1,19 +1,19 @@
-//! Rigid bodies that `fix` holds and `motion` carries, under methods that keep them rigid.
+//! Rigid bodies with prescribed motion: those that `fix` holds and `motion` carries, under methods that keep them rigid.
 //!
-//! Filters are about points; a body that stays or has prescribed motion is held by six rows instead: a fixed joint to the world, or
-//! to a frame that is carried about ([`Prescribed`](crate::joints::Prescribed)).
+//! Filters are about points; a body that stays, or has prescribed motion, is held by six rows instead: a fixed joint to the
+//! world, or to a frame that is carried about ([`Prescribed`](crate::joints::Prescribed)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Scene;
-use super::build::Notes;
+use super::diagnostics::Diagnostics;
+use super::names::name_of;
 use crate::filters::Motion;
 use crate::mesh::Region;
-use crate::model::split_index;
 use crate::step::Method;
 
 /// A rigid body that stays or has prescribed motion.
-pub(super) struct Told {
+pub(super) struct PrescribedBody {
     /// Its number.
     pub body: u32,
     /// How it moves; `None` if it stays.
@@ -22,18 +22,17 @@ pub(super) struct Told {
     pub place: (&'static str, usize),
 }
 
-/// The name in a text such as `door` or `door[0]`.
-pub(super) fn name_of(text: &str) -> &str {
-    split_index(text).map_or(text, |(name, _)| name)
-}
-
 /// Rigid bodies among what `fix` and `motion` name; mistakes are noted.
-pub(super) fn told(scene: &Scene, notes: &mut Notes) -> Vec<Told> {
+pub(super) fn prescribed(scene: &Scene, notes: &mut Diagnostics) -> Vec<PrescribedBody> {
     let bodies: BTreeMap<&str, u32> = scene.rigid.iter().zip(0..).map(|(b, k)| (&*b.name, k)).collect();
-    let mut out: Vec<Told> = Vec::new();
+    let mut out: Vec<PrescribedBody> = Vec::new();
     let mut taken = BTreeSet::new();
     let held = matches!(scene.method, Method::Impulse(_) | Method::Lagrange(_));
-    let mut take = |notes: &mut Notes, on: &[String], inside: &Region, place, motion: Option<&Motion>| {
+    let mut take = |notes: &mut Diagnostics,
+                    on: &[String],
+                    inside: &Region,
+                    place,
+                    motion: Option<&Motion>| {
         for text in on {
             let Some(&body) = bodies.get(name_of(text)) else { continue };
             if !held {
@@ -52,7 +51,7 @@ pub(super) fn told(scene: &Scene, notes: &mut Notes) -> Vec<Told> {
             } else if !taken.insert(body) {
                 notes.error("on", format!("`{text}` is already held or moved by another entry"));
             } else {
-                out.push(Told { body, motion: motion.cloned(), place });
+                out.push(PrescribedBody { body, motion: motion.cloned(), place });
             }
         }
     };
@@ -60,10 +59,10 @@ pub(super) fn told(scene: &Scene, notes: &mut Notes) -> Vec<Told> {
         notes.at("fix", k, "");
         let some = fix.on.iter().find(|text| bodies.contains_key(name_of(text)));
         if let (Some(text), false) = (some, fix.directions.is_empty()) {
-            let way = "a joint with the world (`point_on_plane`, `slider`, …) leaves it some motion";
+            let hint = "a joint with the world (`point_on_plane`, `slider`, …) leaves it some motion";
             notes.error(
                 "directions",
-                format!("`{text}` is a rigid body, held altogether or not at all; {way}"),
+                format!("`{text}` is a rigid body, held altogether or not at all; {hint}"),
             );
             continue;
         }
