@@ -22,9 +22,9 @@
 //! saddle-point system ([`solve::kkt`]), and after the drift projects positions back onto C = 0. `lagrange` solves the
 //! same system for accelerations at every stage of an integrator. `implicit` solves for the end of the step, and `ipc`
 //! minimises over it with contact ([`collide`]), never letting anything intersect. Rigid shapes ([`collide::rigid`]) touch
-//! under `impulse` (Coulomb's law per contact, in turn) and `lagrange` (impacts in time, then complementarity). Robots
-//! ([`bodies::articulated`]) keep coordinates of their own: they answer contacts under `impulse`, and under `ipc` their
-//! dynamics, ours or another engine's, drives affine links ([`coupling`]).
+//! under `impulse` (Coulomb's law per contact, [`contact`]) and `lagrange` (impacts in time, then complementarity). Robots
+//! ([`bodies::articulated`], [`robot`]) have blocks of q and v in reduced coordinates: they respond to contacts under `impulse`,
+//! and under `ipc` their dynamics, ours or another engine's, drives affine links ([`coupling`]).
 //!
 //! **Objects.** What a user writes is a [`scene::Scene`]. `build` checks it and returns a [`step::Simulation`]: a
 //! [`model::Model`] (constant, shared), a [`state::State`] (everything that changes), a [`step::Workspace`] (buffers
