@@ -13,10 +13,20 @@ const MOST_FUNCTION_LINES: usize = 100;
 const BEFORE: usize = 74_281;
 
 /// The counts that `--check` enforces; the others are goals.
-const ENFORCED: &[&str] = &["statements of the step of impulse", "enums called JointKind"];
+const ENFORCED: &[&str] = &[
+    "files over 700 lines",
+    "functions over 100 lines",
+    "statements of the step of impulse",
+    "statements of the step of ipc",
+    "booleans in structs of ipc",
+    "enums called JointKind",
+    "union-finds",
+];
 
 /// Factors whose pattern is sparse or that of a tree are no small dense ones.
 const SPARSE: &[&str] = &[
+    // Cholesky within the envelope of a graph of bodies: each row begins at its first neighbour.
+    "contact/solver/primal_newton.rs",
     "solve/block_cholesky.rs",
     "solve/bordered.rs",
     "solve/direct.rs",

@@ -18,7 +18,7 @@ use super::filters::filters;
 use super::forces::forces;
 use super::layout::{Points, points};
 use super::prescribed;
-use super::{BuildError, Scene, expect, method, rigid, unused};
+use super::{BuildError, Expectation, Scene, expect, method, rigid, unused};
 use crate::bodies::Particles;
 use crate::filters::Filters;
 use crate::math::{set_triple, triple};
@@ -95,7 +95,7 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
         }
         _ => None,
     };
-    let mut model = Model {
+    let model = Model {
         title,
         layout,
         gravity,
@@ -124,7 +124,19 @@ pub(super) fn build(mut scene: Scene) -> Result<Simulation, BuildError> {
     if assemble {
         pull_together(&model, &mut state, &joined.places, &mut notes);
     }
-    expect::check(&expect, &model, &mut notes);
+    simulation(model, state, method, dt, &expect, notes)
+}
+
+/// Checks what is expected of the model, notes what it does not use, and puts it at its start.
+fn simulation(
+    mut model: Model,
+    state: State,
+    method: Method,
+    dt: f64,
+    expect: &[Expectation],
+    mut notes: Diagnostics,
+) -> Result<Simulation, BuildError> {
+    expect::check(expect, &model, &mut notes);
     if !notes.errors.is_empty() {
         return Err(notes.refusal());
     }

@@ -16,8 +16,9 @@ use super::geom_shape::compound;
 use super::joint::JointItem;
 use super::{AffineBody, BodyMass, ContactRule, Fix, Ground, Scene};
 use crate::bodies::Shape;
+use crate::bodies::articulated::TreeWork;
 use crate::bodies::articulated::description::{
-    EqualityKind, GeomShape, RobotBody, RobotBodyId, RobotDescription, RobotJointId,
+    EqualityKind, GeomShape, RobotBody, RobotBodyId, RobotDescription, RobotJoint, RobotJointId,
 };
 use crate::bodies::articulated::free_bodies::BodyPlace;
 use crate::coupling::{Articulation, Driver, Freedom, Link, pose_between};
@@ -113,11 +114,7 @@ fn robot(
     let mut work = robot.work();
     robot.tree.kinematics(&start.q, &mut work.tree);
     robot.tree.velocities(&start.v, &mut work.tree);
-    let name = |i: usize| match i {
-        0 => "world".to_string(),
-        _ if description.bodies[i].name.is_empty() => format!("{}/body{i}", part.name),
-        _ => format!("{}/{}", part.name, plain(&description.bodies[i].name)),
-    };
+    let name = |i: usize| link_name(part, i);
     let mut list: Vec<(usize, ArticulationJoint)> = Vec::new();
     let (mut between, mut middle) = (Vec::new(), Vec::new());
     for (i, body) in description.bodies.iter().enumerate().skip(1) {
@@ -132,12 +129,8 @@ fn robot(
         for (n, joint) in body.joints.iter().enumerate() {
             let (mut child, mut pose) = (name(i), pose);
             if n + 1 < body.joints.len() {
-                let above = match body.parent.0 {
-                    0 => Pose::identity(),
-                    p => robot.tree.link_pose(p - 1, &work.tree),
-                };
                 child = format!("{}#{}", name(i), n + 1);
-                pose = pose_between(robot, &above, i, n + 1, &start.q);
+                pose = pose_above(robot, &work.tree, i, n + 1, &start.q);
                 between.push((i, n + 1));
                 middle.push(AffineBody {
                     name: child.clone(),
@@ -149,10 +142,9 @@ fn robot(
                 });
             }
             let place = place(robot, description, i, n);
-            let label = if joint.name.is_empty() && n > 0 {
-                joint_name(&part.name, &format!("#{i}-{n}"), i)
-            } else {
-                joint_name(&part.name, &joint.name, i)
+            let label = match n {
+                1.. if joint.name.is_empty() => joint_name(&part.name, &format!("#{i}-{n}"), i),
+                _ => joint_name(&part.name, &joint.name, i),
             };
             let kind = match joint.kind {
                 JointKind::Hinge | JointKind::Slider | JointKind::Ball | JointKind::Fixed => joint.kind,
@@ -168,16 +160,11 @@ fn robot(
                     return;
                 }
             };
-            let anchor = pose.point(&joint.anchor);
-            let axis = pose.rotation * joint.axis;
             let mut item = JointItem::new(label.clone(), kind, parent, child.clone())
-                .anchor(anchor.into())
-                .axis(axis.into());
+                .anchor(pose.point(&joint.anchor).into())
+                .axis((pose.rotation * joint.axis).into());
             if let JointKind::Hinge | JointKind::Slider = kind {
-                // The coordinates of links count from the start.
-                let found = robot.tree.joints().iter().find(|p| p.v.start == place);
-                let at = start.q[found.map_or(0, |p| p.q.start)];
-                item.limits = joint.limits.map(|[low, high]| [low - at, high - at]);
+                item.limits = limits_from_start(joint, robot, start, place);
             }
             if kind != JointKind::Fixed {
                 list.push((place, ArticulationJoint::Joint(label)));
@@ -209,6 +196,37 @@ fn robot(
         links,
         between,
     });
+}
+
+/// Name of the link that a body of a robot becomes.
+fn link_name(part: &NamedRobot, i: usize) -> String {
+    let bodies = &part.robot.description.bodies;
+    match i {
+        0 => "world".to_string(),
+        _ if bodies[i].name.is_empty() => format!("{}/body{i}", part.name),
+        _ => format!("{}/{}", part.name, plain(&bodies[i].name)),
+    }
+}
+
+/// Frame of body i above its joint n.
+fn pose_above(robot: &Robot, work: &TreeWork, i: usize, n: usize, q: &[f64]) -> Pose {
+    let parent = match robot.description.bodies[i].parent.0 {
+        0 => Pose::identity(),
+        p => robot.tree.link_pose(p - 1, work),
+    };
+    pose_between(robot, &parent, i, n, q)
+}
+
+/// Limits of a joint with its first dof at `place`; the coordinates of links count from the start.
+fn limits_from_start(
+    joint: &RobotJoint,
+    robot: &Robot,
+    start: &RobotState,
+    place: usize,
+) -> Option<[f64; 2]> {
+    let found = robot.tree.joints().iter().find(|p| p.v.start == place);
+    let at = start.q[found.map_or(0, |p| p.q.start)];
+    joint.limits.map(|[low, high]| [low - at, high - at])
 }
 
 /// Geoms of the world of a robot's file that touch: planes become grounds, all others one fixed body. All go by the name
@@ -388,7 +406,7 @@ fn link(
     stiffness: f64,
     robot: &Robot,
     number: usize,
-    work: &crate::bodies::articulated::TreeWork,
+    work: &TreeWork,
     notes: &mut Diagnostics,
 ) -> AffineBody {
     let touching = body.geoms.iter().filter(|geom| !geom.is_visual());
@@ -416,6 +434,72 @@ fn link(
     }
 }
 
+/// Affine bodies, found by name.
+struct Bodies<'a> {
+    expanded: &'a Expanded,
+    blocks: &'a [Block],
+}
+
+impl Bodies<'_> {
+    fn find(&self, name: &str) -> Option<Link> {
+        let (set, block) =
+            self.blocks.iter().enumerate().find(|(_, b)| b.name == name && b.kind == BlockKind::Affine)?;
+        let center = self.expanded.rest.iter().find_map(|(s, rest)| match rest {
+            Rest::Affine { center } if *s == set => Some(*center),
+            _ => None,
+        })?;
+        Some(Link { name: name.into(), first: block.points.start as u32, center })
+    }
+
+    /// The axes of a body, those of the world for any other name.
+    fn axes(&self, body: &str) -> Box<[BlockVector; 3]> {
+        Box::new([0, 1, 2].map(|k| match self.find(body) {
+            Some(link) => BlockVector::direction(link.first, &Vec3::ith(k, 1.0)),
+            None => BlockVector::fixed(Vec3::ith(k, 1.0)),
+        }))
+    }
+
+    fn note_unknown(&self, key: &'static str, body: &str, notes: &mut Diagnostics) {
+        let known = self.blocks.iter().map(|b| b.name.clone()).collect();
+        let message = format!("names `{body}`, which is no affine or rigid body");
+        notes.misspelt(key, message, Some((body.into(), known)));
+    }
+
+    /// What a joint of the scene leaves free, and its bodies.
+    fn freedom<'j>(
+        &self,
+        joined: &'j Joined,
+        name: &str,
+        notes: &mut Diagnostics,
+    ) -> Option<(Freedom, &'j [String; 2])> {
+        let Some(j) = joined.joints.joint(name) else {
+            let known = joined.joints.joints.iter().map(|j| j.name.clone()).collect();
+            let message = format!("names `{name}`, which is no joint of the scene");
+            notes.misspelt("joints", message, Some((name.into(), known)));
+            return None;
+        };
+        let (joint, (kind, sides)) = (&joined.joints.joints[j], &joined.sides[j]);
+        let measure = |c: u32| {
+            joined.joints.measures[joined.joints.coordinates[c as usize].parts[0].1 as usize].clone()
+        };
+        let freedom = match (*kind, joint.angle, joint.position) {
+            (JointKind::Hinge, Some(c), _) | (JointKind::Slider, _, Some(c)) => Freedom::Single(measure(c)),
+            (JointKind::Ball, ..) => {
+                Freedom::Ball { parent: self.axes(&sides[0]), child: self.axes(&sides[1]) }
+            }
+            (kind, ..) => {
+                let message = format!(
+                    "joint `{name}` is a `{}`; an articulation takes hinge, slider and ball, and `floating` bodies",
+                    kind.name()
+                );
+                notes.error("joints", message);
+                return None;
+            }
+        };
+        Some((freedom, sides))
+    }
+}
+
 /// Articulations of the scene, and which points lose their inertia.
 pub(super) fn articulations(
     scene: &mut Scene,
@@ -425,6 +509,8 @@ pub(super) fn articulations(
     held: &[bool],
     notes: &mut Diagnostics,
 ) -> (Vec<Articulation>, Vec<bool>) {
+    let bodies = Bodies { expanded, blocks };
+    let find = |name: &str| bodies.find(name);
     let mut massless = vec![false; held.len()];
     let mut out: Vec<Articulation> = Vec::new();
     for (k, item) in std::mem::take(&mut scene.articulation).into_iter().enumerate() {
@@ -433,21 +519,6 @@ pub(super) fn articulations(
             notes.error("name", format!("the name `{}` is taken by another articulation", item.name));
             continue;
         }
-        let find = |name: &str| -> Option<Link> {
-            let (set, block) =
-                blocks.iter().enumerate().find(|(_, b)| b.name == name && b.kind == BlockKind::Affine)?;
-            let center = expanded.rest.iter().find_map(|(s, rest)| match rest {
-                Rest::Affine { center } if *s == set => Some(*center),
-                _ => None,
-            })?;
-            Some(Link { name: name.into(), first: block.points.start as u32, center })
-        };
-        let axes = |body: &str| -> Box<[BlockVector; 3]> {
-            Box::new([0, 1, 2].map(|k| match find(body) {
-                Some(link) => BlockVector::direction(link.first, &Vec3::ith(k, 1.0)),
-                None => BlockVector::fixed(Vec3::ith(k, 1.0)),
-            }))
-        };
         let (mut joints, mut links): (Vec<(String, Freedom)>, Vec<Link>) = (Vec::new(), Vec::new());
         let mut take = |body: &str| {
             if let Some(link) = find(body).filter(|l| links.iter().all(|m: &Link| m.name != l.name)) {
@@ -460,52 +531,21 @@ pub(super) fn articulations(
                     Some(link) => {
                         take(body);
                         let point = BlockVector::point(link.first, &-link.center);
-                        joints.push((body.clone(), Freedom::Free { point, child: axes(body) }));
+                        let child = bodies.axes(body);
+                        joints.push((body.clone(), Freedom::Free { point, child }));
                     }
-                    None => {
-                        let known = blocks.iter().map(|b| b.name.clone()).collect();
-                        let message = format!("names `{body}`, which is no affine or rigid body");
-                        notes.misspelt("joints", message, Some((body.clone(), known)));
-                    }
+                    None => bodies.note_unknown("joints", body, notes),
                 },
                 ArticulationJoint::Joint(name) => {
-                    let Some((j, sides)) = joined.joints.joint(name).map(|j| (j, &joined.sides[j])) else {
-                        let known = joined.joints.joints.iter().map(|j| j.name.clone()).collect();
-                        let message = format!("names `{name}`, which is no joint of the scene");
-                        notes.misspelt("joints", message, Some((name.clone(), known)));
-                        continue;
-                    };
-                    let joint = &joined.joints.joints[j];
-                    let measure = |c: u32| {
-                        joined.joints.measures[joined.joints.coordinates[c as usize].parts[0].1 as usize]
-                            .clone()
-                    };
-                    let freedom = match (sides.0, joint.angle, joint.position) {
-                        (JointKind::Hinge, Some(c), _) | (JointKind::Slider, _, Some(c)) => {
-                            Freedom::Single(measure(c))
-                        }
-                        (JointKind::Ball, ..) => {
-                            Freedom::Ball { parent: axes(&sides.1[0]), child: axes(&sides.1[1]) }
-                        }
-                        (kind, ..) => {
-                            let message = format!(
-                                "joint `{name}` is a `{}`; an articulation takes hinge, slider and ball, and `floating` bodies",
-                                kind.name()
-                            );
-                            notes.error("joints", message);
-                            continue;
-                        }
-                    };
-                    sides.1.iter().for_each(|body| take(body));
+                    let Some((freedom, sides)) = bodies.freedom(joined, name, notes) else { continue };
+                    sides.iter().for_each(|body| take(body));
                     joints.push((name.clone(), freedom));
                 }
             }
         }
         for body in &item.welded {
             if find(body).is_none() {
-                let known = blocks.iter().map(|b| b.name.clone()).collect();
-                let message = format!("names `{body}`, which is no affine or rigid body");
-                notes.misspelt("welded", message, Some((body.clone(), known)));
+                bodies.note_unknown("welded", body, notes);
             }
             take(body);
         }

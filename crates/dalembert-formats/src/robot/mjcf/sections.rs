@@ -195,9 +195,7 @@ pub(super) fn read(
             return;
         }
         let model = &models[scope.model];
-        let sections = ["tendon", "actuator", "equality", "contact", "sensor", "custom"];
-        let mine = model.root.children().filter(|node| sections.contains(&node.name()));
-        work += mine.map(|node| node.element.children.len()).sum::<usize>();
+        work += elements(model);
         if i > 0 && work > 10 * MOST_ELEMENTS {
             model.root.error(format!("attached models have more than {} elements", 10 * MOST_ELEMENTS));
             return;
@@ -232,11 +230,7 @@ pub(super) fn read(
         }
         for (node, scope) in unfolded(section("actuator"), instance, &refer!(scope), &looked) {
             if !actuators::TAGS.contains(&node.name()) {
-                schema::ignore(node);
-                world.incomplete.set(true);
-                let warning =
-                    doc.files.warning(node.span(), format!("actuator {} is not read", quote(node.name())));
-                doc.lost(warning.with_suggestion(node.name(), actuators::TAGS));
+                skip_actuator(node, doc, world);
                 continue;
             }
             let ranges = |transmission: &Transmission| match transmission {
@@ -276,6 +270,22 @@ pub(super) fn read(
         }
         keyframes(section("keyframe"), i == 0, robot, &kinds, world);
     }
+}
+
+/// How many elements the sections of a model have.
+fn elements(model: &Model<'_>) -> usize {
+    let sections = ["tendon", "actuator", "equality", "contact", "sensor", "custom"];
+    let mine = model.root.children().filter(|node| sections.contains(&node.name()));
+    mine.map(|node| node.element.children.len()).sum()
+}
+
+/// Warns of an actuator of an unknown kind.
+fn skip_actuator(node: Node<'_>, doc: &Document, world: &World) {
+    schema::ignore(node);
+    world.incomplete.set(true);
+    let message = format!("actuator {} is not read", quote(node.name()));
+    let warning = doc.files.warning(node.span(), message);
+    doc.lost(warning.with_suggestion(node.name(), actuators::TAGS));
 }
 
 /// Numbers of the first joint, geom and site of each body.

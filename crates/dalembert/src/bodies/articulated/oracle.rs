@@ -3,7 +3,7 @@
 
 use std::f64::consts::TAU;
 
-use super::{Link, aligned_frame};
+use super::{Joint, Link, aligned_frame};
 use crate::joints::JointKind;
 use crate::math::rotation::matrix;
 use crate::math::{Mat3, Scalar, Vec3};
@@ -84,6 +84,112 @@ struct Carried<T> {
     axes: Vec<Axis<T>>,
 }
 
+/// Coordinates q ⊕ δ, velocities and accelerations.
+struct Motion<'a, T> {
+    q: &'a [f64],
+    delta: &'a [T],
+    vel: &'a [T],
+    acc: &'a [T],
+}
+
+impl<T: Scalar> Carried<T> {
+    /// The world.
+    fn root() -> Self {
+        let zero = [T::from(0.0); 3];
+        Self { R: m(&Mat3::identity()), p: zero, w: zero, dw: zero, u: zero, a: zero, axes: Vec::new() }
+    }
+
+    fn shift_by(&mut self, d: V<T>) {
+        self.a = add(self.a, add(cross(self.dw, d), cross(self.w, cross(self.w, d))));
+        self.u = add(self.u, cross(self.w, d));
+        self.p = add(self.p, d);
+    }
+
+    fn hinge(&mut self, anchor: &Vec3, axis: &Vec3, turn: M<T>, iv: usize, motion: &Motion<'_, T>) {
+        let (vel, acc) = (motion.vel[iv], motion.acc[iv]);
+        self.shift_by(mv(&self.R, v(anchor)));
+        let z = mv(&self.R, v(&axis.normalize()));
+        self.axes.push((iv, z, self.p, [T::from(0.0); 3]));
+        self.dw = add(self.dw, add(scale(acc, z), scale(vel, cross(self.w, z))));
+        self.w = add(self.w, scale(vel, z));
+        self.R = mm(&self.R, &turn);
+        self.shift_by(mv(&self.R, v(&-anchor)));
+    }
+
+    fn slide(&mut self, axis: &Vec3, x: T, factor: f64, iv: usize, motion: &Motion<'_, T>) {
+        let (vel, acc, zero) = (motion.vel[iv], motion.acc[iv], [T::from(0.0); 3]);
+        let z = scale(T::from(factor), mv(&self.R, v(&axis.normalize())));
+        self.shift_by(scale(x, z));
+        self.a = add(self.a, add(scale(acc, z), scale(vel * 2.0, cross(self.w, z))));
+        self.u = add(self.u, scale(vel, z));
+        self.axes.push((iv, zero, zero, z));
+    }
+
+    /// The turn of a ball: all three axes act at once, in the axes after the turn.
+    fn ball(&mut self, anchor: &Vec3, iq: usize, iv: usize, motion: &Motion<'_, T>) {
+        let Motion { q, delta, vel, acc } = motion;
+        let zero = [T::from(0.0); 3];
+        self.shift_by(mv(&self.R, v(anchor)));
+        let turn = small_turn([delta[iv], delta[iv + 1], delta[iv + 2]]);
+        self.R = mm(&mm(&self.R, &quaternion(&q[iq..])), &turn);
+        let t = transposed(&self.R);
+        let (mut relative, mut rate) = (zero, zero);
+        for k in 0..3 {
+            self.axes.push((iv + k, t[k], self.p, zero));
+            relative = add(relative, scale(vel[iv + k], t[k]));
+            rate = add(rate, scale(acc[iv + k], t[k]));
+        }
+        self.dw = add(self.dw, add(rate, cross(self.w, relative)));
+        self.w = add(self.w, relative);
+        self.shift_by(mv(&self.R, v(&-anchor)));
+    }
+
+    /// Carries the frame over a joint with its first coordinate at iq and its first dof at iv.
+    fn pass(&mut self, joint: &Joint, iq: usize, iv: usize, motion: &Motion<'_, T>) {
+        let Motion { q, delta, .. } = motion;
+        let anchor = &joint.anchor;
+        let from = |k: usize, q_0: f64| delta[iv + k] + (q[iq + k] - q_0);
+        match joint.kind {
+            JointKind::Fixed => {}
+            JointKind::Hinge => {
+                let turn = about(&joint.axis, from(0, joint.reference));
+                self.hinge(anchor, &joint.axis, turn, iv, motion);
+            }
+            JointKind::Slider => self.slide(&joint.axis, from(0, joint.reference), 1.0, iv, motion),
+            JointKind::Screw { pitch } => {
+                let x = from(0, joint.reference);
+                self.slide(&joint.axis, x, pitch / TAU, iv, motion);
+                self.hinge(anchor, &joint.axis, about(&joint.axis, x), iv, motion);
+            }
+            JointKind::Universal => {
+                let axes = [(joint.axis, joint.reference), (joint.second_axis, 0.0)];
+                for (k, (axis, q_0)) in axes.iter().enumerate() {
+                    self.hinge(anchor, axis, about(axis, from(k, *q_0)), iv + k, motion);
+                }
+            }
+            JointKind::Planar => {
+                let F = aligned_frame(&joint.axis);
+                for k in 0..2 {
+                    self.slide(&F.column(k).into_owned(), from(k, 0.0), 1.0, iv + k, motion);
+                }
+                let turn = about(&joint.axis, from(2, joint.reference));
+                self.hinge(anchor, &joint.axis, turn, iv + 2, motion);
+            }
+            JointKind::Ball => self.ball(anchor, iq, iv, motion),
+            JointKind::Free => {
+                let zero = [T::from(0.0); 3];
+                (self.R, self.p, self.u, self.a) = (m(&Mat3::identity()), zero, zero, zero);
+                for (k, axis) in [Vec3::x(), Vec3::y(), Vec3::z()].iter().enumerate() {
+                    self.slide(axis, from(k, 0.0), 1.0, iv + k, motion);
+                }
+                debug_assert_eq!(*anchor, Vec3::zeros());
+                self.ball(anchor, iq + 3, iv + 3, motion);
+            }
+            kind => panic!("a {} joint is not reduced", kind.name()),
+        }
+    }
+}
+
 /// τ of q ⊕ δ, v, dv, for links in depth-first order without wrenches; armature included.
 pub(super) fn inverse_dynamics<T: Scalar>(
     links: &[Link],
@@ -93,118 +199,18 @@ pub(super) fn inverse_dynamics<T: Scalar>(
     vel: &[T],
     acc: &[T],
 ) -> Vec<T> {
-    let o = T::from(0.0);
-    let zero = [o; 3];
-    let mut tau = vec![o; vel.len()];
+    let motion = Motion { q, delta, vel, acc };
+    let mut tau = vec![T::from(0.0); vel.len()];
     let mut carried: Vec<Carried<T>> = Vec::new();
     let (mut iq, mut iv) = (0, 0);
     for link in links {
-        let mut c = match link.parent {
-            Some(parent) => carried[parent].clone(),
-            None => Carried {
-                R: m(&Mat3::identity()),
-                p: zero,
-                w: zero,
-                dw: zero,
-                u: zero,
-                a: zero,
-                axes: Vec::new(),
-            },
-        };
-        let shift_by = |c: &mut Carried<T>, d: V<T>| {
-            c.a = add(c.a, add(cross(c.dw, d), cross(c.w, cross(c.w, d))));
-            c.u = add(c.u, cross(c.w, d));
-            c.p = add(c.p, d);
-        };
-        let d = mv(&c.R, v(&link.placement.position));
-        shift_by(&mut c, d);
+        let mut c = link.parent.map_or_else(Carried::root, |parent| carried[parent].clone());
+        c.shift_by(mv(&c.R, v(&link.placement.position)));
         c.R = mm(&c.R, &m(&matrix(&link.placement.rotation)));
         for joint in &link.joints {
-            let hinge = |c: &mut Carried<T>, iv: usize, axis: &Vec3, turn: M<T>, tau: &mut Vec<T>| {
-                let d = mv(&c.R, v(&joint.anchor));
-                shift_by(c, d);
-                let z = mv(&c.R, v(&axis.normalize()));
-                c.axes.push((iv, z, c.p, zero));
-                c.dw = add(c.dw, add(scale(acc[iv], z), scale(vel[iv], cross(c.w, z))));
-                c.w = add(c.w, scale(vel[iv], z));
-                c.R = mm(&c.R, &turn);
-                let d = mv(&c.R, v(&-joint.anchor));
-                shift_by(c, d);
-                tau[iv] += acc[iv] * joint.armature;
-            };
-            let slide = |c: &mut Carried<T>, iv: usize, axis: &Vec3, x: T, factor: f64, tau: &mut Vec<T>| {
-                let z = scale(T::from(factor), mv(&c.R, v(&axis.normalize())));
-                shift_by(c, scale(x, z));
-                c.a = add(c.a, add(scale(acc[iv], z), scale(vel[iv] * 2.0, cross(c.w, z))));
-                c.u = add(c.u, scale(vel[iv], z));
-                c.axes.push((iv, zero, zero, z));
-                tau[iv] += acc[iv] * joint.armature;
-            };
-            // The turn of a ball: all three axes act at once, in the axes after the turn.
-            let ball = |c: &mut Carried<T>, iv: usize, iq: usize, tau: &mut Vec<T>| {
-                let d = mv(&c.R, v(&joint.anchor));
-                shift_by(c, d);
-                c.R = mm(
-                    &mm(&c.R, &quaternion(&q[iq..])),
-                    &small_turn([delta[iv], delta[iv + 1], delta[iv + 2]]),
-                );
-                let t = transposed(&c.R);
-                let (mut relative, mut rate) = (zero, zero);
-                for k in 0..3 {
-                    c.axes.push((iv + k, t[k], c.p, zero));
-                    relative = add(relative, scale(vel[iv + k], t[k]));
-                    rate = add(rate, scale(acc[iv + k], t[k]));
-                    tau[iv + k] += acc[iv + k] * joint.armature;
-                }
-                c.dw = add(c.dw, add(rate, cross(c.w, relative)));
-                c.w = add(c.w, relative);
-                let d = mv(&c.R, v(&-joint.anchor));
-                shift_by(c, d);
-            };
-            match joint.kind {
-                JointKind::Fixed => {}
-                JointKind::Hinge => {
-                    let x = delta[iv] + (q[iq] - joint.reference);
-                    hinge(&mut c, iv, &joint.axis, about(&joint.axis, x), &mut tau);
-                }
-                JointKind::Slider => {
-                    slide(&mut c, iv, &joint.axis, delta[iv] + (q[iq] - joint.reference), 1.0, &mut tau);
-                }
-                JointKind::Screw { pitch } => {
-                    let x = delta[iv] + (q[iq] - joint.reference);
-                    let mut unused = vec![o; vel.len()];
-                    slide(&mut c, iv, &joint.axis, x, pitch / TAU, &mut unused);
-                    hinge(&mut c, iv, &joint.axis, about(&joint.axis, x), &mut tau);
-                }
-                JointKind::Universal => {
-                    for (k, (axis, q_0)) in
-                        [(joint.axis, joint.reference), (joint.second_axis, 0.0)].iter().enumerate()
-                    {
-                        let turn = about(axis, delta[iv + k] + (q[iq + k] - q_0));
-                        hinge(&mut c, iv + k, axis, turn, &mut tau);
-                    }
-                }
-                JointKind::Planar => {
-                    let F = aligned_frame(&joint.axis);
-                    for k in 0..2 {
-                        let axis = F.column(k).into_owned();
-                        slide(&mut c, iv + k, &axis, delta[iv + k] + q[iq + k], 1.0, &mut tau);
-                    }
-                    let turn = about(&joint.axis, delta[iv + 2] + (q[iq + 2] - joint.reference));
-                    hinge(&mut c, iv + 2, &joint.axis, turn, &mut tau);
-                }
-                JointKind::Ball => ball(&mut c, iv, iq, &mut tau),
-                JointKind::Free => {
-                    (c.R, c.p, c.u, c.a) = (m(&Mat3::identity()), zero, zero, zero);
-                    for (k, axis) in [Vec3::x(), Vec3::y(), Vec3::z()].iter().enumerate() {
-                        slide(&mut c, iv + k, axis, delta[iv + k] + q[iq + k], 1.0, &mut tau);
-                    }
-                    let anchor = joint.anchor;
-                    debug_assert_eq!(anchor, Vec3::zeros());
-                    ball(&mut c, iv + 3, iq + 3, &mut tau);
-                }
-                kind => panic!("a {} joint is not reduced", kind.name()),
-            }
+            c.pass(joint, iq, iv, &motion);
+            let dofs = iv..iv + joint.kind.velocity_count();
+            tau[dofs.clone()].iter_mut().zip(&acc[dofs]).for_each(|(t, a)| *t += *a * joint.armature);
             iq += joint.kind.position_count();
             iv += joint.kind.velocity_count();
         }

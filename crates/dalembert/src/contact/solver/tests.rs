@@ -218,6 +218,12 @@ fn begin(island: &IslandProblem, x: &[f64]) -> (DenseDelassus, f64) {
     (d, first)
 }
 
+/// The sweeps with which the cascade begins; the residual.
+fn first_sweeps(island: &mut IslandProblem, x: &mut [f64], tolerance: f64) -> f64 {
+    let within = Within { tolerance, most: cascade::Tuning::default().first_sweeps };
+    gauss_seidel::solve(island, x, &mut Default::default(), &Default::default(), within).left
+}
+
 const SOLVERS: [(&str, Solve); 5] = [
     ("Gauss–Seidel", |case| {
         let within = Within { tolerance: 1e-3 * TOLERANCE * case.scale, most: 50_000 };
@@ -229,10 +235,11 @@ const SOLVERS: [(&str, Solve); 5] = [
     ("primal Newton", |case| {
         let tolerance = 1e-2 * TOLERANCE * case.scale;
         let (mut scratch, tuning) = Default::default();
-        let solve = |island: &mut IslandProblem, x: &mut [f64]| {
-            primal_newton::solve(island, x, &mut scratch, &tuning, f64::INFINITY, tolerance)
-        };
-        let found = with_island(case, solve)?;
+        let found = with_island(case, |island, x| {
+            // As the cascade begins.
+            let before = first_sweeps(island, x, tolerance);
+            primal_newton::solve(island, x, &mut scratch, &tuning, before, tolerance)
+        })?;
         (found.left <= tolerance).then_some(found.left)
     }),
     ("dual Newton", |case| {
@@ -277,7 +284,8 @@ const SOLVERS: [(&str, Solve); 5] = [
 
 #[test]
 fn all_solvers_find_the_same_law_on_the_same_problems() {
-    let mut solved = [[0; 3]; SOLVERS.len()];
+    // Bodies, joints, robots; and those of them without friction, whose problems are convex.
+    let (mut solved, mut convex) = ([[0; 3]; SOLVERS.len()], [[0; 3]; SOLVERS.len()]);
     let mut kinds = [0; 3];
     for k in 0..200 {
         let make = || case(k, &mut Random::new(1000 + k as u64));
@@ -288,6 +296,7 @@ fn all_solvers_find_the_same_law_on_the_same_problems() {
                 continue;
             }
             solved[s][k % 3] += 1;
+            convex[s][k % 3] += usize::from(case.problem.contacts[0].friction == 0.0);
             let (left, x) = residual(&mut case);
             assert!(left <= TOLERANCE * case.scale, "{name} on {k}: {:e}", left / case.scale);
             for c in &case.problem.contacts {
@@ -308,10 +317,16 @@ fn all_solvers_find_the_same_law_on_the_same_problems() {
         }
         kinds[2] += usize::from(make().problem.contacts.len() >= 4);
     }
-    // Bodies, joints, robots: sweeps get there; Newton's methods begin without a warm start here and may give up.
-    let least = [[60, 60, 60], [5, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]];
-    for (((name, _), found), least) in SOLVERS.iter().zip(&solved).zip(&least) {
-        assert!(found.iter().zip(least).all(|(f, l)| f >= l), "{name}: {found:?}");
+    // Of 67, 67 and 66 problems. Sweeps solve nearly all, semismooth Newton most, and the cascade, which takes over where one
+    // method gives up, most bodies and joints. Primal Newton begins at any ratio of masses behind a few sweeps, dual Newton at
+    // nothing and without help: with friction neither must converge.
+    let least = [[60, 60, 60], [17, 0, 0], [17, 17, 17], [34, 34, 34], [50, 60, 0]];
+    // Of 17 convex ones each: dual Newton and the cascade solve all, the others most.
+    let least_convex = [[9, 9, 9], [9, 0, 0], [17, 17, 17], [9, 9, 9], [17, 17, 0]];
+    for (s, (name, _)) in SOLVERS.iter().enumerate() {
+        let enough = |found: &[usize; 3], least: &[usize; 3]| found.iter().zip(least).all(|(f, l)| f >= l);
+        assert!(enough(&solved[s], &least[s]), "{name}: {:?}", solved[s]);
+        assert!(enough(&convex[s], &least_convex[s]), "{name} without friction: {:?}", convex[s]);
     }
-    assert!(kinds.iter().all(|k| *k > 10), "sticking, sliding, redundant: {kinds:?}");
+    assert!(kinds.iter().all(|k| *k >= 100), "sticking, sliding, redundant: {kinds:?}");
 }

@@ -63,26 +63,26 @@ fn join_blocks(sets: &mut UnionFind, blocks: impl Iterator<Item = u32>) -> u32 {
 }
 
 /// Where each point counts as what moves, and the blocks that are tied together.
-struct Ties<'a> {
+struct Ties {
     sets: UnionFind,
-    /// The block itself, or for carried points one of the blocks that carry them, which are all tied together.
+    /// The block itself, or for carried points one of the blocks that carry them, which are all tied together; `NONE` for held ones.
     home: Vec<u32>,
-    held: &'a [bool],
 }
 
-impl<'a> Ties<'a> {
-    fn new(model: &Model, held: &'a [bool], q: &[f64]) -> Self {
+impl Ties {
+    fn new(model: &Model, held: &[bool], q: &[f64]) -> Self {
         let n = model.layout.particles;
-        let mut home: Vec<u32> = (0..n as u32).collect();
+        let mut home: Vec<u32> =
+            (0..n as u32).zip(held).map(|(i, held)| if *held { NONE } else { i }).collect();
         home.resize(model.layout.points, NONE);
-        let mut ties = Self { sets: UnionFind::new(n), home, held };
+        let mut ties = Self { sets: UnionFind::new(n), home };
         let mut jacobian = crate::math::Blocks::default();
         for m in &model.mappings {
             jacobian.entries.clear();
             m.add_jacobian_blocks(q, &mut jacobian);
             for (child, carrier, _) in &jacobian.entries {
                 let carrier = ties.home[*carrier as usize];
-                if !ties.is_free(carrier) {
+                if carrier == NONE {
                     continue;
                 }
                 let home = &mut ties.home[*child as usize];
@@ -95,15 +95,10 @@ impl<'a> Ties<'a> {
         ties
     }
 
-    fn is_free(&self, block: u32) -> bool {
-        block != NONE && !self.held[block as usize]
-    }
-
     /// Ties the blocks of some points that are free; the first of them.
     fn tie(&mut self, points: impl Iterator<Item = u32>) -> u32 {
-        let Self { sets, home, held } = self;
-        let homes = points.map(|i| home[i as usize]);
-        join_blocks(sets, homes.filter(|&i| i != NONE && !held[i as usize]))
+        let Self { sets, home } = self;
+        join_blocks(sets, points.map(|i| home[i as usize]).filter(|&i| i != NONE))
     }
 }
 
@@ -188,7 +183,7 @@ impl Islands {
     }
 
     /// Ties what forces tie, and finds how their energies are known; those known as a sum, with one of their blocks.
-    fn tie_forces(&mut self, model: &Model, ties: &mut Ties<'_>, q: &[f64], v: &[f64]) -> Vec<(usize, u32)> {
+    fn tie_forces(&mut self, model: &Model, ties: &mut Ties, q: &[f64], v: &[f64]) -> Vec<(usize, u32)> {
         let points = model.points(0.0, q, v);
         let mut sums = Vec::new();
         let mut list = crate::math::Blocks::default();
@@ -216,11 +211,11 @@ impl Islands {
     }
 
     /// Numbers the sets of the first n blocks that are free, in the order of their lowest blocks.
-    fn number_units(&mut self, ties: &mut Ties<'_>, n: usize) {
+    fn number_units(&mut self, ties: &mut Ties, n: usize) {
         let mut number = vec![NONE; n];
         self.units = 0;
         for i in 0..n as u32 {
-            if !ties.is_free(i) {
+            if ties.home[i as usize] == NONE {
                 self.unit_of_block.push(NONE);
                 continue;
             }

@@ -35,9 +35,9 @@ pub(super) struct NodeSystem {
     /// Row of each block.
     row: Vec<u32>,
     rows: usize,
-    /// The blocks that inertia and forces hand over, in their order, and where each goes in `blocks`, turned over or not.
+    /// The blocks that inertia and forces hand over, in their order, and where each goes.
     places: Vec<(u32, u32)>,
-    slots: Vec<(u32, bool)>,
+    slots: Vec<Slot>,
     /// L^T by rows, then D, then a place for what is held.
     start: Vec<u32>,
     columns: Vec<u32>,
@@ -120,13 +120,30 @@ impl FarRows {
     }
 }
 
-/// Where N blocks go, and whether turned over.
-type Slots<'a, const N: usize> = &'a [(u32, bool); N];
+/// The place of a block in `blocks`, which has it as it is or its transpose.
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    Same(u32),
+    Transposed(u32),
+}
+
+impl Slot {
+    #[inline(always)]
+    fn add(self, K: &Columns, blocks: &mut [Columns]) {
+        match self {
+            Self::Same(at) => blocks[at as usize].plus(K),
+            Self::Transposed(at) => blocks[at as usize].plus(&K.transposed()),
+        }
+    }
+}
+
+/// Where N blocks go.
+type Slots<'a, const N: usize> = &'a [Slot; N];
 
 /// Puts blocks to their places.
 struct Filler<'a> {
     places: &'a [(u32, u32)],
-    slots: &'a [(u32, bool)],
+    slots: &'a [Slot],
     blocks: &'a mut [Columns],
     /// How many have come, and how many of them were expected.
     count: usize,
@@ -157,9 +174,8 @@ const OF_THREE: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (
 
 impl TangentSink for Filler<'_> {
     fn block(&mut self, i: usize, j: usize, K: &Mat3) {
-        if let Some(([(slot, turned)], blocks)) = self.next::<1>(|_| (i as u32, j as u32)) {
-            let K = Columns::of(K);
-            blocks[*slot as usize].plus(&if *turned { K.transposed() } else { K });
+        if let Some(([slot], blocks)) = self.next::<1>(|_| (i as u32, j as u32)) {
+            slot.add(&Columns::of(K), blocks);
         }
     }
 
@@ -167,9 +183,11 @@ impl TangentSink for Filler<'_> {
         let (kg, g) = (g.map(|g| quad(&(k * g)).to_array()), g.map(|g| quad(&g)));
         let pairs = |k: usize| (points[OF_FOUR[k].0].0, points[OF_FOUR[k].1].0);
         if let Some((slots, blocks)) = self.next::<10>(pairs) {
-            for ((i, j), &(slot, turned)) in OF_FOUR.into_iter().zip(slots) {
-                let (i, j) = if turned { (j, i) } else { (i, j) };
-                blocks[slot as usize].plus_outer(g[i], &kg[j]);
+            for ((i, j), slot) in OF_FOUR.into_iter().zip(slots) {
+                match *slot {
+                    Slot::Same(at) => blocks[at as usize].plus_outer(g[i], &kg[j]),
+                    Slot::Transposed(at) => blocks[at as usize].plus_outer(g[j], &kg[i]),
+                }
             }
         }
     }
@@ -177,9 +195,8 @@ impl TangentSink for Filler<'_> {
     fn triangle(&mut self, points: [PointId; 3], upper: &[[[f64; 4]; 3]; 6]) {
         let pairs = |k: usize| (points[OF_THREE[k].0].0, points[OF_THREE[k].1].0);
         if let Some((slots, blocks)) = self.next::<6>(pairs) {
-            for (K, &(slot, turned)) in upper.iter().zip(slots) {
-                let K = Columns(K.map(f64x4::new));
-                blocks[slot as usize].plus(&if turned { K.transposed() } else { K });
+            for (K, slot) in upper.iter().zip(slots) {
+                slot.add(&Columns(K.map(f64x4::new)), blocks);
             }
         }
     }
@@ -267,12 +284,13 @@ impl NodeSystem {
         self.slots.clear();
         let (upper, rows) = (all.len() as u32, self.rows as u32);
         self.slots.extend(self.places.iter().map(|p| match of(*p) {
-            None => (upper + rows, false),
-            Some((r, c)) if r == c => (upper + r, false),
+            None => Slot::Same(upper + rows),
+            Some((r, c)) if r == c => Slot::Same(upper + r),
             // Every pair of rows was put into the list.
             Some(pair) => {
-                let turned = row[p.0 as usize] > row[p.1 as usize];
-                (all.partition_point(|q| *q < pair) as u32, turned)
+                let at = all.partition_point(|q| *q < pair) as u32;
+                let is_lower = row[p.0 as usize] > row[p.1 as usize];
+                if is_lower { Slot::Transposed(at) } else { Slot::Same(at) }
             }
         }));
         self.start.clear();
