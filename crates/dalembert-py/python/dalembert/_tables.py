@@ -920,6 +920,38 @@ class Tables:
             "radius": radius,
         })
 
+    def add_buoyancy(
+        self,
+        name: str | None = None,
+        *,
+        on: str | Sequence[str],
+        density: float | None = None,
+        level: float | None = None,
+        radius: float | None = None,
+        linear: float | None = None,
+        quadratic: float | None = None,
+    ) -> Handle:
+        """Still water under a horizontal plane: lifts what it names by the weight of the water in its place, and brakes it.
+
+        Args:
+            name: Name, for the quantity `energy.NAME` and for messages; made from the kind if there is none.
+            on: Bodies, soft bodies, cloth or carried surfaces, which must be closed; spheres and particles with a radius are balls.
+            density: Density of the water. [kg/m³] Default: 1000.
+            level: Height of the plane against gravity, from the origin. [m] Default: 0.
+            radius: Radius of particles; that of their set if absent. [m]
+            linear: Viscous drag per area under water. [N·s/m³] Default: 0.
+            quadratic: Quadratic drag per area under water, such as half a drag coefficient times the density. [kg/m³] Default: 0.
+        """
+        return self._add("buoyancy", {
+            "name": name,
+            "on": on,
+            "density": density,
+            "level": level,
+            "radius": radius,
+            "linear": linear,
+            "quadratic": quadratic,
+        })
+
     def add_ground(
         self,
         name: str | None = None,

@@ -36,6 +36,7 @@ pub(super) struct ForceBuilder<'a> {
     pub sets: &'a [ParticleSet],
     pub surfaces: &'a [Surface],
     pub method: &'a Method,
+    pub gravity: Vec3,
     pub notes: &'a mut Diagnostics,
     out: Vec<NamedForce>,
     taken: BTreeSet<String>,
@@ -101,14 +102,15 @@ pub(super) fn forces(
         sets: &scene.particles,
         surfaces,
         method: &scene.method,
+        gravity: scene.gravity,
         notes,
         out: Vec::new(),
         taken: ["kinetic", "potential", "total", "drift"].map(String::from).into(),
         unnamed: BTreeMap::new(),
     };
-    if scene.gravity != Vec3::zeros() {
+    if at.gravity != Vec3::zeros() {
         at.taken.insert("gravity".into());
-        let force = Box::new(Gravity { acceleration: scene.gravity });
+        let force = Box::new(Gravity { acceleration: at.gravity });
         at.out.push(NamedForce { name: "gravity".into(), force });
     }
     scene.each_force(&mut |table, k, set| {

@@ -32,6 +32,7 @@ mod build_mechanism;
 mod build_robot;
 mod build_touch;
 mod build_touch_robot;
+mod buoyancy;
 mod cloth;
 mod contact;
 mod custom;
@@ -73,6 +74,7 @@ pub use arrange::{Arrangement, Edges};
 pub use attractor::AttractorSet;
 pub use bead::Bead;
 pub use build_coupling::{ArticulationItem, ArticulationJoint};
+pub use buoyancy::Buoyancy;
 pub use cloth::{Bending, Cloth, Membrane, Sheet};
 pub use contact::{ContactRule, Ground};
 pub use custom::{CustomConstraint, CustomForce, MakeConstraint};
@@ -291,6 +293,8 @@ scene! {
         pressure: PressureItem;
         /// Forces between points.
         pair_force: PairForce;
+        /// Still water.
+        buoyancy: Buoyancy;
         /// Solid half-spaces.
         ground: Ground;
         /// Friction and exceptions of contact.
@@ -310,7 +314,7 @@ scene! {
         /// Bodies whose joint-space dynamics are computed elsewhere, for the method `ipc`.
         articulation: ArticulationItem;
     }
-    forces [attractor, obstacle, pressure, push, drag, springs, angular_springs, pair_force]
+    forces [attractor, obstacle, pressure, push, drag, springs, angular_springs, pair_force, buoyancy]
 }
 
 impl Scene {

@@ -46,17 +46,22 @@ fn closed(on: &str, at: &mut ForceBuilder<'_>) -> Option<Vec<[PointId; 3]>> {
         at.notes.misspelt("on", message, Some((on.to_string(), known)));
         return None;
     };
-    let mut sides = BTreeMap::new();
-    for t in &skin.triangles {
-        for (a, b) in [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])] {
-            *sides.entry((a.min(b), a.max(b))).or_insert(0) += if a < b { 1 } else { -1 };
-        }
-    }
-    if let Some(((a, b), _)) = sides.iter().find(|(_, n)| **n != 0) {
+    if let Some((a, b)) = open_edge(&skin.triangles) {
         let message =
             format!("the surface `{on}` is open at the edge of points {a} and {b}: gas would flow out there");
         at.notes.error("on", message);
         return None;
     }
     Some(skin.triangles.iter().map(|t| t.map(PointId)).collect())
+}
+
+/// An edge that does not have two triangles, one on either side.
+pub(super) fn open_edge(triangles: &[[u32; 3]]) -> Option<(u32, u32)> {
+    let mut sides = BTreeMap::new();
+    for t in triangles {
+        for (a, b) in [(t[0], t[1]), (t[1], t[2]), (t[2], t[0])] {
+            *sides.entry((a.min(b), a.max(b))).or_insert(0) += if a < b { 1 } else { -1 };
+        }
+    }
+    sides.into_iter().find(|(_, n)| *n != 0).map(|(edge, _)| edge)
 }
