@@ -294,7 +294,7 @@ const BAD_TAILS: &[(&str, usize, usize, &str)] = &[
         "[[motion]]\non = \"a\"\nvelocity = [0, 0, 1]\n[[motion]]\non = \"a\"\nvelocity = [0, 0, 1]",
         12,
         6,
-        "already moves",
+        "already has prescribed motion",
     ),
     ("[[expect]]\nquantity = \"rop.z\"\nvalue = 1", 9, 12, "did you mean `rope`?"),
     ("[[expect]]\nquantity = \"energy.kinetik\"\nvalue = 1", 9, 12, "did you mean `kinetic`?"),

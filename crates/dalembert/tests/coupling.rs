@@ -1,4 +1,4 @@
-//! Laws of the external articulation: what is driven moves as told where nothing touches, and yields where something does.
+//! Laws of the external articulation: what is driven moves as its driver says where nothing touches, and yields where something does.
 
 #![allow(non_snake_case)] // the letters of the formulas
 

@@ -184,7 +184,7 @@ fn a_prescribed_motion_is_exact_after_every_step() {
         for (i, motion) in [(0, &shake), (3, &circle), (12, &straight)] {
             scene.add(MotionSet::new(format!("net[{i}]"), motion.clone()));
         }
-        // What moves as told takes carried points with it.
+        // What has prescribed motion takes carried points with it.
         scene.add(MappedPoints { name: "mark".into(), of: vec!["net[3]".into()], ..MappedPoints::default() });
         let mut sim = scene.build().unwrap();
         sim.method = explicit(*integrator);

@@ -29,7 +29,7 @@ pub(super) struct Joined {
     apart: Vec<[String; 2]>,
     /// Names of bodies that are fixed to the world.
     held: Vec<String>,
-    /// Numbers of bodies that move as told: what stands or moves as told itself is not in their way.
+    /// Numbers of bodies with prescribed motion: what stands or has prescribed motion itself is not in their way.
     moved: Vec<u32>,
     /// Names of bodies that pass through each other because nothing was said of contact.
     silent: BTreeSet<String>,
