@@ -144,7 +144,7 @@ def test_a_joint_of_another_kind_is_named() -> None:
     scene.add_rigid("link", mass=1, inertia=[0.01, 0.01, 0.01], position=(0.1, 0, 0))
     scene.add_joint("cross", kind="universal", between=["world", "link"], anchor=(0, 0, 0), axis=(1, 0, 0), axis2=(0, 1, 0))
     scene.add_articulation("arm", ["cross"])
-    with pytest.raises(da.SceneError, match="`cross` is a Universal"):
+    with pytest.raises(da.SceneError, match="`cross` is a `universal`"):
         scene.build()
 
 
