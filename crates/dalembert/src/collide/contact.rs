@@ -31,7 +31,7 @@ pub type Sym3 = [f64; 6];
 pub struct Contact {
     /// What touches what.
     pub kind: Kind,
-    /// Numbers of the two primitives, as in [`Candidates`]: names the contact from step to step.
+    /// Numbers of the two primitives, as in [`Candidates`](super::Candidates): names the contact from step to step.
     pub pair: [u32; 2],
     /// Their bodies; a half-plane is no body and has `u32::MAX`.
     pub bodies: [u32; 2],

@@ -52,7 +52,7 @@ pub trait Key: Sized {
     fn preset(table: &'static Table, key: &str) -> Self;
 }
 
-/// A struct declared by [`table!`](super::table).
+/// A struct declared by `table!`.
 pub trait TableKey: Sized {
     /// Its keys.
     const TABLE: Table;

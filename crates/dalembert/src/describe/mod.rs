@@ -1,6 +1,6 @@
 //! What a scene may say, told once: each table of a scene file is declared where its struct is.
 //!
-//! [`table!`](crate::describe::table) makes from one declaration the struct, its defaults, the description of its keys
+//! `table!` makes from one declaration the struct, its defaults, the description of its keys
 //! ([`Table`]) and what reads it from a checked file ([`Key::read`]). From the same [`Table`]s the crate `dalembert-formats`
 //! makes the check of files, the JSON Schema, the reference of the book and the methods of Python's `Scene`.
 

@@ -13,7 +13,7 @@ use super::kind::JointKind;
 use crate::math::rotation::set_quaternion;
 use crate::math::{Pose, Quat};
 
-/// An elementary motion, in the frame of its [`Factor`].
+/// An elementary motion, in the frame of its factor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MotionSubspace {
     /// Turn about z.

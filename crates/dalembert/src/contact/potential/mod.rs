@@ -1,7 +1,7 @@
 //! Contact potentials of the method `ipc`: incremental potential contact (Li, Ferguson, Schneider et al. 2020).
 //!
-//! [`NormalPotential`] has a barrier for every pair that is near, [`FrictionPotential`] friction with normal forces of an earlier
-//! iterate; `candidates` choose the pairs that are looked at, and say how far a path may go. [`ContactPotential`] is their sum
+//! `NormalPotential` has a barrier for every pair that is near, `FrictionPotential` friction with normal forces of an earlier
+//! iterate; `candidates` choose the pairs that are looked at, and say how far a path may go. `ContactPotential` is their sum
 //! over the vertices of a [`ContactGeometry`], where they are (x) and where a path would take them (x1).
 
 mod cached;

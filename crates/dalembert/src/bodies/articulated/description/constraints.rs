@@ -99,7 +99,7 @@ pub struct ContactPair {
     pub name: String,
     /// The geoms.
     pub geoms: [RobotGeomId; 2],
-    /// As [`RobotGeom::contact_dimension`]; `None`: from the geoms.
+    /// As [`RobotGeom::contact_dimension`](super::RobotGeom::contact_dimension); `None`: from the geoms.
     pub dimension: Option<u8>,
     /// Sliding 1 and 2, torsional, rolling 1 and 2; `None`: from the geoms.
     pub friction: Option<[f64; 5]>,

@@ -27,7 +27,7 @@ pub struct RobotGeom {
     pub shape: GeomShape,
     /// Where it stands in the body's frame. A mesh stands in the frame of its file.
     pub pose: Pose,
-    /// What it weighs by itself \[kg\]; what the body weighs is [`RobotBody::inertial`].
+    /// What it weighs by itself \[kg\]; what the body weighs is [`RobotBody::inertial`](super::RobotBody::inertial).
     pub mass: f64,
     /// Bits of the kinds of contact that it makes; 0 together with `contact_affinity`: it only looks.
     pub contact_type: u32,
