@@ -36,7 +36,7 @@ pub(crate) fn run() -> Outcome {
 
 /// The conformance tests are linted here too: they are built only where the shared data are.
 fn lints() -> Outcome {
-    let features = ["--features", "dalembert-cli/conformance"];
+    let features = ["--features", "dalembert-cli/conformance,dalembert-formats/conformance"];
     let command =
         ["clippy", "--workspace", "--all-targets", features[0], features[1], "--", "-D", "warnings"];
     pass(&mut cargo(&command))

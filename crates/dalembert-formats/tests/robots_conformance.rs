@@ -110,7 +110,7 @@ fn read(path: &Path) -> (RobotDescription, usize) {
 }
 
 /// Largest differences of places, turns, centre of mass and mass matrix over all states.
-fn worst_of_states(robot: &Robot, states: &Value) -> [f64; 4] {
+fn worst_of_states(robot: &RobotDescription, states: &Value) -> [f64; 4] {
     let (mut pos, mut quat, mut com, mut matrix_error) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
     for state in states.as_array().unwrap() {
         let (q, v) = (numbers(&state["qpos"]), numbers(&state["qvel"]));

@@ -27,12 +27,12 @@ fn on_ground(model: &str, keyframe: &str, dt: f64) -> Simulation {
 fn run(sim: &mut Simulation, seconds: f64, watch: f64) -> (f64, f64, f64) {
     let weight = 9.81 * sim.model.mass();
     let model = sim.model.clone();
-    let touch = model.rigid_contact.as_ref().expect("contact");
+    let contact = model.rigid_contact.as_ref().expect("contact");
     let tree = &model.robots[0].robot.tree;
     let mut work = TreeWork::new(tree);
     let mut seen: Vec<([u32; 2], Vec3)> = Vec::new();
     let mut deepest = 0.0f64;
-    let bodies = |c: &ContactPoint| [c.a, c.b].map(|k| touch.colliders[k as usize].body);
+    let bodies = |c: &ContactPoint| [c.a, c.b].map(|k| contact.colliders[k as usize].body);
     let on_ground = |c: &&ContactPoint| bodies(c).contains(&WORLD);
     for _ in 0..(seconds / sim.dt).round() as usize {
         deepest = deepest.min(sim.step().unwrap().smallest_gap);
@@ -44,7 +44,7 @@ fn run(sim: &mut Simulation, seconds: f64, watch: f64) -> (f64, f64, f64) {
         let pressing = sim.state.contacts.iter().filter(on_ground);
         for c in pressing.filter(|c| c.force.z.abs() > 0.1 * weight) {
             let body = bodies(c).into_iter().find(|b| *b != WORLD).expect("a link");
-            let ColliderOwner::Link { link, .. } = touch.parts[body as usize] else { continue };
+            let ColliderOwner::Link { link, .. } = contact.owners[body as usize] else { continue };
             let way = sim.dt * tree.point_velocity(link as usize, &c.point, &work).linear;
             let way = way - way.dot(&c.normal) * c.normal;
             match seen.iter_mut().find(|s| s.0 == [c.a, c.b]) {

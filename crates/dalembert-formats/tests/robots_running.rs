@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use dalembert::bodies::articulated::{Robot, RobotScheme, RobotState};
 use dalembert::joints::JointKind;
-use dalembert::robot::RobotReport;
+use dalembert::robot::{Robot, RobotReport, RobotScheme, RobotState};
 use dalembert_formats::robot::{ReadOptions, read_robot};
 
 fn robot(model: &str) -> Robot {
@@ -95,7 +94,7 @@ fn settle(model: &str, free: bool, seconds: f64) {
     assert!(speed < 1e-4, "{model} still moves by {speed}");
     // Servos of single joints stand where they were told, but for what the weight takes.
     let mut furthest = 0.0f64;
-    for (k, actuator) in fixed.robot.actuators.iter().enumerate() {
+    for (k, actuator) in fixed.description.actuators.iter().enumerate() {
         if let dalembert::bodies::articulated::description::Transmission::Joint(joint) = actuator.transmission
         {
             let q = state.q[fixed.joint_place(joint).unwrap().q.start];
