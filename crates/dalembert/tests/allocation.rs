@@ -1,37 +1,15 @@
 //! A warm step takes no memory. Alone in its file, so that nothing else counts.
-#![allow(unsafe_code)] // a global allocator cannot be written without
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
+mod counting;
+
+use std::sync::atomic::Ordering;
 
 use dalembert::mesh::Diagonals;
 use dalembert::prelude::*;
 use dalembert::scene::{Cloth, Sheet, SoftBody, Solid};
 use dalembert::solve::linear::{LinearSolver, Preconditioner};
 
-struct Counting;
-
-static CALLS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call is passed on to the system allocator unchanged; only a counter is added.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::CALLS;
 
 /// Every kind of force, filter and mapping on a swarm that spreads, so that the grid of near pairs changes size.
 fn scene() -> Scene {

@@ -1,8 +1,8 @@
 //! A warm step of a robot takes no memory. Alone in its file, so that nothing else counts.
-#![allow(unsafe_code)] // a global allocator cannot be written without
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
+mod counting;
+
+use std::sync::atomic::Ordering;
 
 use dalembert::bodies::articulated::description::{
     ContactSoftness, Equality, EqualityKind, Inertial, RobotBody, RobotBodyId, RobotDescription, RobotJoint,
@@ -15,29 +15,7 @@ use dalembert::joints::JointKind;
 use dalembert::math::{Mat3, Pose, Vec3};
 use dalembert::robot::{Robot, RobotScheme};
 
-struct Counting;
-
-static CALLS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: every call is passed on to the system allocator unchanged; only a counter is added.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::CALLS;
 
 /// A floating body with a hinge, a ball and a slide behind each other, springs, dampers and gravity compensation.
 fn robot() -> Tree {
